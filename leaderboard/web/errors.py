@@ -51,7 +51,7 @@ def _answer(exc: Exception, context: dict[str, Any]) -> Response:
             detail = "; ".join(f"{error['field']}: {error['message']}".removeprefix(": ") for error in errors)
             return Response({"detail": detail, "errors": errors}, status=exc.status_code)
         case exceptions.Throttled():
-            wait = max(1, int(exc.wait or 1))
+            wait = max(1, int(getattr(exc, "wait", None) or 1))
             return _later(body(429, f"Too many requests. Try again in {wait} s."), wait)
         case exceptions.ParseError():
             return body(exc.status_code, f"The body could not be read: {exc.detail}", "body")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -81,7 +83,7 @@ def password(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, form: LinkForm, *, status: int = 200, wait_s: int | None = None) -> HttpResponse:
     user = user_of(request)
-    context = {
+    context: dict[str, Any] = {
         "logins": [user, *User.objects.filter(linked_to=user).order_by("date_joined")],
         "memberships": memberships_of(user).filter(competition__in=competitions_seen_by(user)),
         "invites": open_invites_of(user),

@@ -33,7 +33,7 @@ SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page a
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    context = {"next": _next(request, default="")}
+    context: dict[str, Any] = {"next": _next(request, default="")}
     if request.method == "GET":
         return form_page(request, "sign_in", SignInForm(request), **context)
     name = request.POST.get("username", "")
@@ -55,7 +55,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST if request.method == "POST" else None)
-    context = {"next": _next(request, default="")}
+    context: dict[str, Any] = {"next": _next(request, default="")}
     if request.method == "POST" and (wait_s := limits.take_each(*limits.by_address(limits.SIGN_UP_IP, request))):
         form = SignUpForm(initial={"username": request.POST.get("username", "")})
         return form_page(request, "sign_up", form, wait_s=wait_s, **context)
@@ -78,7 +78,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
     owner = user_of(request)
-    context = {"tokens": tokens_of(owner), "scopes": SCOPE_TEXTS}
+    context: dict[str, Any] = {"tokens": tokens_of(owner), "scopes": SCOPE_TEXTS}
     if request.method == "GET":
         form = TokenForm(initial={"scopes": list(USUAL_SCOPES)})
         return form_page(request, "tokens", form, **context, **request.session.pop(SHOW_ONCE, {}))

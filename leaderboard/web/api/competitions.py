@@ -23,7 +23,7 @@ from leaderboard.competitions.visible import boards_seen_by, competitions_seen_b
 from leaderboard.errors import UserError
 from leaderboard.standings.read.boards import board_records
 from leaderboard.web.api.base import Private, Public, paged, parse
-from leaderboard.web.api.serializers import Left, LinesQuery, Paging, in_full_refused
+from leaderboard.web.api.serializers import Left, LinesQuery, Paging, in_full_refused, optional_text
 from leaderboard.web.boards import cards, contests, standing
 from leaderboard.web.boards.contests import track_said
 from leaderboard.web.limits import check_code_tries
@@ -125,25 +125,10 @@ class CompetitionDetail(CompetitionSummary):
 
 
 class EnterRequest(serializers.Serializer[Any]):
-    code = serializers.CharField(
-        max_length=200,
-        allow_blank=True,
-        default="",
-        help_text="Invite code. 20 tries an hour.",
-    )
-    rules_digest = serializers.CharField(
-        max_length=80,
-        allow_blank=True,
-        default="",
-        help_text="409 if the rules changed.",
-    )
-    division = serializers.CharField(
-        max_length=16,
-        allow_blank=True,
-        default="",
-        help_text=f"{', '.join(DIVISIONS)}; default: human",
-    )
-    model_name = serializers.CharField(max_length=200, allow_blank=True, default="", help_text="For agent and mixed.")
+    code = optional_text(200, "Invite code. 20 tries an hour.")
+    rules_digest = optional_text(80, "409 if the rules changed.")
+    division = optional_text(16, f"{', '.join(DIVISIONS)}; default: human")
+    model_name = optional_text(200, "For agent and mixed.")
 
 
 class Competitions(Public):
@@ -356,9 +341,7 @@ class StandingsLine(serializers.Serializer[Any]):
 
 
 class StandingsQuery(LinesQuery):
-    hardware = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=64, help_text="Only boards of this hardware."
-    )
+    hardware = optional_text(64, "Only boards of this hardware.")
     scoring = serializers.ChoiceField(choices=SCORINGS, required=False, help_text="Default: the competition's own.")
 
 

@@ -11,7 +11,7 @@ from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.review.case import states as case
 from leaderboard.review.models import Case
 from leaderboard.review.reasons import REASONS
-from leaderboard.web.api.serializers import Paging, SubmissionSummary
+from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_text
 from leaderboard.web.review.evidence import SIDES
 from leaderboard.web.review.queue import ANY, OPEN, STATES, state_at
 from leaderboard.web.submissions import view
@@ -27,17 +27,13 @@ OWNERS_STATES: Final = {
 }
 
 
-def _filter(help_text: str) -> serializers.CharField:
-    return serializers.CharField(default="", allow_blank=True, max_length=64, help_text=help_text)
-
-
 class Filters(Paging):
-    competition = _filter("Slug of the competition.")
-    board = _filter("Slug of the board.")
-    hardware = _filter("Hardware of the board.")
-    rule = _filter("A rule that held the result.")
+    competition = optional_text(64, "Slug of the competition.")
+    board = optional_text(64, "Slug of the board.")
+    hardware = optional_text(64, "Hardware of the board.")
+    rule = optional_text(64, "A rule that held the result.")
     state = serializers.ChoiceField(choices=list(STATES), default=OPEN)
-    label = _filter("A label of the case.")  # type: ignore[assignment]
+    label = optional_text(64, "A label of the case.")  # type: ignore[assignment]
     mine = serializers.BooleanField(default=False, help_text="Only cases claimed by the caller.")
 
 

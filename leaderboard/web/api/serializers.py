@@ -27,6 +27,13 @@ TELEMETRY_MEANS: Final = (
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
+def optional_text(max_length: int, help_text: str | None = None, source: str | None = None) -> serializers.CharField:
+    """Return a request's text field that may be missing or empty."""
+    return serializers.CharField(
+        max_length=max_length, allow_blank=True, default="", help_text=help_text, source=source
+    )
+
+
 class Token(serializers.Serializer[Any]):
     name = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
@@ -147,21 +154,17 @@ class EntriesQuery(LinesQuery):
 
 
 class Page(Paging):
-    board = serializers.CharField(required=False, allow_blank=True, max_length=64)
+    board = optional_text(64, "Only this board.")
 
 
 class NewSubmission(serializers.Serializer[Any]):
     """Shape of a submission request. submissions/intake.py checks board, hardware and the source itself."""
 
-    board = serializers.CharField(
-        source="board_slug", max_length=200, allow_blank=True, default="", help_text="Default: the file's directive."
-    )
-    hardware = serializers.CharField(
-        max_length=200, allow_blank=True, default="", help_text="Default: the file's directive."
-    )
+    board = optional_text(200, "Default: the file's directive.", source="board_slug")
+    hardware = optional_text(200, "Default: the file's directive.")
     mode = serializers.CharField(max_length=64, help_text=", ".join(MODES))
-    filename = serializers.CharField(max_length=255, allow_blank=True, default="")
-    licence = serializers.CharField(max_length=200, allow_blank=True, default="", help_text=", ".join(LICENCES))
+    filename = optional_text(255)
+    licence = optional_text(200, ", ".join(LICENCES))
     code = serializers.CharField(trim_whitespace=False, allow_blank=True, required=False)
     file = serializers.FileField(required=False, allow_empty_file=True)
 
@@ -253,9 +256,7 @@ class EntryDetail(serializers.Serializer[Any]):
 
 
 class RetractRequest(serializers.Serializer[Any]):
-    reason = serializers.CharField(
-        max_length=2000, allow_blank=True, default="", help_text="Optional for the owner, required from organisers."
-    )
+    reason = optional_text(2000, "Optional for the owner, required from organisers.")
 
 
 class Retracted(serializers.Serializer[Any]):
@@ -273,4 +274,4 @@ class Left(serializers.Serializer[Any]):
 
 
 class LeftQuery(serializers.Serializer[Any]):
-    board = serializers.CharField(required=False, allow_blank=True, max_length=64)
+    board = optional_text(64, "Only this board.")

@@ -17,7 +17,7 @@ from leaderboard.competitions.visible import competitions_seen_by
 from leaderboard.entrants import checks, invites, members, profile, teams
 from leaderboard.entrants.models import Membership
 from leaderboard.web.api.base import Private, act_view, paged, parse
-from leaderboard.web.api.serializers import Paging
+from leaderboard.web.api.serializers import Paging, optional_text
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.submissions.mine import entrant_of, mine
 
@@ -87,14 +87,12 @@ class Name(serializers.Serializer[Any]):
 
 class Division(serializers.Serializer[Any]):
     division = serializers.CharField(max_length=16)
-    model_name = serializers.CharField(max_length=200, allow_blank=True, default="", help_text="For agent and mixed.")
+    model_name = optional_text(200, "For agent and mixed.")
 
 
 class NewTeam(Name):
-    division = serializers.CharField(
-        max_length=16, allow_blank=True, default="", help_text="Default: your present one."
-    )
-    model_name = serializers.CharField(max_length=200, allow_blank=True, default="")
+    division = optional_text(16, "Default: your present one.")
+    model_name = optional_text(200)
 
 
 class Affiliation(serializers.Serializer[Any]):

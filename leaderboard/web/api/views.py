@@ -55,10 +55,7 @@ class Board(Public):
 
 
 class Entries(Public):
-    @extend_schema(
-        parameters=[serializers.EntriesQuery],
-        responses=serializers.Entry(many=True),
-    )
+    @extend_schema(parameters=[serializers.EntriesQuery], responses=serializers.Entry(many=True))
     def get(self, request: Request, slug: str, hardware: str) -> Response:
         """Return a ranking, best first, with the best kernel of each entrant."""
         query = parse(serializers.EntriesQuery, request.query_params)
@@ -81,14 +78,11 @@ class Entries(Public):
 class Submissions(Private):
     parser_classes = [BoundedJSON, MultiPartParser, FormParser]
 
-    @extend_schema(
-        parameters=[serializers.Page],
-        responses=serializers.SubmissionSummary(many=True),
-    )
+    @extend_schema(parameters=[serializers.Page], responses=serializers.SubmissionSummary(many=True))
     def get(self, request: Request) -> Response:
         """List the submissions of all logins of the caller, newest first, without code, cases, logs, rank and value."""
         query, mine = parse(serializers.Page, request.query_params), view.sent_by(self.caller(request))
-        if query.get("board"):
+        if query["board"]:
             mine = mine.filter(board__slug=query["board"])
         items = view.shown_list(mine[query["offset"] : query["offset"] + query["limit"]])
         answer = [view.to_json(item, with_code=False, details=False) for item in items]
@@ -173,7 +167,7 @@ class Quota(Private):
     @extend_schema(parameters=[serializers.LeftQuery], responses=serializers.Left(many=True))
     def get(self, request: Request) -> Response:
         """List the caller's remaining quotas for a board; without `board`, every partly spent quota."""
-        slug = parse(serializers.LeftQuery, request.query_params).get("board", "")
+        slug = parse(serializers.LeftQuery, request.query_params)["board"]
         caller, now = self.caller(request), timezone.now()
         if not slug:
             left = what_is_left(caller, boards_spent_on(caller), now)

@@ -120,9 +120,13 @@ def _page(request: HttpRequest, board: Board, form: EditBoardForm, close_form: R
         "open": board.is_open_at(timezone.now()),
         "closed": refusals([board])[board.pk],
         "versions": [
-            {"version": one, "test": test, "chip": chip(test), "own": one.pk == board.version_id}
+            {
+                "version": one,
+                "test": (test := newest.get(one.pk)),
+                "chip": chip(test),
+                "own": one.pk == board.version_id,
+            }
             for one in ProblemVersion.objects.filter(problem=board.problem).defer("bundle")
-            for test in (newest.get(one.pk),)
         ],
     }
     return shell(request, board.competition, "board", context)

@@ -82,13 +82,12 @@ def waiting_decisions(user: User) -> list[dict[str, Any]]:
         {
             "epoch": epoch,
             "title": title_of(epoch.fingerprint),
-            "current": ranked,
+            "current": (ranked := current.get(epoch.hardware)),
             "differences": differences(ranked.fingerprint, epoch.fingerprint) if ranked else [],
             "runners": runners[epoch.hardware, epoch.name],
             "current_runners": len(runners[ranked.hardware, ranked.name]) if ranked else 0,
         }
         for epoch in found
-        for ranked in (current.get(epoch.hardware),)
     ]
 
 
