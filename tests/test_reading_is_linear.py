@@ -26,7 +26,7 @@ from leaderboard.cli.errors import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
 from leaderboard.submissions import ctokens, renaming, tokens
-from leaderboard.submissions.source import read_source
+from leaderboard.submissions.intake import read_source
 from leaderboard.web import markup
 from leaderboard.web.review import diffs
 from problems import fields

@@ -189,8 +189,10 @@ class BoardQuerySet(models.QuerySet["Board"]):
 
         `why_unsupported` is the only field of a bundle that lists show.
         """
-        told = Coalesce(KeyTextTransform("unsupported", "version__bundle"), Value(""), output_field=models.TextField())
-        return self.with_parts().defer("version__bundle").annotate(why_unsupported=told)
+        reason = Coalesce(
+            KeyTextTransform("unsupported", "version__bundle"), Value(""), output_field=models.TextField()
+        )
+        return self.with_parts().defer("version__bundle").annotate(why_unsupported=reason)
 
 
 class Board(models.Model):

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 
 from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
-from leaderboard.entrants.checks import is_taken
+from leaderboard.entrants.permissions import is_taken
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
 

@@ -13,11 +13,11 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
+from leaderboard.competitions.access import NOT_GOOD, competition_of
 from leaderboard.competitions.calendar import Phase
-from leaderboard.competitions.invites import NOT_GOOD, competition_of
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.competitions.models import Track as TrackRow
-from leaderboard.competitions.visible import boards_seen_by, competitions_seen_by
+from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.web.api.quota import Left
 from leaderboard.web.api.views import Private, Public

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import current_stage
-from leaderboard.competitions.visible import competitions_seen_by
+from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.standings.read.boards import board_records
 from leaderboard.web.api.competitions import News, Track
 from leaderboard.web.api.paging import PAGING, paged

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api.views import Private
 from leaderboard.web.submissions.quotas import what_is_left

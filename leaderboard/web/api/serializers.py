@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.licences import LICENCES
+from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.standings.ranking.eligible import NO_TELEMETRY
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET

@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard.competitions.models import Competition
-from leaderboard.competitions.visible import competitions_seen_by
-from leaderboard.entrants import checks, invites, members, profile, teams
+from leaderboard.competitions.permissions import competitions_seen_by
+from leaderboard.entrants import permissions, profile, teams
 from leaderboard.entrants.models import Membership
 from leaderboard.web.api.paging import PAGING, paged
 from leaderboard.web.api.views import Private
@@ -127,12 +127,12 @@ class Act:
 
 ACTS: Final = {
     "create": Act(teams.create_team, NewTeam, "Make a team, with you as its captain.", of_entrant=False),
-    "leave": Act(members.leave, Nothing, "Leave the team, or the competition.", of_entrant=False),
+    "leave": Act(teams.leave, Nothing, "Leave the team, or the competition.", of_entrant=False),
     "rename": Act(teams.rename_team, Name, "Give the team another name. Captains only."),
-    "invite": Act(invites.invite, Username, "Invite somebody by their user name. Captains only."),
-    "withdraw": Act(invites.withdraw_invite, Withdraw, "Withdraw an invite that nobody has answered. Captains only."),
-    "remove": Act(members.remove_member, Username, "Remove a member. Captains only."),
-    "hand-over": Act(members.hand_over, Username, "Make another member captain. Captains only."),
+    "invite": Act(teams.invite, Username, "Invite somebody by their user name. Captains only."),
+    "withdraw": Act(teams.withdraw_invite, Withdraw, "Withdraw an invite that nobody has answered. Captains only."),
+    "remove": Act(teams.remove_member, Username, "Remove a member. Captains only."),
+    "hand-over": Act(teams.hand_over, Username, "Make another member captain. Captains only."),
     "division": Act(profile.choose_division, Division, "Say in which division. Captains only."),
     "affiliation": Act(profile.say_affiliation, Affiliation, "Say an affiliation. Captains only."),
     "pseudonym": Act(profile.take_pseudonym, Pseudonym, "Be shown by another name, once for all. Captains only."),
@@ -146,7 +146,7 @@ class Entrants(Private):
     def get(self, request: Request) -> Response:
         """List the caller's entrants in all competitions that they are in now."""
         user = self.caller(request)
-        seen = checks.memberships_of(user).filter(competition__in=competitions_seen_by(user))
+        seen = permissions.memberships_of(user).filter(competition__in=competitions_seen_by(user))
         return paged(request, seen, MyEntrant)
 
 
@@ -154,7 +154,7 @@ class Invites(Private):
     @extend_schema(parameters=PAGING, responses=Invite(many=True))
     def get(self, request: Request) -> Response:
         """List the invites to the caller that wait for an answer."""
-        return paged(request, invites.open_invites_of(self.caller(request)), Invite)
+        return paged(request, teams.open_invites_of(self.caller(request)), Invite)
 
 
 class Accept(Private):
@@ -162,7 +162,7 @@ class Accept(Private):
     def post(self, request: Request, pk: int) -> Response:
         """Join the team. Earlier submissions of yours stay with your former entrant."""
         check_team_acts(self.caller(request).account_id, "accept")
-        member = invites.accept_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
+        member = teams.accept_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
         return _told(self, request, member.entrant.competition)
 
 
@@ -171,7 +171,7 @@ class Decline(Private):
     def post(self, request: Request, pk: int) -> Response:
         """Decline an invite."""
         check_team_acts(self.caller(request).account_id, "decline")
-        invites.decline_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
+        teams.decline_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
         return Response(status=204)
 
 

@@ -22,6 +22,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel
+from leaderboard.submissions.intake import Upload
 from leaderboard.web.api import serializers
 from leaderboard.web.api.auth import BearerAuthentication, HasScope
 from leaderboard.web.api.body import BoundedJSON
@@ -146,13 +147,15 @@ class Submissions(Private):
 
         def take() -> dict[str, Any]:
             submission = pipeline.submit(
+                Upload(
+                    board=sent["board"],
+                    hardware=sent["hardware"],
+                    mode=sent["mode"],
+                    filename=sent["filename"],
+                    data=sent["data"],
+                    licence=sent["licence"],
+                ),
                 owner=owner,
-                board_slug=sent["board"],
-                hardware=sent["hardware"],
-                mode=sent["mode"],
-                filename=sent["filename"],
-                data=sent["data"],
-                licence=sent["licence"],
                 now=now,
             )
             item = view.shown(submission)

@@ -1,7 +1,7 @@
 """Competitions as pages and the API show them: lists by phase, and a competition with its parts.
 
-The parts are problems, tracks, rules and news. Everything comes through the gate (competitions/visible.py), so objects
-that a viewer may not see are absent.
+The parts are problems, tracks, rules and news. Everything comes through the gate (competitions/permissions.py), so
+objects that a viewer may not see are absent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import Phase
 from leaderboard.competitions.models import CLOSED, DIVISIONS, Announcement, Competition, Prize, Track
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.collection import problems_by_collection

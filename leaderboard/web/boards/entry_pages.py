@@ -18,7 +18,7 @@ from leaderboard.standings.read.boards import board_records
 from leaderboard.standings.retract import may_retract, usual_reason
 from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import Submission
-from leaderboard.submissions.release import release_code
+from leaderboard.submissions.permissions import release_code
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves
 from leaderboard.web.boards.published import published

@@ -7,10 +7,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from leaderboard.competitions.calendar import Stage, is_frozen_at, stages_by
-from leaderboard.competitions.models import SCORINGS, Competition, Role
-from leaderboard.competitions.permissions import has_role
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS
+from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, SCORINGS, Competition, Role
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, has_role
 from leaderboard.standings.read.competition import Overall, Row, overall_standing
 from leaderboard.web.boards.rows import own_entrant
 

@@ -16,7 +16,7 @@ from leaderboard.admissions.door import accepts_half, newest_verdicts, refusals,
 from leaderboard.competitions.announce import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
-from leaderboard.entrants.invites import open_invites_of
+from leaderboard.entrants.teams import open_invites_of
 from leaderboard.standings.read.boards import lines_of
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.rows import own_entrant, rows

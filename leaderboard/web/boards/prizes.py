@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaderboard.awards.announcement import money
+from leaderboard.awards.winners import money
 from leaderboard.competitions.models import Prize, Track
 from leaderboard.web.figures import significant
 

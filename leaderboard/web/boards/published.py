@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.licences import said
-from leaderboard.competitions.visible import Viewer, boards_seen_by
+from leaderboard.competitions.calendar import code_public_at, is_code_public
+from leaderboard.competitions.checks import licence_in_words
+from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.publicity import code_public_at, is_code_public
 from leaderboard.standings.read.boards import Standing, standing_of
 from leaderboard.standings.read.windows import is_shown
 from leaderboard.submissions.models import CodeRelease, Submission
@@ -37,7 +37,7 @@ class Published:
 
     @property
     def licence(self) -> str:
-        return said(self.submission.licence)
+        return licence_in_words(self.submission.licence)
 
     @property
     def code(self) -> str | None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from leaderboard.awards import announcement as told
 from leaderboard.awards import life
 from leaderboard.awards.contested import newest
 from leaderboard.awards.draw import names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award
+from leaderboard.awards.winners import TIE_RULES, ordinal, won
 from leaderboard.competitions.models import Competition, Prize, Track
-from leaderboard.competitions.visible import Viewer, tracks_seen_by
+from leaderboard.competitions.permissions import Viewer, tracks_seen_by
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.web.boards.prizes import prize_said, track_said
 from leaderboard.web.organise.confirmations import said_of
@@ -110,7 +110,7 @@ def _shown(track: Track, award: Award | None, names: dict[int, str], *, now: dat
     return Shown(
         track=track,
         rule=track_said(track),
-        tie_rule=told.TIE_RULES[track.tie_rule],
+        tie_rule=TIE_RULES[track.tie_rule],
         prizes=[_prize(prize) for prize in track.prizes.all()],
         winners=_winners(award, names) if award is not None and is_announced else [],
         announced_at=announcement.created_at if is_announced and announcement is not None else None,
@@ -145,10 +145,10 @@ def _winners(award: Award, names: dict[int, str]) -> list[dict[str, Any]]:
     return [
         {
             "number": winner["place"],
-            "place": told.place(winner["place"]),
+            "place": ordinal(winner["place"]),
             "shared_by": winner["shared_by"],
             "name": names.get(winner["entrant"], GONE),
-            "won": told.won(winner),
+            "won": won(winner),
             "money": winner["money"],
             "things": winner["things"],
             "sponsors": ", ".join(winner["sponsors"]),
@@ -171,4 +171,4 @@ def _pair(pair: dict[str, Any], last: Confirmation | None, names: dict[int, str]
 
 
 def _prize(prize: Prize) -> dict[str, str]:
-    return {"place": told.place(prize.place), "what": prize_said(prize), "sponsor": prize.sponsor}
+    return {"place": ordinal(prize.place), "what": prize_said(prize), "sponsor": prize.sponsor}

@@ -11,12 +11,18 @@ from typing import Any, Final
 
 from django import forms
 
+from leaderboard.competitions.access import MAX_AT_ONCE, MAX_NOTE_CHARS
 from leaderboard.competitions.announce import MAX_TEXT_CHARS as MAX_ANNOUNCEMENT_CHARS
 from leaderboard.competitions.announce import MAX_TITLE_CHARS
-from leaderboard.competitions.checks import MAX_NAME_CHARS, MAX_TEAM_SIZE, MAX_TEXT_CHARS, TIMES
+from leaderboard.competitions.checks import (
+    DEFAULT_LICENCE,
+    LICENCES,
+    MAX_NAME_CHARS,
+    MAX_TEAM_SIZE,
+    MAX_TEXT_CHARS,
+    TIMES,
+)
 from leaderboard.competitions.edit import values_of
-from leaderboard.competitions.invites import MAX_AT_ONCE, MAX_NOTE_CHARS
-from leaderboard.competitions.licences import DEFAULT, LICENCES
 from leaderboard.competitions.models import (
     CLOSED,
     DIVISIONS,
@@ -131,7 +137,7 @@ class CompetitionForm(Described, forms.Form):
     default_licence = forms.ChoiceField(
         label="Usual licence",
         choices=tuple(LICENCES.items()),
-        initial=DEFAULT,
+        initial=DEFAULT_LICENCE,
         help_text="Of code whose sender chooses none. A change is for what is sent from then on.",
     )
     reason = forms.CharField(required=False, max_length=2000, widget=text_area(2), help_text=WHY)

@@ -76,7 +76,7 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
 
 
 def _imported(after: dict[str, Any]) -> Iterable[Change]:
-    """Yield the effect of importing a set: on the competition, then on each problem (competitions.sync.Line)."""
+    """Yield the effect of importing a set: on the competition, then on each problem (importing.ProblemReport)."""
     yield Change("competition", "–", _said(after.get("set")))
     for told in after.get("problems", []):
         yield Change(told["problem"], "–", _problem(told))

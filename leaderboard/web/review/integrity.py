@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from leaderboard.competitions.models import Competition
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.review.integrity import OTHERS, Integrity, integrity
 from leaderboard.review.rules.thresholds import RULES
 

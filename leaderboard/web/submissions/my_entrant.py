@@ -8,7 +8,7 @@ from datetime import datetime
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition, Track
-from leaderboard.entrants import checks, invites, profile
+from leaderboard.entrants import permissions, profile, teams
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.errors import UserError
@@ -41,16 +41,16 @@ class Mine:
 
 
 def mine(user: User, competition: Competition, now: datetime) -> Mine:
-    member = checks.membership_of(user, competition)
+    member = permissions.membership_of(user, competition)
     entrant = member.entrant if member else None
     return Mine(
         competition=competition,
         member=member,
         must_accept=member is not None and not has_accepted(user, competition),
-        invites=[one for one in invites.open_invites_of(user) if one.entrant.competition_id == competition.pk],
-        people_fixed=_refusal(lambda: checks.check_people_may_change(competition, now)),
-        is_over=_refusal(lambda: checks.check_not_over(competition, now)),
-        members=list(checks.members_of(entrant)) if entrant else [],
+        invites=[one for one in teams.open_invites_of(user) if one.entrant.competition_id == competition.pk],
+        people_fixed=_refusal(lambda: permissions.check_people_may_change(competition, now)),
+        is_over=_refusal(lambda: permissions.check_not_over(competition, now)),
+        members=list(permissions.members_of(entrant)) if entrant else [],
         waiting=list(entrant.invites.filter(answer="").select_related("user")) if entrant else [],
         division_fixed=entrant is not None and profile.division_is_fixed(entrant),
         tracks=profile.tracks_to_declare(competition) if entrant else [],
@@ -62,7 +62,7 @@ def entrant_of(user: User, competition: Competition) -> Entrant:
 
     Raises UserError (409).
     """
-    member = checks.membership_of(user, competition)
+    member = permissions.membership_of(user, competition)
     if member is None:
         raise UserError("entrant", competition.slug, "you are not in this competition; enter it first", status=409)
     return member.entrant

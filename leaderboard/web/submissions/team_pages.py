@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
-from leaderboard.competitions.visible import competitions_seen_by
-from leaderboard.entrants import invites, members, profile, teams
+from leaderboard.competitions.permissions import competitions_seen_by
+from leaderboard.entrants import profile, teams
 from leaderboard.entrants.enter import enter_in_division
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import RateLimited, UserError
@@ -75,40 +75,40 @@ def _rename(sent: QueryDict, competition: Competition, user: User, now: datetime
 
 def _invite(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     username = sent.get("username", "")
-    made = invites.invite(entrant=entrant_of(user, competition), username=username, actor=user, now=now)
+    made = teams.invite(entrant=entrant_of(user, competition), username=username, actor=user, now=now)
     return f"{made.user.get_username()} finds the invite on their home page."
 
 
 def _withdraw(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     entrant = entrant_of(user, competition)
-    invites.withdraw_invite(invite_id=_key(sent, "invite"), entrant=entrant, actor=user, now=now)
+    teams.withdraw_invite(invite_id=_key(sent, "invite"), entrant=entrant, actor=user, now=now)
     return "The invite is withdrawn."
 
 
 def _accept(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    member = invites.accept_invite(invite_id=_key(sent, "invite"), user=user, now=now)
+    member = teams.accept_invite(invite_id=_key(sent, "invite"), user=user, now=now)
     return f"You are in {member.entrant.name} now."
 
 
 def _decline(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    invites.decline_invite(invite_id=_key(sent, "invite"), user=user, now=now)
+    teams.decline_invite(invite_id=_key(sent, "invite"), user=user, now=now)
     return "The invite is declined."
 
 
 def _leave(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
-    members.leave(user=user, competition=competition, now=now)
+    teams.leave(user=user, competition=competition, now=now)
     return "You have left. What you sent stays where it was sent for."
 
 
 def _remove(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     entrant, username = entrant_of(user, competition), sent.get("username", "")
-    members.remove_member(entrant=entrant, username=username, actor=user, now=now)
+    teams.remove_member(entrant=entrant, username=username, actor=user, now=now)
     return f"{username} is not in the team any more."
 
 
 def _hand_over(sent: QueryDict, competition: Competition, user: User, now: datetime) -> str:
     entrant, username = entrant_of(user, competition), sent.get("username", "")
-    members.hand_over(entrant=entrant, username=username, actor=user, now=now)
+    teams.hand_over(entrant=entrant, username=username, actor=user, now=now)
     return f"{username} is captain now."
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from leaderboard.errors import RateLimited, UserError
-from leaderboard.submissions.source import MAX_LINE_ESCAPES, MAX_WORD_CHARS, read_source
+from leaderboard.submissions.intake import MAX_LINE_ESCAPES, MAX_WORD_CHARS, read_source
 from leaderboard.submissions.tokens import code_digest
 from runner.wire import MAX_SOURCE_BYTES
 from tests.leaderboard.stage import Stage

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from leaderboard.competitions.invites import codes_of, issue_codes, revoke_code
+from leaderboard.competitions.access import codes_of, issue_codes, revoke_code
 from leaderboard.competitions.models import InviteCode
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of

@@ -14,8 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from leaderboard.competitions.calendar import phase_at
 from leaderboard.competitions.checks import TIMES
-from leaderboard.competitions.clone import clone_competition
-from leaderboard.competitions.edit import create_competition, edit_competition
+from leaderboard.competitions.edit import clone_competition, create_competition, edit_competition
 from leaderboard.competitions.models import PUBLIC, Competition, Role
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError

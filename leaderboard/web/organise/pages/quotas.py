@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from leaderboard.errors import UserError
+from leaderboard.submissions.ledger import set_quotas
 from leaderboard.submissions.quota import parse_quotas
-from leaderboard.submissions.set_quotas import set_quotas
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.pages.gate import managed, shell, tell
 from leaderboard.web.organise.quota_form import QuotaForm

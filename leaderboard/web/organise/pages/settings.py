@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from leaderboard.competitions.access import grant_role, revoke_role
 from leaderboard.competitions.edit import edit_competition
-from leaderboard.competitions.grant import grant_role, revoke_role
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import role_of
 from leaderboard.errors import UserError
