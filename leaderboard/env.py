@@ -14,6 +14,7 @@ Number = TypeVar("Number", int, float)
 
 SERVES_REQUESTS = False  # whether this process is a web process, which has shorter time limits
 
+SECRET_CHARS: Final = 32  # at least
 _TRUE: Final = ("1", "true", "yes", "on")
 _FALSE: Final = ("0", "false", "no", "off", "")
 
@@ -31,10 +32,10 @@ def text(name: str, default: str | None = None) -> str:
     return default
 
 
-def secret(name: str, *, least_chars: int = 32) -> str:
+def secret(name: str) -> str:
     value = text(name)
-    if len(value) < least_chars:
-        raise ConfigError(f"{name} has {len(value)} characters; a secret needs at least {least_chars} random ones")
+    if len(value) < SECRET_CHARS:
+        raise ConfigError(f"{name} has {len(value)} characters; a secret needs at least {SECRET_CHARS} random ones")
     return value
 
 

@@ -27,7 +27,7 @@ from leaderboard.errors import UserError
 MAX_OPEN: Final = 20  # per team, unanswered
 MAX_EVER: Final = 200
 MAX_A_PERSON: Final = 3  # per team and person, ever
-NONE: Final = "there is no such invite"
+NO_INVITE: Final = "there is no such invite"
 
 
 @transaction.atomic
@@ -218,7 +218,7 @@ def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
     team = permissions.lock_entrant(_open(mine).entrant)  # concurrent acceptances run in sequence from here on
     found = _open(mine)
     if not may_see(person, team.competition):
-        raise UserError("invite", "", NONE, status=404)
+        raise UserError("invite", "", NO_INVITE, status=404)
     permissions.check_people_may_change(team.competition, now)
     _without_team(person, team.competition)
     _check_not_full(team)
@@ -231,7 +231,7 @@ def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
 def _open(invites: QuerySet[TeamInvite]) -> TeamInvite:
     found = invites.select_related("entrant__competition").first()
     if found is None:
-        raise UserError("invite", "", NONE, status=404)
+        raise UserError("invite", "", NO_INVITE, status=404)
     if found.answer:
         raise UserError("invite", found.answer, f"it was {found.answer} already", status=409)
     return found

@@ -32,7 +32,7 @@ from leaderboard.standings.read.table import level_pairs, run_of, run_of_result
 from leaderboard.standings.read.windows import stage_at
 
 
-class BoardLine(NamedTuple):
+class StagedLine(NamedTuple):
     """A line of a board, published or predicted."""
 
     board_id: int
@@ -136,9 +136,9 @@ def differ(factor: float, *half_widths: float | None) -> bool:
     return abs(math.log(factor)) > max(TIE, noise)
 
 
-def compare(chosen: RejudgeSet, *, items: Sequence[RejudgeItem] | None = None) -> Comparison:
+def compare(chosen: RejudgeSet) -> Comparison:
     """Compare as of now; for an applied set, return the stored fates and ranks."""
-    items = items_of(chosen) if items is None else items
+    items = items_of(chosen)
     fates = fates_of(items, currents_of(chosen))
     changes = board_changes(items, fates)
     places = {(change.board.pk, change.stage): change for change in changes}
@@ -172,7 +172,7 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
     lines = {}
     for entry in Entry.objects.filter(board__in=boards).select_related("entrant"):
         stage = stage_at(boards[entry.board_id], entry.submitted_at)
-        line = BoardLine(entry.board_id, stage, entry.epoch, run_of(entry), entry.entrant.shown_name)
+        line = StagedLine(entry.board_id, stage, entry.epoch, run_of(entry), entry.entrant.shown_name)
         lines[entry.submission_id] = line
     changed = [item for item in items if fates[item.pk] == RejudgeItem.APPLIED and not item.became]
     would, kept_off = dict(lines), _kept_off(changed)
@@ -217,20 +217,20 @@ def _kept_off(items: Sequence[RejudgeItem]) -> set[int]:
     }
 
 
-def _predicted(item: RejudgeItem) -> BoardLine | None:
+def _predicted(item: RejudgeItem) -> StagedLine | None:
     """Return the line that the shadow result would have; None: it would have none."""
     submission, result = item.submission, getattr(item.after, "result", None)
     if submission.mode != "ranked" or result is None or not result.ratio or refusal(telemetry=result.telemetry):
         return None
     stage = stage_at(submission.board, submission.created_at)
     run = run_of_result(result)
-    return BoardLine(submission.board_id, stage, result.epoch, run, submission.entrant.shown_name)
+    return StagedLine(submission.board_id, stage, result.epoch, run, submission.entrant.shown_name)
 
 
 def _tables(
-    lines: Iterable[BoardLine], boards: Mapping[int, Board], ranked: RankedEpochs, level: Sequence[tuple[int, int]]
+    lines: Iterable[StagedLine], boards: Mapping[int, Board], ranked: RankedEpochs, level: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, Stage], Table]:
-    grouped: dict[tuple[int, Stage], list[BoardLine]] = defaultdict(list)
+    grouped: dict[tuple[int, Stage], list[StagedLine]] = defaultdict(list)
     for line in lines:
         grouped[line.board_id, line.stage].append(line)
     tables = {}
