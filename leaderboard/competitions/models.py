@@ -6,6 +6,7 @@ columns here. Only calendar.py interprets them and compares them with a clock.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -97,15 +98,7 @@ class Competition(models.Model):
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(
-            practice_at=self.practice_at,
-            contest_at=self.contest_at,
-            freeze_at=self.freeze_at,
-            deadline=self.deadline,
-            revealed_at=self.revealed_at,
-            final_at=self.final_at,
-            stays_open=self.stays_open,
-        )
+        return Schedule(**{field.name: getattr(self, field.name) for field in fields(Schedule)})
 
 
 class Role(models.Model):

@@ -101,36 +101,25 @@ def level_at(bucket: Bucket, movements: Iterable[Movement], now: datetime, *, op
 def check_bucket(level: Level, *, mode: str, board: str, now: datetime) -> None:
     """Raise RateLimited if no token is left. `board` is the name for the message."""
     free_at = level.next_at
-    if level.left or free_at is None:
-        return
-    wait_s = max(1, math.ceil((free_at - now).total_seconds()))
-    raise RateLimited(
-        "mode",
-        mode,
-        f"none left of your {level.bucket.capacity} {mode} submissions to {board}; "
-        f"the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC; try again in {wait_s} s",
-        retry_after_s=wait_s,
-    )
+    if not level.left and free_at is not None:
+        text = f"none left of your {level.bucket.capacity} {mode} submissions to {board}"
+        raise _limited("mode", mode, f"{text}; the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC", free_at - now)
 
 
 def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: datetime) -> None:
+    count = len(usage.recent)
     if usage.unfinished >= unfinished_at_once:
-        raise RateLimited(
-            "submission",
-            usage.unfinished,
-            f"{usage.unfinished} of your submissions wait or run; at most {unfinished_at_once} may at once, "
-            "so wait for one to finish",
-            retry_after_s=RETRY_UNFINISHED_S,
-        )
-    if len(usage.recent) >= per_hour:
-        free_at = usage.recent[len(usage.recent) - per_hour] + WINDOW
-        wait_s = max(1, math.ceil((free_at - now).total_seconds()))
-        raise RateLimited(
-            "submission",
-            len(usage.recent),
-            f"{len(usage.recent)} submissions in the last hour; at most {per_hour}; try again in {wait_s} s",
-            retry_after_s=wait_s,
-        )
+        text = f"{usage.unfinished} of your submissions wait or run; at most {unfinished_at_once} may at once, "
+        text += "so wait for one to finish"
+        raise RateLimited("submission", usage.unfinished, text, retry_after_s=RETRY_UNFINISHED_S)
+    if count >= per_hour:
+        text = f"{count} submissions in the last hour; at most {per_hour}"
+        raise _limited("submission", count, text, usage.recent[count - per_hour] + WINDOW - now)
+
+
+def _limited(field: str, value: object, text: str, wait: timedelta) -> RateLimited:
+    wait_s = max(1, math.ceil(wait.total_seconds()))
+    return RateLimited(field, value, f"{text}; try again in {wait_s} s", retry_after_s=wait_s)
 
 
 def parse_quotas(value: object) -> dict[str, Bucket]:
