@@ -111,8 +111,8 @@ class BoundedHandler(ASGIHandler):
 
 async def _send(send: Send, status: int, kind: str, body: str) -> None:
     sent = body.encode()
-    told = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(sent)), "Cache-Control": "private, no-store"}
-    headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
+    fields = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(sent)), "Cache-Control": "private, no-store"}
+    headers = [(name.lower().encode(), value.encode()) for name, value in fields.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": sent})
 

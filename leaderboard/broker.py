@@ -90,30 +90,23 @@ def gpu_queue(hardware: str) -> str:
 
 def ring(*, hardware: str, hint: str) -> bool:
     """Announce work to one runner of this hardware. False: the broker did not take the message."""
-    message: dramatiq.Message[None] = dramatiq.Message(
-        queue_name=gpu_queue(hardware),
-        actor_name=DOORBELL,
-        args=(),
-        kwargs={"hint": hint},
-        options={"max_age": DOORBELL_MAX_AGE_MS},
-    )
-    try:
-        breaker.call(lambda: get_broker().enqueue(message))
-    except (redis.RedisError, dramatiq.errors.BrokerError) as error:
-        log.warning("doorbell_not_rung", hardware=hardware, hint=hint, error=str(error))
-        return False
-    return True
+    options = {"max_age": DOORBELL_MAX_AGE_MS}
+    return _enqueue(gpu_queue(hardware), DOORBELL, {"hint": hint}, options, if_lost="doorbell_not_rung")
 
 
 def send_chore(actor_name: str, **kwargs: str) -> bool:
     """Send the site's own worker a chore (leaderboard/actors.py). A chore may be lost and may be done twice."""
+    return _enqueue(SITE_QUEUE, actor_name, kwargs, {}, if_lost="chore_not_sent")
+
+
+def _enqueue(queue: str, actor: str, kwargs: dict[str, str], options: dict[str, int], *, if_lost: str) -> bool:
     message: dramatiq.Message[None] = dramatiq.Message(
-        queue_name=SITE_QUEUE, actor_name=actor_name, args=(), kwargs=dict(kwargs), options={}
+        queue_name=queue, actor_name=actor, args=(), kwargs=kwargs, options=options
     )
     try:
         breaker.call(lambda: get_broker().enqueue(message))
     except (redis.RedisError, dramatiq.errors.BrokerError) as error:
-        log.warning("chore_not_sent", actor=actor_name, error=str(error))
+        log.warning(if_lost, queue=queue, actor=actor, error=str(error), **kwargs)
         return False
     return True
 

@@ -7,10 +7,14 @@ values never appear in an error.
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+Number = TypeVar("Number", int, float)
 
 SERVES_REQUESTS = False  # whether this process is a web process, which has shorter time limits
 
+SECRET_CHARS: Final = 32  # at least
 _TRUE: Final = ("1", "true", "yes", "on")
 _FALSE: Final = ("0", "false", "no", "off", "")
 
@@ -28,10 +32,10 @@ def text(name: str, default: str | None = None) -> str:
     return default
 
 
-def secret(name: str, *, least_chars: int = 32) -> str:
+def secret(name: str) -> str:
     value = text(name)
-    if len(value) < least_chars:
-        raise ConfigError(f"{name} has {len(value)} characters; a secret needs at least {least_chars} random ones")
+    if len(value) < SECRET_CHARS:
+        raise ConfigError(f"{name} has {len(value)} characters; a secret needs at least {SECRET_CHARS} random ones")
     return value
 
 
@@ -46,24 +50,23 @@ def boolean(name: str, default: bool) -> bool:
 
 
 def whole(name: str, default: int, *, least: int, most: int) -> int:
-    value = text(name, str(default))
-    try:
-        number = int(value)
-    except ValueError:
-        raise ConfigError(f"{name}={value!r} is not a whole number") from None
-    if not least <= number <= most:
-        raise ConfigError(f"{name}={number} is outside {least} … {most}")
-    return number
+    return _number(name, default, int, "a whole number", least, most)
 
 
 def seconds(name: str, default: float, *, least: float, most: float) -> float:
+    return _number(name, default, float, "a number of seconds", least, most, unit=" seconds")
+
+
+def _number(
+    name: str, default: Number, read: Callable[[str], Number], kind: str, least: Number, most: Number, unit: str = ""
+) -> Number:
     value = text(name, str(default))
     try:
-        number = float(value)
+        number = read(value)
     except ValueError:
-        raise ConfigError(f"{name}={value!r} is not a number of seconds") from None
+        raise ConfigError(f"{name}={value!r} is not {kind}") from None
     if not least <= number <= most:
-        raise ConfigError(f"{name}={number} is outside {least} … {most} seconds")
+        raise ConfigError(f"{name}={number} is outside {least} … {most}{unit}")
     return number
 
 

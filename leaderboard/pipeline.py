@@ -31,21 +31,20 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from leaderboard import broker, publication
-from leaderboard.accounts.link import unlink
+from leaderboard.accounts.logins import unlink
 from leaderboard.accounts.models import User
 from leaderboard.admissions.claim import claim_test, claim_test_again
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.imported import ask_for_added, ask_for_imported
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions import edit_boards
-from leaderboard.competitions.invites import redeem_code
+from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
 from leaderboard.confirmations.claim import claim_confirmation, claim_confirmation_again
 from leaderboard.confirmations.models import FAILED, Confirmation
 from leaderboard.confirmations.report import record_confirmation
 from leaderboard.entrants import enter as entering
-from leaderboard.entrants import one_person
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging import leased
 from leaderboard.judging.claim import claim_again, claim_next
@@ -65,9 +64,10 @@ from leaderboard.review.models import Case, Decision, Suspension
 from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
 from leaderboard.standings.publish import kernel_lines
-from leaderboard.standings.read.podium import PODIUM, would_rank
+from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.standings.retract import restore
 from leaderboard.submissions import intake
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
@@ -89,31 +89,12 @@ SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND stat
 ASK_HINT: Final = "ask_hint"  # actor of leaderboard/actors.py
 
 
-def submit(
-    *,
-    owner: User,
-    board_slug: str,
-    hardware: str,
-    mode: str,
-    filename: str,
-    data: bytes,
-    now: datetime,
-    licence: str = "",
-) -> Submission:
+def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     """Take a submission in and queue it.
 
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
-    checked = intake.check(
-        owner=owner,
-        board_slug=board_slug,
-        hardware=hardware,
-        mode=mode,
-        filename=filename,
-        data=data,
-        now=now,
-        licence=licence,
-    )
+    checked = intake.check(upload, owner=owner, now=now)
     check_admitted(checked.board)
     suspending.check_not_suspended(owner, checked.board.competition)
     _check_quotas(owner.account, checked, now)  # without a lock: an exhausted quota costs no reading of the source
@@ -158,8 +139,9 @@ def enter(
     """
     if code:
         redeem_code(text=code, user=user, now=now)
-    told = {"division": division, "model_name": model_name}
-    return entering.enter(user=user, competition=competition, accepted=rules_digest, now=now, **told)
+    return entering.enter(
+        user=user, competition=competition, accepted=rules_digest, now=now, division=division, model_name=model_name
+    )
 
 
 @transaction.atomic
@@ -223,7 +205,7 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
 
 def _look(runner: Runner, *, asked_before: datetime) -> tuple[bool, bool]:
     """Return whether the runner holds any work, and whether work besides attempts has waited since `asked_before`."""
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "runner": runner.pk,
         "hardware": runner.hardware,
         "judging": list(RUNNING),
@@ -232,7 +214,7 @@ def _look(runner: Runner, *, asked_before: datetime) -> tuple[bool, bool]:
         "asked_before": asked_before,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_LOOK, given)
+        cursor.execute(_LOOK, parameters)
         holds, others_wait = cursor.fetchone()
     return holds, others_wait
 
@@ -258,7 +240,8 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     submission = result.attempt.submission
     if submission.mode == "ranked":
         publication.settle(result, now)
-        _ask_hint_later(result)
+        if settings.HINT_COMMAND and not may_stand(result):  # a hint to the reviewers of a held result
+            transaction.on_commit(lambda: broker.send_chore(ASK_HINT, submission_id=str(submission.pk)))
     return True
 
 
@@ -381,12 +364,12 @@ def reinstate_account(
 
 
 @transaction.atomic
-def link_logins(*, now: datetime, **told: Any) -> User:
-    """Link two logins of one person; `told` as in one_person.link_logins.
+def link_logins(*, now: datetime, **proof: Any) -> User:
+    """Link two logins of one person; `proof` as in entrants.enter.link_logins.
 
     A suspension of either login covers the account.
     """
-    account = one_person.link_logins(now=now, **told)
+    account = entering.link_logins(now=now, **proof)
     if suspending.was_ever_suspended(account):
         publication.stand_all(account, None, now)
     return account
@@ -412,10 +395,3 @@ def restore_entry(*, submission: Submission, actor: User, reason: str, now: date
         return 0
     publication.stand_each(kernel_runs(submission), now)
     return kernel_lines(submission).count()
-
-
-def _ask_hint_later(result: Result) -> None:
-    """Ask the configured checker, after the commit, for a hint to the reviewers if the result is held."""
-    if settings.HINT_COMMAND and not may_stand(result):
-        told = {"submission_id": str(result.attempt.submission_id)}
-        transaction.on_commit(lambda: broker.send_chore(ASK_HINT, **told))

@@ -28,8 +28,7 @@ from leaderboard.review.rules.screen import foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
 from leaderboard.review.suspension import is_suspended, suspended_users
 from leaderboard.standings.publish import kernel_lines, lock_entrants, lock_lines, publish, withdraw
-from leaderboard.standings.ranking.eligible import refusal
-from leaderboard.standings.ranking.light import light_share
+from leaderboard.standings.ranking.eligible import light_share, refusal
 from leaderboard.standings.ranking.ranking import Value
 from leaderboard.standings.read.boards import incumbent_ratio, incumbent_ratios
 from leaderboard.standings.read.records import contest_leader
@@ -99,8 +98,14 @@ def _incumbents(results: Iterable[Result]) -> dict[int, float | None]:
 
 
 def stand(result: Result, now: datetime) -> None:
+    """Publish or withdraw the result's line.
+
+    If it takes another entrant's first place in a contest, ask for five confirming runs.
+    """
     if may_rank(result):
-        _publish(result, now)
+        first = _leader(result)
+        publish(result=result, now=now)
+        confirm_if_first(result, first, now)
     else:
         withdraw(submission=result.attempt.submission)
 
@@ -172,16 +177,6 @@ def could_rank(result: Result) -> bool:
     A result that its verdict rejected by itself has no time, so it cannot rank even if the verdict is overturned.
     """
     return result.outcome == "passed" and result.ratio is not None and not refusal(telemetry=result.telemetry)
-
-
-def _publish(result: Result, now: datetime) -> None:
-    """Publish the result's line.
-
-    If it takes another entrant's first place in a contest, ask for five confirming runs.
-    """
-    first = _leader(result)
-    publish(result=result, now=now)
-    confirm_if_first(result, first, now)
 
 
 def _leader(result: Result) -> Value | None:

@@ -62,7 +62,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
-ROOT_URLCONF = "leaderboard.urls"
+ROOT_URLCONF = "leaderboard.web.urls"
 ASGI_APPLICATION = "leaderboard.asgi.application"
 APPEND_SLASH = False  # docs/http.md: paths have no slash at the end, and a missing one is no redirect
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

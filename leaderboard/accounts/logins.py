@@ -1,14 +1,28 @@
-"""Logins of an account: its own login and all logins linked to it."""
+"""Logins of an account: its own login and all logins linked to it; links, and new passwords.
+
+No row changes its owner: a linked login acts as its account, and queries for a person's rows include all of their
+logins. The person links two logins and proves both. Only an organiser may undo a link, because the person then has two
+accounts again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
 
 from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.audit.record import record
+from leaderboard.errors import UserError
+
+MAX_LOGINS: Final = 5  # per account
+NOT_PROVED: Final = "name and password do not belong together; mind upper and lower case in both"
 
 
 def logins_of(user: User | AnonymousUser) -> QuerySet[User, Any]:
@@ -23,3 +37,91 @@ def lock_accounts(accounts: Iterable[int]) -> None:
     """Lock accounts together and in a fixed order, so that two acts on many people never wait for one another."""
     found = User.objects.filter(pk__in=set(accounts)).order_by("pk")
     list(found.select_for_update(no_key=True).values_list("pk"))
+
+
+def prove(*, username: str, password: str) -> User:
+    """Return the login with this name and password. The duration does not reveal whether the login exists."""
+    found = ModelBackend().authenticate(None, username=username, password=password)
+    if not isinstance(found, User):
+        raise UserError("password", "", NOT_PROVED)
+    return found
+
+
+def check_own_password(account: User, password: str) -> None:
+    """Check the password of any of the account's logins.
+
+    Access to an open session is then not enough to add a login.
+    """
+    mine = User.objects.filter(pk__in=logins_of(account), is_active=True)
+    if not any(login.check_password(password) for login in mine):
+        raise UserError("own_password", "", "this is not your password")
+
+
+def lock_both(one: User, other: User) -> tuple[User, User]:
+    """Lock both accounts with all of their logins, in a fixed order.
+
+    No lock on a login is stronger than FOR NO KEY UPDATE: a new row that references the login must not wait, and every
+    act writes such a row.
+    """
+    rows = User.objects.select_for_update(no_key=True).filter(Q(pk__in=logins_of(one)) | Q(pk__in=logins_of(other)))
+    found = {row.pk: row for row in rows.order_by("pk")}
+    return found[one.pk], found[other.pk]
+
+
+@transaction.atomic
+def link(*, one: User, other: User, keep: str, now: datetime) -> User:
+    """Link two accounts; return the remaining account: the older, or the account whose name is `keep`.
+
+    The caller has proved both. Raise UserError if they cannot be linked.
+    """
+    one, other = lock_both(one, other)
+    _check_linkable(one, other)
+    stays = min(one, other, key=lambda user: (user.date_joined, user.pk))
+    if keep:
+        named = {user.get_username(): user for user in (one, other)}
+        if keep not in named:
+            raise UserError("keep", keep, f"choose one of {', '.join(sorted(named))}")
+        stays = named[keep]
+    goes = other if stays.pk == one.pk else one
+    User.objects.filter(pk__in=logins_of(goes)).update(linked_to=stays)
+    record("link_login", goes, actor=one, now=now, after={"account": stays.get_username()})
+    return stays
+
+
+@transaction.atomic
+def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
+    """Make a linked login an account again. Submissions since the link stay with the account that sent them."""
+    check_staff(actor, "unlink a login")
+    check_reason(reason)
+    login = User.objects.select_for_update(no_key=True).get(pk=login.pk)
+    if login.linked_to_id is None:
+        raise UserError("login", login.get_username(), "is linked to no account", status=409)
+    before = {"account": login.account.get_username()}
+    login.linked_to = None
+    login.save(update_fields=["linked_to"])
+    record("unlink_login", login, actor=actor, reason=reason, now=now, before=before)
+
+
+def _check_linkable(one: User, other: User) -> None:
+    if one.account_id == other.account_id:
+        raise UserError("username", other.get_username(), "is your account already", status=409)
+    if other.linked_to_id is not None:
+        raise UserError("username", other.get_username(), "belongs to another account already", status=409)
+    if any(user.is_staff or user.is_superuser for user in (one, other)):
+        raise UserError("username", other.get_username(), "an organiser's login stays by itself", status=409)
+    if logins_of(one).count() + logins_of(other).count() > MAX_LOGINS:
+        raise UserError("username", other.get_username(), f"an account has at most {MAX_LOGINS} logins", status=409)
+
+
+@transaction.atomic
+def change_password(*, login: User, account: User, password: str, now: datetime) -> User:
+    """Change the password of `login`, which is the account or linked to it; return the updated account.
+
+    All sessions of the account end; its API tokens stay.
+    """
+    held = User.objects.select_for_update(no_key=True).get(pk=login.pk)
+    held.set_password(password)
+    held.save(update_fields=["password"])
+    User.objects.filter(pk=account.pk).update(session_generation=F("session_generation") + 1)
+    record("change_password", login, actor=account, now=now)
+    return User.objects.get(pk=account.pk)

@@ -1,6 +1,6 @@
 """Tables of people: User and ApiToken. A token's text is shown once; only its digest is stored.
 
-A User is a login. A linked login acts as its account (link.py); an account is not linked.
+A User is a login. A linked login acts as its account (logins.py); an account is not linked.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ class User(AbstractUser):
                 name="user_is_not_linked_to_itself",
             ),
             models.UniqueConstraint(
-                Lower("username"),
-                name="user_name_is_unique_in_any_case",
-                violation_error_message="This name is taken.",
+                Lower("username"), name="user_name_is_unique_in_any_case", violation_error_message="This name is taken."
             ),
         ]
 

@@ -1,8 +1,15 @@
-"""API tokens of people: issue, find, revoke."""
+"""API tokens of people: issue, find, revoke. Bearer secrets of every kind.
+
+A secret is made from the system's randomness, shown once, and kept as a SHA-256 digest. A plain digest is enough
+because the text has 256 random bits, too many to guess.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,7 +18,6 @@ from django.db.models import QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import SCOPES, ApiToken, User
-from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 
@@ -19,6 +25,10 @@ KIND: Final = "pf_"
 MAX_TOKENS: Final = 50  # per owner, not revoked
 MAX_NAME_CHARS: Final = 64
 LAST_USE_GRAIN: Final = timedelta(minutes=1)  # `last_used_at` is written at most this often
+
+RANDOM_BYTES: Final = 32
+SHOWN_CHARS: Final = 6  # of the random part
+MAX_SECRET_CHARS: Final = 128
 
 
 def tokens_of(owner: User) -> QuerySet[ApiToken]:
@@ -69,5 +79,23 @@ def revoke_token(*, token: ApiToken, actor: User, now: datetime) -> bool:
     """Revoke a token; return whether this call did, False if it was revoked already."""
     if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
         return False
-    record(act="revoke_token", target=token, actor=actor, reason=f"token {token.prefix}", now=now)
+    record("revoke_token", token, actor=actor, reason=f"token {token.prefix}", now=now)
     return True
+
+
+@dataclass(frozen=True)
+class Secret:
+    text: str
+    prefix: str
+    digest: str
+
+
+def make_secret(kind: str) -> Secret:
+    """Return a new secret; `kind` starts its text ("pf_", "pfr_"), so that leaked secrets can be recognised."""
+    random = secrets.token_urlsafe(RANDOM_BYTES)
+    text = kind + random
+    return Secret(text=text, prefix=kind + random[:SHOWN_CHARS], digest=digest_of(text))
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

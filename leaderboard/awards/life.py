@@ -7,7 +7,6 @@ once, the second waits for the first's lock and then finds a changed state.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,11 +16,11 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
-from leaderboard.awards import announcement
-from leaderboard.awards.barred import held_entrants, unjudged
 from leaderboard.awards.contested import newest
-from leaderboard.awards.draw import draw
+from leaderboard.awards.draw import draw, names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
+from leaderboard.awards.standing import held_entrants, unjudged
+from leaderboard.awards.winners import ordinal, won
 from leaderboard.competitions.calendar import is_frozen_at, is_over_at
 from leaderboard.competitions.models import Announcement, Competition, Role, Track
 from leaderboard.competitions.permissions import check_role
@@ -63,25 +62,23 @@ def confirm_award(*, award: Award, actor: User, now: datetime, without: str = ""
     `without`: reason to take the award as confirmed although finished runs do not show it (no lead, held, runner
     failed).
     """
-    award = _held(award, (PROPOSED,), actor, "confirm an award", now)
+    award = _held(award, PROPOSED, actor, "confirm an award", now)
     if without:
         check_reason(without)
-    missing = [
-        (pair, last)
-        for pair, last in zip(award.content["pairs"], newest(award.content["pairs"]), strict=True)
-        if last is None or last.outcome != SETTLED
-    ]
+    tried = zip(award.content["pairs"], newest(award.content["pairs"]), strict=True)
+    missing = [(pair, last) for pair, last in tried if last is None or last.outcome != SETTLED]
     if missing and without:
-        _check_all_tried(award, [last for _, last in missing])
-    else:
-        wanted = [pair for pair, last in missing if last is None or last.outcome != confirmations.REFUSED]
-        if missing and not wanted:
+        if any(last is None or not last.is_done for _, last in missing):
+            raise _refused(award.track, "runs are still missing: ask for them, and wait until a runner has made them")
+        if any(last is not None and last.outcome == confirmations.FAILED for _, last in missing):
+            raise _refused(award.track, "a winner failed on fresh seeds: decide on that result first")
+    elif missing:
+        wanted = [(pair, last) for pair, last in missing if last is None or last.outcome != confirmations.REFUSED]
+        if not wanted:
             raise _refused(award.track, NO_LEAD)
-        for pair, last in missing:
-            if last is None or last.outcome != confirmations.REFUSED:
-                _ask(pair, last, actor, now)
-        if missing:
-            return len(wanted)
+        for pair, last in wanted:
+            _ask(pair, last, actor, now)
+        return len(wanted)
     _step(award, CONFIRMED, actor, without, now)
     return 0
 
@@ -89,15 +86,16 @@ def confirm_award(*, award: Award, actor: User, now: datetime, without: str = ""
 @transaction.atomic
 def approve_award(*, award: Award, actor: User, reason: str, now: datetime) -> None:
     check_reason(reason)
-    award = _held(award, (CONFIRMED,), actor, "approve an award", now)
+    award = _held(award, CONFIRMED, actor, "approve an award", now)
     if award.track.competition.two_person_rule and award.steps.filter(state=PROPOSED, actor=actor).exists():
         raise _refused(award.track, "two people are wanted here: somebody else than who proposed it approves it")
-    if _wins(actor, award):
-        said = "they are among its winners, or were in a team that is: another owner approves it"
-        raise UserError("actor", actor.get_username(), said, status=403)
-    if held_entrants(award.track, now=now):
+    entrants = [winner["entrant"] for winner in award.winners]
+    if Membership.objects.filter(entrant__in=entrants, user__in=logins_of(actor)).exists():  # former team mates, too
+        text = "they are among its winners, or were in a team that is: another owner approves it"
+        raise UserError("actor", actor.get_username(), text, status=403)
+    if held_entrants(award.track):
         raise _refused(award.track, "results on its boards are under review: decide on them first")
-    if left := unjudged(award.track, now=now):
+    if left := unjudged(award.track):
         raise _refused(award.track, f"{left} submissions to its boards are not judged yet: wait for them")
     _step(award, APPROVED, actor, reason, now)
 
@@ -105,12 +103,20 @@ def approve_award(*, award: Award, actor: User, reason: str, now: datetime) -> N
 @transaction.atomic
 def announce_award(*, award: Award, actor: User, now: datetime) -> Announcement:
     """Publish the winners with an announcement."""
-    award = _held(award, (APPROVED,), actor, "announce an award", now)
+    award = _held(award, APPROVED, actor, "announce an award", now)
     if is_frozen_at(award.track.competition.schedule, now):
         raise _refused(award.track, "the standing is frozen: reveal it first, or the winners would tell what it hides")
-    title, text = announcement.announcement(award)
+    names, lines = names_of([award.content]), []
+    for winner in award.winners:
+        place = ordinal(winner["place"]) + (" place (shared)" if winner["shared_by"] > 1 else " place")
+        prize = f", {won(winner)}" if won(winner) else ""
+        lines.append(f"{place}: {names.get(winner['entrant'], 'an entrant')}{prize}")
     award.announcement = Announcement.objects.create(
-        competition=award.track.competition, author=actor, title=title, text=text, created_at=now
+        competition=award.track.competition,
+        author=actor,
+        title=f"Winners: {award.track.name}"[:200],
+        text="\n".join(lines),
+        created_at=now,
     )
     _step(award, ANNOUNCED, actor, "", now)
     return award.announcement
@@ -128,24 +134,16 @@ def withdraw_award(*, award: Award, actor: User, reason: str, now: datetime) -> 
     _step(award, WITHDRAWN, actor, reason, now)
 
 
-def _wins(actor: User, award: Award) -> bool:
-    """Return whether any login of the actor is or was a member of a winner; former team mates count."""
-    entrants = [winner["entrant"] for winner in award.winners]
-    return Membership.objects.filter(entrant__in=entrants, user__in=logins_of(actor)).exists()
-
-
 def is_stale(award: Award, *, now: datetime) -> bool:
     """Return whether drawing again would use a different basis."""
     return draw(award.track, now=now).basis != award.basis
 
 
-def _held(award: Award, states: Collection[str], actor: User, act: str, now: datetime) -> Award:
-    """Lock the award and return it. Raises UserError if its state is not among `states` or it is stale."""
+def _held(award: Award, state: str, actor: User, act: str, now: datetime) -> Award:
+    """Lock the award and return it. Raises UserError if its state is not `state` or it is stale."""
     award = _locked(award, actor, act)
-    if award.state not in states:
-        raise _refused(
-            award.track, f"it is {award.state}; only what is {' or '.join(states)} can be taken further here"
-        )
+    if award.state != state:
+        raise _refused(award.track, f"it is {award.state}; only what is {state} can be taken further here")
     if is_stale(award, now=now):
         raise _refused(award.track, "the standing, the prizes or who may win changed since: propose it again")
     return award
@@ -167,31 +165,19 @@ def _check(track: Track, actor: User, act: str) -> Competition:
     return competition
 
 
-def _check_all_tried(award: Award, tried: Collection[Confirmation | None]) -> None:
-    if any(last is None or not last.is_done for last in tried):
-        raise _refused(award.track, "runs are still missing: ask for them, and wait until a runner has made them")
-    if any(last is not None and last.outcome == confirmations.FAILED for last in tried):
-        raise _refused(award.track, "a winner failed on fresh seeds: decide on that result first")
-
-
 def _ask(pair: dict[str, Any], last: Confirmation | None, actor: User, now: datetime) -> None:
-    """Ask for a pair's runs.
+    """Ask for the runs of a pair.
 
-    An unfinished confirmation of the pair is asked for again. If it is a queued record, it then waits as a prize does,
-    without the pause between records.
+    An unfinished confirmation of the pair is asked for again. The queued confirmation of a record then waits as an
+    award's does, without the pause between records.
     """
     if last is None or last.is_done:
         asked = pair["candidate"][0], pair["incumbent"][0]
     else:
         asked = last.candidate_id, last.incumbent_id
     rows = Submission.objects.select_related("board").in_bulk(asked)
-    ask_confirmation(
-        candidate=rows[asked[0]],
-        incumbent=rows[asked[1]],
-        cause=confirmations.AWARD,
-        actor=actor,
-        now=now,
-    )
+    candidate, incumbent = (rows[pk] for pk in asked)
+    ask_confirmation(candidate=candidate, incumbent=incumbent, cause=confirmations.AWARD, actor=actor, now=now)
 
 
 def _step(award: Award, state: str, actor: User, reason: str, now: datetime) -> None:
@@ -199,8 +185,8 @@ def _step(award: Award, state: str, actor: User, reason: str, now: datetime) -> 
     award.save(update_fields=["state", "announcement"])
     Step.objects.create(award=award, state=state, actor=actor, reason=reason, created_at=now)
     record(
-        act=f"award_{state}",
-        target=award,
+        f"award_{state}",
+        award,
         actor=actor,
         reason=reason,
         now=now,

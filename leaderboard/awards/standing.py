@@ -1,32 +1,41 @@
-"""The ranking of a track as lines of awards.winners, from the contest's standing with no freeze applied.
+"""The ranking of a track over the whole contest, without a freeze, and the entrants who may not win.
 
-overall        the overall standing over all boards of the competition
-hardware       the overall standing over its boards of one hardware
-board          the ranking of one board
-tag            the overall standing over its boards with the tag
-first_to_beat  entrants by their first time below a given share of the baseline's time, on one board
+overall        ranked by the overall standing over all boards of the competition
+hardware       ranked by the overall standing over the boards of one hardware
+board          ranked as the board is
+tag            ranked by the overall standing over the boards with the tag
+first_to_beat  ranked by the time of an entrant's first kernel below a given share of the baseline's time, on one board
+
+An entrant may not win because of their division, a missing declaration, a suspension or a result under review.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from django.db.models import Q
 
-from leaderboard.awards.winners import Line
+from leaderboard.awards.winners import TrackPlace
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import FAST_P, POINTS, Board, Track
+from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.judging.models import Attempt
+from leaderboard.review.standing import held_results
+from leaderboard.review.suspension import suspended_users
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.overall import Line as OverallLine
 from leaderboard.standings.ranking.ranking import Place, Run, Value, pool
 from leaderboard.standings.read.boards import looks
 from leaderboard.standings.read.competition import overall_standing
 from leaderboard.standings.read.table import run_of
-from leaderboard.standings.read.windows import inside, window
+from leaderboard.standings.read.windows import inside, whole_window
 
 MOST_LINES: Final = 500  # read from a standing
+UNDER_REVIEW: Final = "a result of theirs on a board of this track is under review: decide on it, then propose again"
+SUSPENDED: Final = "an account of theirs is suspended or closed"
+GONE: Final = "nobody competes in it any more: all who did have left"
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class BoardStanding:
     board: Board
     runs: tuple[Run, ...]
     places: tuple[Place, ...]
-    basis: list[Any]  # of every line: submission, attempt, ratio
+    basis: list[Any]  # board, version, epoch, then submission, attempt and ratio of every line
 
 
 def board_standings(track: Track, *, now: datetime) -> list[BoardStanding]:
@@ -47,14 +56,18 @@ def board_standings(track: Track, *, now: datetime) -> list[BoardStanding]:
     condition = Q(pk__in=[])
     for board in boards:
         if board.pk in epochs:
-            counted = window(board, Stage.CONTEST, now, in_full=True)
-            condition |= Q(inside(counted), board=board, epoch=epochs[board.pk])
+            counted = inside(whole_window(board, Stage.CONTEST))
+            condition |= Q(counted, board=board, epoch=epochs[board.pk])
     lines: dict[int, list[Entry]] = {board.pk: [] for board in boards}
     for entry in Entry.objects.filter(condition).order_by("submission_id"):
         lines[entry.board_id].append(entry)
-    return [
-        _standing(board, epochs.get(board.pk, ""), seen[board.pk].current.places, lines[board.pk]) for board in boards
-    ]
+    standings = []
+    for board in boards:
+        entries = lines[board.pk]
+        basis = [board.pk, board.version_id, epochs.get(board.pk, "")]
+        basis += [[entry.submission_id, entry.attempt_id, entry.ratio] for entry in entries]
+        standings.append(BoardStanding(board, tuple(map(run_of, entries)), seen[board.pk].current.places, basis))
+    return standings
 
 
 def boards_of(track: Track) -> list[Board]:
@@ -69,60 +82,92 @@ def boards_of(track: Track) -> list[Board]:
     return list(boards.order_by("slug", "hardware"))
 
 
-def lines_of(track: Track, boards: list[BoardStanding], *, now: datetime) -> list[Line]:
+def places_of(track: Track, boards: list[BoardStanding], *, now: datetime) -> list[TrackPlace]:
+    """Rank the entrants of a track, at most MOST_LINES of each standing."""
     if track.kind == Track.FIRST_TO_BEAT:
-        return _first_to_beat(track, boards)
+        return _first_to_beat(float(track.params.get("ratio", 0)), boards)
     if track.kind == Track.BOARD:
-        return _of_board(boards)
-    return _overall(track, boards, now)
-
-
-def _standing(board: Board, epoch: str, places: tuple[Place, ...], entries: list[Entry]) -> BoardStanding:
-    basis = [board.pk, board.version_id, epoch, *([e.submission_id, e.attempt_id, e.ratio] for e in entries)]
-    return BoardStanding(board, tuple(map(run_of, entries)), places, basis)
-
-
-def _of_board(boards: list[BoardStanding]) -> list[Line]:
-    return [
-        Line(place.value.entrant_id, place.rank, order, _said(place.value, one.board))
-        for one in boards
-        for order, place in enumerate(one.places[:MOST_LINES])
-    ]
-
-
-def _first_to_beat(track: Track, boards: list[BoardStanding]) -> list[Line]:
-    target, found = float(track.params.get("ratio", 0)), dict[int, tuple[Value, Board]]()
-    for one in boards:
-        beaten = (value for value in pool(one.runs) if value.ratio < target)
-        for value in sorted(beaten, key=lambda value: (value.submitted_at, value.submissions[0])):
-            found.setdefault(value.entrant_id, (value, one.board))
-    ordered = sorted(found.values(), key=lambda one: (one[0].submitted_at, one[0].submissions[0]))[:MOST_LINES]
-    return [Line(v.entrant_id, number, number, _said(v, board)) for number, (v, board) in enumerate(ordered, 1)]
-
-
-def _overall(track: Track, boards: list[BoardStanding], now: datetime) -> list[Line]:
+        return [
+            TrackPlace(place.value.entrant_id, place.rank, order, _described(place.value, one.board))
+            for one in boards
+            for order, place in enumerate(one.places[:MOST_LINES])
+        ]
     found = overall_standing(
         track.competition, boards=[one.board for one in boards], now=now, stage=Stage.CONTEST, in_full=True
     )
+    places = []
+    for order, line in enumerate(found.lines[:MOST_LINES]):
+        score = f"{line.score:.3f}× as fast as the baseline in the geometric mean"
+        if found.scoring == POINTS:
+            score = f"{line.score:g} points"
+        elif found.scoring == FAST_P:
+            score = f"faster than the baseline on {100 * line.score:.0f} % of boards"
+        why = f"{score} over {line.solved} of {len(boards)} boards"
+        places.append(TrackPlace(line.entrant_id, line.rank, order, why))
+    return places
+
+
+def _first_to_beat(target: float, boards: list[BoardStanding]) -> list[TrackPlace]:
+    """Rank entrants by the time of their first kernel with a ratio below `target`."""
+    found: dict[int, tuple[Value, Board]] = {}
+    for one in boards:
+        for value in sorted(pool(one.runs), key=lambda value: value.sent):
+            if value.ratio < target:
+                found.setdefault(value.entrant_id, (value, one.board))
+    ordered = sorted(found.values(), key=lambda first: first[0].sent)[:MOST_LINES]
     return [
-        Line(
-            line.entrant_id, line.rank, at, f"{_scored(line, found.scoring)} over {line.solved} of {len(boards)} boards"
-        )
-        for at, line in enumerate(found.lines[:MOST_LINES])
+        TrackPlace(value.entrant_id, number, number, _described(value, board))
+        for number, (value, board) in enumerate(ordered, start=1)
     ]
 
 
-def _scored(line: OverallLine, scoring: str) -> str:
-    if scoring == POINTS:
-        return f"{line.score:g} points"
-    if scoring == FAST_P:
-        return f"faster than the baseline on {100 * line.score:.0f} % of boards"
-    return f"{line.score:.3f}× as fast as the baseline in the geometric mean"
-
-
-def _said(value: Value, board: Board) -> str:
+def _described(value: Value, board: Board) -> str:
     runs = f", mean of {len(value.submissions)} runs" if len(value.submissions) > 1 else ""
     return (
         f"{1 / value.ratio:.3f}× as fast as the baseline of {board.title} on {board.hardware}{runs}, "
         f"sent {value.submitted_at:%Y-%m-%d %H:%M:%S} UTC"
     )
+
+
+def barred_entrants(track: Track, entrants: Sequence[int]) -> dict[int, str]:
+    """Return the entrants of these who may not win, each with the first reason."""
+    rows = Membership.objects.filter(entrant__in=entrants, left_at=None)
+    members = list(rows.values_list("entrant", "user", "user__is_active"))
+    suspended = suspended_users([user for _, user, _ in members], track.competition)
+    peopled = {entrant for entrant, _, _ in members}
+    stopped = {entrant for entrant, user, is_active in members if user in suspended or not is_active}
+    held = set(held_entrants(track))
+    found = {}
+    for entrant in Entrant.objects.filter(pk__in=entrants):
+        if entrant.pk not in peopled:
+            found[entrant.pk] = GONE
+        elif entrant.pk in stopped:
+            found[entrant.pk] = SUSPENDED
+        elif entrant.division not in track.divisions:
+            divisions = ", ".join(sorted(track.divisions))
+            found[entrant.pk] = f"division {entrant.division} is not in this track, which is for {divisions}"
+        elif track.eligibility and track.slug not in entrant.declared:
+            found[entrant.pk] = "has not declared to be eligible"
+        elif entrant.pk in held:
+            found[entrant.pk] = UNDER_REVIEW
+    return found
+
+
+def held_entrants(track: Track) -> list[int]:
+    """Return the entrants with a contest result on a board of this track that still waits for a decision."""
+    held = held_results().filter(_of_contest(track, "attempt__submission"))
+    return list(held.order_by().values_list("attempt__submission__entrant", flat=True).distinct())
+
+
+def unjudged(track: Track) -> int:
+    """Count the contest submissions on boards of this track whose attempt is not finished."""
+    sent = Attempt.objects.current().unfinished().filter(_of_contest(track, "submission"))
+    return sent.filter(submission__mode="ranked").count()
+
+
+def _of_contest(track: Track, submission: str) -> Q:
+    condition = Q(pk__in=[])
+    for board in boards_of(track):
+        counted = inside(whole_window(board, Stage.CONTEST), f"{submission}__created_at")
+        condition |= Q(counted, **{f"{submission}__board": board})
+    return condition

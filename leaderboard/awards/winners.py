@@ -1,4 +1,5 @@
 """Pure: a track's winners and the entrants passed over, from its final standing, prizes and barred entrants.
+
 Places are those of the standing without barred entrants; everybody behind moves up. Prizes go to places 1, 2, 3 … as
 long as there are any. For tied entrants, the track's rule decides:
 
@@ -16,32 +17,28 @@ from decimal import ROUND_DOWN, Decimal
 from itertools import groupby
 from typing import Any, Final
 
-from leaderboard.competitions.currencies import smallest_unit
+from babel.numbers import format_currency
 
-EARLIER: Final = "earlier"
-SHARE: Final = "share"
+from leaderboard.competitions.checks import smallest_unit
+from leaderboard.competitions.models import Prize, Track
+
 CENT: Final = Decimal("0.01")
+TIE_RULES: Final = {
+    Track.EARLIER: "Entrants who are tied within the noise take the places one by one: whoever was that fast first "
+    "stands before the others.",
+    Track.SHARE: "Entrants who are tied within the noise share the places that they take: the sum of these prizes is "
+    "split evenly to the cent; cents that are left go to the earlier ones, as does what is not money, in that order.",
+}
 
 
 @dataclass(frozen=True)
-class Line:
+class TrackPlace:
     """An entrant's place in a track's ranking. Tied entrants share a `rank`."""
 
     entrant_id: int
     rank: int
     order: int  # in the standing: among tied entrants, the first who was that fast comes first
     why: str  # their achievement, for readers
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A prize for a place. `amount` None: no money."""
-
-    place: int
-    amount: Decimal | None = None
-    currency: str = ""
-    sponsor: str = ""
-    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,39 +70,62 @@ class Winner:
 
 
 @dataclass(frozen=True)
-class Skipped:
-    """An entrant who is barred from a place that wins, or stands among the winners."""
-
-    entrant_id: int
-    reason: str
-
-
-@dataclass(frozen=True)
 class Outcome:
     winners: tuple[Winner, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: Mapping[int, str]  # barred entrants before or among the winners, with the reason
 
 
-def propose(lines: Iterable[Line], *, offers: Sequence[Offer], tie_rule: str, barred: Mapping[int, str]) -> Outcome:
+def propose(
+    places: Iterable[TrackPlace], *, prizes: Sequence[Prize], tie_rule: str, barred: Mapping[int, str]
+) -> Outcome:
     """Assign places and prizes. `barred`: entrant → reason. A track without prizes has one place, for the honour."""
-    places = max((offer.place for offer in offers), default=1)
+    last = max((prize.place for prize in prizes), default=1)
     winners: list[Winner] = []
-    skipped: list[Skipped] = []
+    skipped: dict[int, str] = {}
     taken = 0
-    ordered = sorted(lines, key=lambda line: (line.rank, line.order))
-    for _, tied in groupby(ordered, key=lambda line: line.rank):
+    ordered = sorted(places, key=lambda place: (place.rank, place.order))
+    for _, tied in groupby(ordered, key=lambda place: place.rank):
         group = []
-        for line in tied:
-            if line.entrant_id in barred:
-                skipped.append(Skipped(line.entrant_id, barred[line.entrant_id]))
+        for place in tied:
+            if place.entrant_id in barred:
+                skipped[place.entrant_id] = barred[place.entrant_id]
             else:
-                group.append(line)
-        given = _shared(group, taken, offers) if tie_rule == SHARE else _one_by_one(group, taken, offers, places)
-        winners += given
+                group.append(place)
+        if tie_rule == Track.SHARE and len(group) > 1:
+            winners += _shared(group, taken, prizes)
+        else:
+            for number, place in enumerate(group[: last - taken], start=taken + 1):
+                own = [prize for prize in prizes if prize.place == number]
+                money = tuple(Money(prize.amount, prize.currency) for prize in own if prize.amount is not None)
+                things = tuple(prize.text for prize in own if prize.text)
+                winners.append(Winner(number, 1, place.entrant_id, money, things, _sponsors(own), place.why))
         taken += len(group)
-        if taken >= places:
+        if taken >= last:
             break
-    return Outcome(tuple(winners), tuple(skipped))
+    return Outcome(tuple(winners), skipped)
+
+
+def _shared(group: Sequence[TrackPlace], taken: int, prizes: Sequence[Prize]) -> list[Winner]:
+    """Split the prizes of the group's places. `taken`: places before the group."""
+    won = sorted((prize for prize in prizes if taken < prize.place <= taken + len(group)), key=lambda one: one.place)
+    sums: dict[str, Decimal] = defaultdict(Decimal)
+    for prize in won:
+        if prize.amount is not None:
+            sums[prize.currency] += prize.amount
+    shares = {currency: split(total, len(group), smallest_unit(currency)) for currency, total in sorted(sums.items())}
+    things = {prize.place - taken - 1: prize.text for prize in won if prize.text}
+    return [
+        Winner(
+            place=taken + 1,
+            shared_by=len(group),
+            entrant_id=place.entrant_id,
+            money=tuple(Money(parts[number], currency) for currency, parts in shares.items() if parts[number]),
+            things=(things[number],) if number in things else (),
+            sponsors=_sponsors(won),
+            why=place.why,
+        )
+        for number, place in enumerate(group)
+    ]
 
 
 def split(total: Decimal, parts: int, unit: Decimal = CENT) -> list[Decimal]:
@@ -115,49 +135,25 @@ def split(total: Decimal, parts: int, unit: Decimal = CENT) -> list[Decimal]:
     return [each + (unit if number < left else 0) for number in range(parts)]
 
 
-def _one_by_one(group: Sequence[Line], taken: int, offers: Sequence[Offer], places: int) -> list[Winner]:
-    return [
-        _winner(line, place, 1, [offer for offer in offers if offer.place == place])
-        for place, line in enumerate(group, taken + 1)
-        if place <= places
-    ]
+def _sponsors(prizes: Iterable[Prize]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(prize.sponsor for prize in prizes if prize.sponsor))
 
 
-def _winner(line: Line, place: int, shared_by: int, offers: Sequence[Offer]) -> Winner:
-    return Winner(
-        place=place,
-        shared_by=shared_by,
-        entrant_id=line.entrant_id,
-        money=tuple(Money(offer.amount, offer.currency) for offer in offers if offer.amount is not None),
-        things=tuple(offer.text for offer in offers if offer.text),
-        sponsors=_sponsors(offers),
-        why=line.why,
-    )
+def ordinal(number: int) -> str:
+    if 11 <= number % 100 <= 13:
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
 
 
-def _shared(group: Sequence[Line], taken: int, offers: Sequence[Offer]) -> list[Winner]:
-    if len(group) <= 1:
-        return [_winner(line, taken + 1, 1, [o for o in offers if o.place == taken + 1]) for line in group]
-    won = sorted((offer for offer in offers if taken < offer.place <= taken + len(group)), key=lambda one: one.place)
-    sums: dict[str, Decimal] = defaultdict(Decimal)
-    for offer in won:
-        if offer.amount is not None:
-            sums[offer.currency] += offer.amount
-    shares = {currency: split(total, len(group), smallest_unit(currency)) for currency, total in sorted(sums.items())}
-    things = {offer.place - taken - 1: offer.text for offer in won if offer.text}
-    return [
-        Winner(
-            place=taken + 1,
-            shared_by=len(group),
-            entrant_id=line.entrant_id,
-            money=tuple(Money(parts[number], currency) for currency, parts in shares.items() if parts[number]),
-            things=(things[number],) if number in things else (),
-            sponsors=_sponsors(won),
-            why=line.why,
-        )
-        for number, line in enumerate(group)
-    ]
+def money(amount: Decimal | str, currency: str) -> str:
+    """Format an amount, as in "EUR 1,000" or "EUR 12.50".
+
+    It uses the currency's code because a sign like $ is ambiguous.
+    """
+    shown: str = format_currency(Decimal(amount), currency, "¤¤\N{NARROW NO-BREAK SPACE}#,##0.00", locale="en")
+    return shown.removesuffix(".00")
 
 
-def _sponsors(offers: Iterable[Offer]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(offer.sponsor for offer in offers if offer.sponsor))
+def won(winner: Mapping[str, Any]) -> str:
+    """Describe the prize of a winner in JSON form; "" for the honour alone."""
+    return " and ".join([*(money(one["amount"], one["currency"]) for one in winner["money"]), *winner["things"]])

@@ -12,8 +12,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Announcement, Competition, Role
-from leaderboard.competitions.permissions import check_role
-from leaderboard.competitions.visible import Viewer, announcements_seen_by
+from leaderboard.competitions.permissions import Viewer, announcements_seen_by, check_role
 from leaderboard.errors import UserError
 
 MAX_TITLE_CHARS: Final = 200
@@ -35,7 +34,7 @@ def publish_announcement(
     announcement = Announcement.objects.create(
         competition=competition, author=actor, title=title, text=text, created_at=now
     )
-    record(act="announce", target=announcement, actor=actor, reason=title, now=now)
+    record("announce", announcement, actor=actor, reason=title, now=now)
     return announcement
 
 
@@ -46,7 +45,7 @@ def withdraw_announcement(*, announcement: Announcement, actor: User, reason: st
     check_reason(reason)
     if not Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now):
         return False
-    record(act="withdraw_announcement", target=announcement, actor=actor, reason=reason, now=now)
+    record("withdraw_announcement", announcement, actor=actor, reason=reason, now=now)
     return True
 
 

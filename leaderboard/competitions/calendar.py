@@ -1,4 +1,4 @@
-"""Pure: the phase of a competition, whether it takes submissions, and which submissions a standing shows.
+"""Pure: the phase of a competition, the submissions that it takes and that a standing shows, and when code is public.
 
 Everything depends on the time of submission, never on the time of judging. An unset time does not bind: a competition
 without times is a contest that never ends. A competition without a deadline ends when it is declared final.
@@ -112,7 +112,7 @@ def window_of(schedule: Schedule, stage: Stage, *, board_deadline: datetime | No
         return Window(until=schedule.contest_at or _LONG_AGO)
     if stage is Stage.CONTEST:
         return Window(since=schedule.contest_at, until=closes)
-    return Window(since=_latest(closes, schedule.contest_at)) if closes else Window(since=_NEVER)
+    return Window(since=max(closes, schedule.contest_at or closes)) if closes else Window(since=_NEVER)
 
 
 def shown_at(schedule: Schedule, stage: Stage, moment: datetime, *, board_deadline: datetime | None = None) -> Window:
@@ -188,5 +188,24 @@ def _earliest(*times: datetime | None) -> datetime | None:
     return min((time for time in times if time is not None), default=None)
 
 
-def _latest(*times: datetime | None) -> datetime | None:
-    return max((time for time in times if time is not None), default=None)
+def code_public_at(schedule: Schedule, board_deadline: datetime | None, submitted_at: datetime) -> datetime | None:
+    """Return the time of publication, apart from a freeze; None: never without the owner's act."""
+    if stage_of(schedule, submitted_at, board_deadline=board_deadline) is Stage.AFTERWARDS:
+        return None
+    return schedule.deadline or schedule.final_at or board_deadline
+
+
+def is_code_public(
+    schedule: Schedule, board_deadline: datetime | None, submitted_at: datetime, *, is_released: bool, now: datetime
+) -> bool:
+    """Return whether the code of a shown line is public.
+
+    Code is private to its owner until the contest is over and no part of the standing is frozen. Code that is sent
+    after the end, or to a board without an end, stays private. An owner may publish their code earlier. A result
+    without a shown line (held, rejected, retracted, frozen) shows no code.
+    """
+    if is_released:
+        return True
+    if code_public_at(schedule, board_deadline, submitted_at) is None or is_frozen_at(schedule, now):
+        return False
+    return is_over_at(schedule, now, board_deadline=board_deadline)

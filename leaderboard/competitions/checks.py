@@ -1,6 +1,7 @@
-"""Checks of an organiser's input. Each raises UserError, or returns the checked value.
+"""Checks of input: texts, names, settings, times, licences (SPDX ids) and money (ISO 4217).
 
-The database has the same rules as constraints; here they have messages.
+Each raises UserError, or returns the checked value. The database has the same rules as constraints; here they have
+messages.
 """
 
 from __future__ import annotations
@@ -9,9 +10,13 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cache
 from typing import Any, Final
 
-from leaderboard.competitions.licences import LICENCES
+from babel.core import get_global
+from babel.numbers import get_currency_precision, get_territory_currencies
+
 from leaderboard.competitions.models import DIVISIONS, SCORINGS, VISIBILITIES
 from leaderboard.errors import UserError
 
@@ -37,6 +42,17 @@ SAID: Final = {
 }
 _ORDER: Final = ("practice_at", "contest_at", "freeze_at", "deadline", "final_at")
 
+ALL_RIGHTS_RESERVED: Final = "LicenseRef-All-Rights-Reserved"
+DEFAULT_LICENCE: Final = "MIT"
+LICENCES: Final = {
+    "MIT": "MIT",
+    "Apache-2.0": "Apache 2.0",
+    "BSD-3-Clause": "BSD, three clauses",
+    "GPL-3.0-or-later": "GNU GPL 3 or later",
+    "CC0-1.0": "CC0, public domain",
+    ALL_RIGHTS_RESERVED: "All rights reserved: may be read, not used",
+}
+
 
 def check_text(field: str, value: str, *, most: int, least: int = 0) -> str:
     if "\x00" in value or not least <= len(value.strip()) <= len(value) <= most:
@@ -46,9 +62,8 @@ def check_text(field: str, value: str, *, most: int, least: int = 0) -> str:
 
 def check_slug(field: str, value: str) -> str:
     if not _SLUG.fullmatch(value) or len(value) > MAX_SLUG_CHARS:
-        raise UserError(
-            field, value, f"use small letters, digits and single dashes, at most {MAX_SLUG_CHARS}, such as spring-2027"
-        )
+        text = f"use small letters, digits and single dashes, at most {MAX_SLUG_CHARS}, such as spring-2027"
+        raise UserError(field, value, text)
     return value
 
 
@@ -93,7 +108,11 @@ def check_settings(values: Mapping[str, Any]) -> None:
     check_divisions("divisions", values["divisions"])
     if not 1 <= values["max_team_size"] <= MAX_TEAM_SIZE:
         raise UserError("max_team_size", values["max_team_size"], f"give 1 (no teams) to {MAX_TEAM_SIZE}")
-    _check_order(values)
+    given = [(field, moment) for field in _ORDER if (moment := values.get(field)) is not None]
+    for (early, first), (late, then) in itertools.pairwise(given):
+        if first > then:
+            text = f"{SAID[late]} ({then:%Y-%m-%d %H:%M} UTC) cannot come before {SAID[early]} ({first:%Y-%m-%d %H:%M})"
+            raise UserError(late if late != "final_at" else early, then, text)
 
 
 def check_near(values: Mapping[str, Any], now: datetime) -> None:
@@ -104,9 +123,38 @@ def check_near(values: Mapping[str, Any], now: datetime) -> None:
             raise UserError(field, moment, f"{moment:%Y-%m-%d} is more than ten years away: mind the year")
 
 
-def _check_order(values: Mapping[str, datetime | None]) -> None:
-    given = [(field, moment) for field in _ORDER if (moment := values.get(field)) is not None]
-    for (early, first), (late, then) in itertools.pairwise(given):
-        if first > then:
-            told = f"{SAID[late]} ({then:%Y-%m-%d %H:%M} UTC) cannot come before {SAID[early]} ({first:%Y-%m-%d %H:%M})"
-            raise UserError(late if late != "final_at" else early, then, told)
+def check_licence(given: str, *, default: str) -> str:
+    """Return the SPDX id in its standard spelling, or `default` for an empty id. Raise UserError."""
+    if not given:
+        return default
+    known = {name.lower(): name for name in LICENCES}
+    if given.lower() not in known:
+        shortened = given if len(given) <= 60 else given[:60] + "…"
+        raise UserError("licence", given, f"{shortened!r} is none of {', '.join(LICENCES)}")
+    return known[given.lower()]
+
+
+def licence_in_words(licence: str) -> str:
+    """Return a licence in words; "" marks a submission from before there was a choice."""
+    return LICENCES.get(licence, "none was chosen: all rights reserved")
+
+
+def smallest_unit(currency: str) -> Decimal:
+    return Decimal(1).scaleb(-get_currency_precision(currency))
+
+
+@cache
+def _currencies() -> set[str]:
+    """Return the codes of today's currencies without those of three digits: prizes are kept to the cent."""
+    codes = {code for territory in get_global("territory_currencies") for code in get_territory_currencies(territory)}
+    return {code for code in codes if get_currency_precision(code) <= 2}
+
+
+def check_money(amount: Decimal, currency: str) -> None:
+    """Raise UserError that names `currency` or `amount`."""
+    if currency not in _currencies():
+        known = ", ".join(sorted(_currencies()))
+        raise UserError("currency", currency, f"give a code of ISO 4217 in capital letters; known here are {known}")
+    if amount % smallest_unit(currency):
+        unit = "cents" if get_currency_precision(currency) else "whole units"
+        raise UserError("amount", amount, f"{currency} is paid in {unit}; give no smaller part")

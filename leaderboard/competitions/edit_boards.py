@@ -2,6 +2,10 @@
 
 A board with submissions is never removed, and its version is not changed here. For a new version its submissions are
 re-judged, which compares both versions before the new results rank.
+
+The name of a board is unique on the whole site, although public sets share names (sort, matmul), and clones too. Acts
+that give names run one at a time until their transactions end. Otherwise two concurrent acts could both find a name
+free.
 """
 
 from __future__ import annotations
@@ -10,21 +14,20 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
-from leaderboard.audit.record import record
-from leaderboard.competitions.checks import check_hardware, check_near, check_slug, check_tags
+from leaderboard.audit.record import changed, record
+from leaderboard.competitions.checks import MAX_SLUG_CHARS, check_hardware, check_near, check_slug, check_tags
 from leaderboard.competitions.models import Board, Competition, ProblemVersion, Role
-from leaderboard.competitions.naming import free_slug
 from leaderboard.competitions.permissions import check_role
-from leaderboard.competitions.plain import changed, plain
 from leaderboard.errors import UserError
 
 MAX_BOARDS: Final = 1_000  # per competition
 IMPORTED: Final = ("version", "deadline")  # fields that a set may also give
+LOCK: Final = 0x70686F74  # PostgreSQL's advisory lock for names: an arbitrary number, unused elsewhere
 
 
 @transaction.atomic
@@ -61,7 +64,7 @@ def add_board(
             board.save(force_insert=True)
     except IntegrityError:
         raise UserError("hardware", hardware, f"there is a board {slug} on {hardware} already", 409) from None
-    record(act="add_board", target=board, actor=actor, reason="", now=now, after=plain(_told(board)))
+    record("add_board", board, actor=actor, now=now, after=_values(board))
     return board
 
 
@@ -78,7 +81,7 @@ def edit_board(
 ) -> Board:
     """Change a board. A reason is needed to move a deadline that is past, or into the past."""
     board = _own(board, actor, "edit a board")
-    before, old_deadline = _told(board), board.deadline
+    before, old_deadline = _values(board), board.deadline
     if version != board.version:
         _check_fits(board.competition, board.slug, version)
         if board.submissions.exists():
@@ -87,11 +90,11 @@ def edit_board(
     if deadline != old_deadline and any(time is not None and time <= now for time in (deadline, old_deadline)):
         check_reason(reason)
     board.version, board.problem, board.deadline, board.tags = version, version.problem, deadline, check_tags(tags)
-    old, new = changed(before, _told(board))
+    old, new = changed(before, _values(board))
     if new:
         board.edited = sorted({*board.edited, *new} & set(IMPORTED))
         board.save(update_fields=["version", "problem", "deadline", "tags", "edited"])
-        record(act="edit_board", target=board, actor=actor, reason=reason, now=now, before=old, after=new)
+        record("edit_board", board, actor=actor, reason=reason, now=now, before=old, after=new)
     return board
 
 
@@ -102,11 +105,10 @@ def close_board(*, board: Board, actor: User, reason: str, now: datetime) -> Boa
     check_reason(reason)
     if board.closes_at is not None and board.closes_at <= now:
         raise UserError("board", str(board), f"it closed at {board.closes_at:%Y-%m-%d %H:%M} UTC already", status=409)
-    before, board.deadline = plain({"deadline": board.deadline}), now
+    before, board.deadline = {"deadline": board.deadline}, now
     board.edited = sorted({*board.edited, "deadline"})
     board.save(update_fields=["deadline", "edited"])
-    told = plain({"deadline": now})
-    record(act="close_board", target=board, actor=actor, reason=reason, now=now, before=before, after=told)
+    record("close_board", board, actor=actor, reason=reason, now=now, before=before, after={"deadline": now})
     return board
 
 
@@ -114,17 +116,14 @@ def close_board(*, board: Board, actor: User, reason: str, now: datetime) -> Boa
 def remove_board(*, board: Board, actor: User, now: datetime) -> None:
     """Remove a board without submissions and tracks."""
     board = _own(board, actor, "remove a board")
-    track = next((track for track in board.competition.tracks.all() if _is_of(track.params, board)), None)
+    track = board.competition.tracks.filter(params__slug=board.slug, params__hardware=board.hardware).first()
     if track is not None:
         raise UserError("board", str(board), f"the track {track} is won on it: remove or change that first", status=409)
-    told, pk = plain(_told(board)), board.pk
+    record("remove_board", board, actor=actor, now=now, before=_values(board))
     try:
-        with transaction.atomic():
-            board.delete()
+        board.delete()
     except ProtectedError:
         raise UserError("board", str(board), "it has submissions, which are kept: close it instead", 409) from None
-    board.pk = pk  # for the audit row
-    record(act="remove_board", target=board, actor=actor, reason="", now=now, before=told)
 
 
 def _own(board: Board, actor: User, act: str) -> Board:
@@ -143,11 +142,8 @@ def _check_fits(competition: Competition, slug: str, version: ProblemVersion) ->
         raise UserError("competition", competition.slug, f"it has {MAX_BOARDS} boards already, which is the most", 409)
 
 
-def _is_of(params: dict[str, Any], board: Board) -> bool:
-    return (params.get("slug"), params.get("hardware")) == (board.slug, board.hardware)
-
-
-def _told(board: Board) -> dict[str, Any]:
+def _values(board: Board) -> dict[str, Any]:
+    """Return the values of a board for the audit."""
     return {
         "slug": board.slug,
         "hardware": board.hardware,
@@ -156,3 +152,24 @@ def _told(board: Board) -> dict[str, Any]:
         "tags": list(board.tags),
         "competition": board.competition.slug,
     }
+
+
+def lock_names() -> None:
+    """Lock board names, before any lock that a concurrent naming act could wait for. Repeated calls are allowed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+
+
+def free_slug(competition: Competition, wanted: str) -> str:
+    """Return `wanted` if no other competition has it, else `wanted` with the competition's name appended.
+
+    The result is the same each time.
+    """
+    lock_names()
+    others = Board.objects.exclude(competition=competition)
+    if not others.filter(slug=wanted).exists():
+        return wanted
+    slug = f"{wanted}-{competition.slug}"[:MAX_SLUG_CHARS].rstrip("-")
+    if others.filter(slug=slug).exists():
+        raise UserError("name", wanted, f"other competitions have boards {wanted} and {slug}; rename it")
+    return slug

@@ -1,26 +1,73 @@
-"""Import problem sets, or do a dry run, and report each problem's outcome. Command and pages both use this module.
+"""Import problem sets: competitions, problems, versions and boards, or a dry run; report each problem's outcome.
 
-Imports run one at a time. Each set has its own transaction within a common transaction: a refused set does not affect
-the rest, and a dry run does everything and keeps nothing.
+Imports run one at a time, and are safe to repeat. Each set has its own transaction within a common transaction, and
+each problem within its set's. A refused set or problem does not affect the rest, and a dry run does everything and
+keeps nothing. Command and pages both use this module.
+
+A problem with changed text or cases gets a new version and its boards point at it; attempts keep the version they had.
+Boards that the set no longer names stay, with their submissions. Fields that an organiser edited on the site (`edited`)
+stay as they are, and the import reports them.
+
+Different set names may lead to the same address. A set fills the competition at its address only if the competition
+has, or once had, the set's name. An organiser may therefore rename it and import again. The audit has its earlier
+names: from creation, imports and edits.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db import transaction
+from django.utils.text import slugify
 
-from leaderboard.competitions.models import Board
-from leaderboard.competitions.naming import lock_names
-from leaderboard.competitions.origin import slug_of
-from leaderboard.competitions.sync import REFUSED, STATUSES, UNCHANGED, Import, Line, Synced, sync_set
+from leaderboard.accounts.models import User
+from leaderboard.audit.models import Row
+from leaderboard.audit.record import changed, record
+from leaderboard.competitions.checks import MAX_SLUG_CHARS
+from leaderboard.competitions.edit_boards import free_slug, lock_names
+from leaderboard.competitions.models import CLOSED, PUBLIC, Board, Competition, Problem, ProblemVersion, Role
 from leaderboard.errors import UserError
 from problems.formats.folders import SetFile
+from problems.formats.gpumode import ProblemSet, SetEntry
+from problems.sizes import too_large
 
+CREATED: Final = "created"
+UPDATED: Final = "updated"
+UNCHANGED: Final = "unchanged"
+UNSUPPORTED: Final = "unsupported"
+REFUSED: Final = "refused"
 SKIPPED: Final = "skipped"
+STATUSES: Final = (CREATED, UPDATED, UNCHANGED, UNSUPPORTED, REFUSED)
+_NAMING: Final = ("create_competition", "clone_competition", "edit_competition", "import_set")
+
+
+@dataclass(frozen=True)
+class Import:
+    """An import of sets: the person, the source (the audit's reason), the time, and how new competitions start."""
+
+    actor: User | None  # None: the site's own console
+    source: str
+    now: datetime
+    publish: bool = False  # a new competition is public at once; else closed: only its organisers see it
+
+
+@dataclass(frozen=True)
+class ProblemReport:
+    """Outcome of one problem: `reason` explains why it is unsupported, the error in `field`, or the change."""
+
+    problem: str
+    status: str
+    change: str = ""  # created, updated or unchanged; "" if refused
+    field: str = ""
+    reason: str = ""
+    hardware: tuple[str, ...] = ()
+    digest: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,7 +86,7 @@ class SetReport:
     field: str = ""
     reason: str = ""
     warnings: tuple[str, ...] = ()
-    problems: tuple[Line, ...] = ()
+    problems: tuple[ProblemReport, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,24 +97,32 @@ class Report:
     @property
     def counts(self) -> dict[str, int]:
         """Problems by status, in the order of STATUSES; a set that was refused whole counts as one refused problem."""
-        found = Counter(line.status for one in self.sets for line in one.problems)
+        found = Counter(problem.status for one in self.sets for problem in one.problems)
         found[REFUSED] += sum(one.status == REFUSED and not one.problems for one in self.sets)
         return {status: found[status] for status in STATUSES if found[status]}
 
     @property
     def has_changes(self) -> bool:
-        return any(
-            change not in (UNCHANGED, REFUSED, SKIPPED, "")
-            for one in self.sets
-            for change in (one.status, *(line.change for line in one.problems))
-        )
+        changes = {change for one in self.sets for change in (one.status, *(each.change for each in one.problems))}
+        return bool(changes - {UNCHANGED, REFUSED, SKIPPED, ""})
 
     def to_json(self) -> dict[str, Any]:
         return {"dry_run": self.dry_run, "counts": self.counts, "sets": [asdict(one) for one in self.sets]}
 
 
+@dataclass(frozen=True)
+class _Filled:
+    """A competition as the set leaves it: changed fields before and after, and fields that were kept."""
+
+    competition: Competition
+    change: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+    kept: Sequence[str] = ()  # fields edited here, for which the set has different values
+
+
 def import_sets(files: Iterable[SetFile], act: Import, *, dry_run: bool) -> Report:
-    """Import the sets. A faulty set or problem raises nothing: it is a line of the report."""
+    """Import the sets. A faulty set or problem raises nothing: it is a part of the report."""
     with transaction.atomic():
         lock_names()
         taken: dict[str, str] = {}
@@ -80,58 +135,211 @@ def import_sets(files: Iterable[SetFile], act: Import, *, dry_run: bool) -> Repo
 def _import(file: SetFile, act: Import, taken: dict[str, str]) -> SetReport:
     """Import one file. `taken` maps a competition's slug to its file in this import."""
     if file.found is None:
-        status = SKIPPED if file.is_foreign else REFUSED
-        field, reason = (file.fault.field, file.fault.message) if file.fault else ("", "")
-        return SetReport(
-            file.label, "", status, field=field, reason="it lists no problems" if file.is_foreign else reason
-        )
+        assert file.fault is not None
+        status, reason = (SKIPPED, "it lists no problems") if file.is_foreign else (REFUSED, file.fault.message)
+        return SetReport(file.label, "", status, field=file.fault.field, reason=reason)
     try:
         with transaction.atomic():
-            if (other := taken.get(slug := slug_of(file.name))) is not None:
+            if (other := taken.get(slug := _slug_of(file.name))) is not None:
                 raise UserError(
                     "name",
                     file.name,
                     f"{other} is a set of this name already, or of one that comes to the same address ({slug}); rename "
                     "one of them",
                 )
-            synced = sync_set(file.found, act)
-            if not any(line.change for line in synced.lines):
-                transaction.set_rollback(True)  # refused problems alone create no competition
-            else:
+            report = _bring_in(file.label, file.found, act)
+            if report.competition:
                 taken[slug] = file.label
+            else:
+                transaction.set_rollback(True)  # refused problems alone create no competition
     except UserError as error:
         return SetReport(file.label, file.name, REFUSED, field=error.field, reason=error.message)
-    return _report(file, synced)
+    return report
 
 
-def _report(file: SetFile, synced: Synced) -> SetReport:
-    assert file.found is not None
-    came_in = any(line.change for line in synced.lines)
-    own = tuple(warning for warning in file.found.warnings if warning.startswith(f"{file.label.split('/')[-1]}: "))
+def _bring_in(label: str, found: ProblemSet, act: Import) -> SetReport:
+    """Bring in a set within the caller's transaction. Raise UserError if the set itself cannot be brought in."""
+    filled = _competition(found, act)
+    competition = filled.competition
+    problems = (
+        *(_problem(competition, entry, act) for entry in found.entries),
+        *(ProblemReport(fault.name, REFUSED, "", fault.field, fault.message) for fault in found.faults),
+    )
+    own = tuple(warning for warning in found.warnings if warning.startswith(f"{label.split('/')[-1]}: "))
+    if not any(problem.change for problem in problems):
+        status, reason = (
+            (REFUSED, "none of its problems could be read") if problems else (SKIPPED, "it lists no problems")
+        )
+        return SetReport(label, found.name, status, "", "", "problems", reason, own, problems)
+    if {filled.change, *(problem.change for problem in problems)} - {UNCHANGED, ""}:
+        reports = [asdict(problem) for problem in problems if problem.change != UNCHANGED]
+        after = filled.after | {"name": found.name, "set": filled.change, "problems": reports}
+        record(
+            "import_set",
+            competition,
+            actor=act.actor,
+            reason=act.source,
+            now=act.now,
+            before=filled.before,
+            after=after,
+        )
     return SetReport(
-        file=file.label,
-        name=file.name,
-        status=synced.change if came_in else REFUSED if synced.lines else SKIPPED,
-        competition=synced.competition.slug if came_in else "",
-        visibility=synced.competition.visibility if came_in else "",
-        reason="; ".join(synced.changes) if came_in else _why_nothing(synced),
-        field="" if came_in else "problems",
-        warnings=(*own, *(_left(synced) if came_in else ())),
-        problems=synced.lines,
+        file=label,
+        name=found.name,
+        status=filled.change,
+        competition=competition.slug,
+        visibility=competition.visibility,
+        reason="; ".join(_in_words(filled)),
+        warnings=(*own, *_differences(filled, problems)),
+        problems=problems,
     )
 
 
-def _why_nothing(synced: Synced) -> str:
-    return "none of its problems could be read" if synced.lines else "it lists no problems"
+def _differences(filled: _Filled, problems: Sequence[ProblemReport]) -> Iterator[str]:
+    """Warn of differences that stay: boards that the set does not name any more, and fields edited here."""
+    named = {(problem.problem, hardware) for problem in problems for hardware in problem.hardware}
+    refused = {problem.problem for problem in problems if problem.status == REFUSED}
+    for board in Board.objects.filter(competition=filled.competition).exclude(slug__in=refused):
+        if (board.slug, board.hardware) not in named:
+            yield f"{board} is not in the set any more; it stays"
+    yield from (f"the {key} of the competition was edited here; it stays" for key in filled.kept)
 
 
-def _left(synced: Synced) -> list[str]:
-    """Return warnings for differences that stay: boards that the set does not name any more, and fields edited here."""
-    named = {(line.problem, hardware) for line in synced.lines for hardware in line.hardware}
-    refused = {line.problem for line in synced.lines if line.status == REFUSED}
-    boards = Board.objects.filter(competition=synced.competition).exclude(slug__in=refused)
-    gone = [board for board in boards if (board.slug, board.hardware) not in named]
-    return [
-        *(f"{board} is not in the set any more; it stays" for board in gone),
-        *(f"the {key} of the competition was edited here; it stays" for key in synced.kept),
-    ]
+def _competition(problem_set: ProblemSet, act: Import) -> _Filled:
+    slug = _slug_of(problem_set.name)
+    wanted: dict[str, Any] = {
+        "name": problem_set.name,
+        "description": problem_set.description,
+        "deadline": problem_set.deadline,
+    }
+    if problem_set.scoring:
+        wanted["scoring"] = problem_set.scoring
+    known = Competition.objects.select_for_update().filter(slug=slug).first()
+    if known is None:
+        visibility = PUBLIC if act.publish else CLOSED
+        competition = Competition.objects.create(slug=slug, created_at=act.now, visibility=visibility, **wanted)
+        if act.actor is not None:
+            Role.objects.create(competition=competition, user=act.actor, role=Role.OWNER, created_at=act.now)
+        return _Filled(competition, CREATED, {}, {})
+    _check_is_of(known, problem_set.name)
+    before = {key: getattr(known, key) for key in wanted}
+    kept = _set(known, wanted)
+    old, new = changed(before, {key: getattr(known, key) for key in wanted})
+    if new:
+        known.save(update_fields=list(new))
+    return _Filled(known, UPDATED if new else UNCHANGED, old, new, kept)
+
+
+def _set(row: Competition | Board, wanted: Mapping[str, Any]) -> list[str]:
+    """Set fields from the set; return the fields that were kept because they were edited here."""
+    differing = [key for key, value in wanted.items() if getattr(row, key) != value]
+    for key in differing:
+        if key not in row.edited:
+            setattr(row, key, wanted[key])
+    return [key for key in differing if key in row.edited]
+
+
+def _in_words(filled: _Filled) -> Iterator[str]:
+    """Describe the changed fields: a name and a time with their values, a description without, because it is long."""
+    for key, new in filled.after.items():
+        yield f"new {key}" + ("" if key == "description" else f" {_shown(new)}, before {_shown(filled.before[key])}")
+
+
+def _shown(value: str | datetime | None) -> str:
+    if value is None:
+        return "none"
+    return repr(value) if isinstance(value, str) else f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _problem(competition: Competition, entry: SetEntry, act: Import) -> ProblemReport:
+    """Bring in a problem under a name that no other competition has; the same set gets the same name each time."""
+    asked = entry.slug
+    try:
+        with transaction.atomic():
+            slug = free_slug(competition, asked)
+            entry = replace(entry, slug=slug, problem=replace(entry.problem, slug=slug)) if slug != asked else entry
+            if not entry.gpus:
+                raise UserError("gpus", slug, "no hardware is named for this problem; add `gpus: [cpu]`")
+            boards = {hardware: _board(competition, entry, hardware, act) for hardware in entry.gpus}
+    except UserError as error:
+        return ProblemReport(asked, REFUSED, "", error.field, error.message)
+    others = Board.objects.filter(competition=competition, slug=slug).exclude(hardware__in=entry.gpus)
+    changes = [f"{hardware}: {change}" for hardware, (change, _) in boards.items() if change != UNCHANGED]
+    change = UPDATED if changes else UNCHANGED
+    if all(each == CREATED for each, _ in boards.values()) and not others.exists():
+        change = CREATED
+    unsupported = entry.problem.unsupported
+    warnings = [] if slug == asked else [f"another competition has a board {asked}; here it is {slug}"]
+    for hardware, (_, kept) in boards.items():
+        warnings += [f"{hardware}: its {key} was edited here; it stays" for key in kept]
+    if not unsupported:  # hardware without room for the problem's inputs, before a runner finds out
+        warnings += [sentence for hardware in entry.gpus if (sentence := too_large(entry.problem, hardware))]
+    return ProblemReport(
+        problem=slug,
+        status=UNSUPPORTED if unsupported else change,
+        change=change,
+        reason=unsupported or ("; ".join(changes) if change == UPDATED else ""),
+        hardware=tuple(boards),
+        digest=entry.problem.on(entry.gpus[0]).digest,
+        warnings=(*warnings, *entry.problem.warnings),
+    )
+
+
+def _board(competition: Competition, entry: SetEntry, hardware: str, act: Import) -> tuple[str, list[str]]:
+    """Return the change of the board, and the fields that were kept because they were edited here."""
+    specification = entry.problem.on(hardware)
+    problem, _ = Problem.objects.update_or_create(slug=specification.slug, defaults={"title": specification.title})
+    version, _ = ProblemVersion.objects.get_or_create(
+        digest=specification.digest,
+        defaults={"problem": problem, "bundle": specification.to_bundle(), "created_at": act.now},
+    )
+    board = Board.objects.select_for_update().filter(slug=entry.slug, hardware=hardware).first()
+    if board is None:
+        Board.objects.create(
+            competition=competition,
+            problem=version.problem,
+            version=version,
+            slug=entry.slug,
+            hardware=hardware,
+            deadline=entry.deadline,
+            created_at=act.now,
+        )
+        return CREATED, []
+    before = {"version": board.version.digest, "deadline": board.deadline}
+    kept = _set(board, {"version": version, "deadline": entry.deadline})
+    after = {"version": board.version.digest, "deadline": board.deadline}
+    if after == before:
+        return UNCHANGED, kept
+    board.problem = board.version.problem
+    board.save(update_fields=["problem", "version", "deadline"])
+    record("update_board", board, actor=act.actor, reason=act.source, now=act.now, before=before, after=after)
+    return " and ".join(f"new {key}" for key in after if after[key] != before[key]), kept
+
+
+def _slug_of(name: str) -> str:
+    """Return the address of the competition of a set with this name."""
+    slug = slugify(name)[:MAX_SLUG_CHARS]
+    if not slug:
+        raise UserError("name", name, "a set's name needs a letter or a digit of ASCII")
+    return slug
+
+
+def _check_is_of(competition: Competition, set_name: str) -> None:
+    """Raise UserError if this competition belongs to another set, or was made on the site under another name."""
+    label = Competition._meta.label_lower
+    rows = Row.objects.filter(object_type=label, object_id=str(competition.pk), act__in=_NAMING)
+    earlier = [name for names in rows.values_list("before__name", "after__name") for name in names]
+    known = {_normalised(name) for name in (competition.name, *earlier) if isinstance(name, str)}
+    if _normalised(set_name) not in known:
+        raise UserError(
+            "name",
+            set_name,
+            f"{set_name!r} comes to the address {competition.slug}, and there is the competition {competition.name!r}; "
+            "change the name in the set (import_kernelbench: --name), or, if that competition is meant, rename it to "
+            f"{set_name!r} in its settings on the site and import again",
+        )
+
+
+def _normalised(name: str) -> str:
+    """Return a name that equals every name that differs only in case, width or spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

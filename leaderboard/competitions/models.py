@@ -6,6 +6,7 @@ columns here. Only calendar.py interprets them and compares them with a clock.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -97,15 +98,7 @@ class Competition(models.Model):
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(
-            practice_at=self.practice_at,
-            contest_at=self.contest_at,
-            freeze_at=self.freeze_at,
-            deadline=self.deadline,
-            revealed_at=self.revealed_at,
-            final_at=self.final_at,
-            stays_open=self.stays_open,
-        )
+        return Schedule(**{field.name: getattr(self, field.name) for field in fields(Schedule)})
 
 
 class Role(models.Model):
@@ -189,8 +182,10 @@ class BoardQuerySet(models.QuerySet["Board"]):
 
         `why_unsupported` is the only field of a bundle that lists show.
         """
-        told = Coalesce(KeyTextTransform("unsupported", "version__bundle"), Value(""), output_field=models.TextField())
-        return self.with_parts().defer("version__bundle").annotate(why_unsupported=told)
+        reason = Coalesce(
+            KeyTextTransform("unsupported", "version__bundle"), Value(""), output_field=models.TextField()
+        )
+        return self.with_parts().defer("version__bundle").annotate(why_unsupported=reason)
 
 
 class Board(models.Model):

@@ -1,43 +1,60 @@
-"""Roles and permissions for a competition. Each role includes the roles before it; staff may do everything.
+"""Permissions for a competition: the acts of its roles, and the visibility of its parts.
+
+Each role includes the roles before it; staff may do everything:
 
 viewer     sees what organisers see: queue, findings, results under review, exports
 reviewer   decides on results, claims cases, asks owners, re-judges
 owner      edits the competition, its boards, tracks, codes and roles; reveals, awards
+
+Code that shows competitions or boards starts from the querysets of this module:
+
+public    everybody sees it, in lists too
+unlisted  everybody with its address sees it; lists show it to insiders only
+closed    insiders see it; for everybody else it does not exist
+
+Insiders are staff, people with a role in the competition, people who used an invite code of it, and people who compete
+in it without a code because they entered before it was closed. Some codes open only a few boards: a person with only
+such codes sees those boards. The revocation of a used code takes back its access.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Final, TypeGuard
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Competition, Role
+from leaderboard.competitions import models
+from leaderboard.competitions.models import Announcement, Board, BoardQuerySet, Competition, InviteCode, Role, Track
 from leaderboard.errors import UserError
 
 ADMINISTRATOR: Final = "administrator"
 ORDER: Final = {Role.VIEWER: 1, Role.REVIEWER: 2, Role.OWNER: 3, ADMINISTRATOR: 4}
 
+Viewer = User | AnonymousUser
 
-def role_of(user: User | AnonymousUser, competition: Competition) -> str:
+
+def role_of(user: Viewer, competition: Competition) -> str:
     """Return the user's role; "" without a role."""
-    if not isinstance(user, User) or not user.is_active:
+    if not _is_known(user):
         return ""
-    if user.is_staff or user.is_superuser:
+    if _is_administrator(user):
         return ADMINISTRATOR
     return Role.objects.filter(competition=competition, user=user).values_list("role", flat=True).first() or ""
 
 
-def has_role(user: User | AnonymousUser, competition: Competition, least: str) -> bool:
+def has_role(user: Viewer, competition: Competition, least: str) -> bool:
     return ORDER.get(role_of(user, competition), 0) >= ORDER[least]
 
 
-def competitions_of(user: User | AnonymousUser, least: str = Role.VIEWER) -> QuerySet[Competition]:
+def competitions_of(user: Viewer, least: str = Role.VIEWER) -> QuerySet[Competition]:
     """Return the competitions in which the user has at least this role."""
-    if not isinstance(user, User) or not user.is_active:
+    if not _is_known(user):
         return Competition.objects.none()
-    if user.is_staff or user.is_superuser:
+    if _is_administrator(user):
         return Competition.objects.all()
     enough = [role for role in Role.ROLES if ORDER[role] >= ORDER[least]]
     return Competition.objects.filter(pk__in=Role.objects.filter(user=user, role__in=enough).values("competition"))
@@ -47,3 +64,91 @@ def check_role(user: User, competition: Competition, least: str, act: str) -> No
     """Raise UserError (403) without the role. `act` completes "may …", for example "clear a held result"."""
     if not has_role(user, competition, least):
         raise UserError("actor", user.get_username(), f"only a {least} of {competition} may {act}", status=403)
+
+
+def may_see(viewer: Viewer, competition: Competition) -> bool:
+    return competitions_seen_by(viewer).filter(pk=competition.pk).exists()
+
+
+def competitions_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Competition]:
+    """Return the visible competitions: for a list if `listed`, else by address."""
+    everything = Competition.objects.all()
+    if _is_administrator(viewer):
+        return everything
+    is_open = Q(visibility=models.PUBLIC) if listed else ~Q(visibility=models.CLOSED)
+    return everything.filter(is_open | _is_inside(viewer, "pk") if _is_known(viewer) else is_open)
+
+
+def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
+    """Return the visible boards: for a list if `listed`, else by address."""
+    everything: BoardQuerySet = Board.objects.all()
+    if _is_administrator(viewer):
+        return everything
+    if listed:
+        everything = everything.filter(competition__in=competitions_seen_by(viewer, listed=True))
+    is_open = ~Q(competition__visibility=models.CLOSED)
+    opened = Q(opens_all=True) | Q(boards=OuterRef("pk"))
+    return everything.filter(is_open | _is_inside(viewer, "competition", opened) if _is_known(viewer) else is_open)
+
+
+def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:
+    """Return the tracks, without tracks that are won only on boards invisible to this viewer."""
+    tracks = Track.objects.filter(competition=competition)
+    boards = list(competition.boards.all())
+    seen = set(boards_seen_by(viewer).filter(competition=competition).values_list("pk", flat=True))
+    if len(seen) == len(boards):
+        return tracks
+    return tracks.exclude(pk__in=[track.pk for track in tracks if not _is_any_seen(track, boards, seen)])
+
+
+def announcements_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Announcement]:
+    """Return visible announcements that are not withdrawn, without winners of tracks invisible to the viewer.
+
+    The awards app is above this app, so its rows are queried by name.
+    """
+    seen = competitions_seen_by(viewer, listed=listed)
+    shown = Announcement.objects.filter(withdrawn_at=None, competition__in=seen)
+    partial = InviteCode.objects.filter(used_by__in=logins_of(viewer), revoked_at=None, opens_all=False)
+    for competition in Competition.objects.filter(pk__in=partial.values("competition"), visibility=models.CLOSED):
+        hidden = competition.tracks.exclude(pk__in=tracks_seen_by(viewer, competition))
+        shown = shown.exclude(award__track__in=list(hidden))
+    return shown
+
+
+def _is_known(viewer: Viewer) -> TypeGuard[User]:
+    return isinstance(viewer, User) and viewer.is_active
+
+
+def _is_administrator(viewer: Viewer) -> bool:
+    return _is_known(viewer) and (viewer.is_staff or viewer.is_superuser)
+
+
+def _is_inside(viewer: User, competition: str, opened: Q | None = None) -> Q:
+    """Match rows of competitions that the viewer is an insider of. `competition`: the path from the row.
+
+    `opened`: further condition on the codes that the viewer used. A viewer in a preview has no rows, but counts as an
+    insider of the competition `let_into`. The entrants app is above this app, so its rows are queried by name.
+    """
+    logins = logins_of(viewer)
+    role = Role.objects.filter(user=viewer.pk, competition=OuterRef(competition))
+    codes = InviteCode.objects.filter(used_by__in=logins, competition=OuterRef(competition))
+    opening = codes.filter(opened or Q(), revoked_at=None)
+    competes = Competition.objects.filter(
+        pk=OuterRef(competition), entrants__memberships__user__in=logins, entrants__memberships__left_at=None
+    )
+    has_entered = Q(Exists(competes)) & ~Q(Exists(codes))
+    return Exists(opening) | Exists(role) | has_entered | Q(**{competition: viewer.let_into})
+
+
+def _is_any_seen(track: Track, boards: Iterable[Board], seen: Collection[int]) -> bool:
+    """Return whether the viewer sees a board of this track. A track without boards counts as visible."""
+    params = track.params
+    if "tag" in params:
+        won_on = [board.pk for board in boards if params["tag"] in board.tags]
+    else:
+        won_on = [
+            board.pk
+            for board in boards
+            if params.get("slug", board.slug) == board.slug and params.get("hardware", board.hardware) == board.hardware
+        ]
+    return not won_on or any(pk in seen for pk in won_on)

@@ -17,9 +17,8 @@ from typing import Any, Final
 from django.db import transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.importing import Report, import_sets
+from leaderboard.competitions.importing import Import, Report, import_sets
 from leaderboard.competitions.models import SetUpload
-from leaderboard.competitions.sync import Import
 from leaderboard.errors import UserError
 from problems.errors import ProblemError
 from problems.formats import kernelbench

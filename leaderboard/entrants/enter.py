@@ -1,4 +1,6 @@
-"""Enter a competition as a person alone. Safe to run again: an earlier entrant stays as it is.
+"""Enter a competition as a person alone, and link two logins of a person.
+
+Entering is safe to run again: an earlier entrant stays as it is.
 
 If a competition has rules, entering means accepting the current rules; the digest of that text is kept with the
 membership. When the rules change, people with an older acceptance are asked again before the next submission. Without
@@ -13,14 +15,15 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from leaderboard.accounts import logins
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Phase, phase_at
-from leaderboard.competitions.models import Competition
-from leaderboard.competitions.visible import may_see
-from leaderboard.entrants.checks import checked_division, lock_names, lock_person, membership_of
+from leaderboard.competitions.models import Competition, Role
+from leaderboard.competitions.permissions import may_see
 from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.permissions import checked_division, lock_names, lock_person, membership_of
 from leaderboard.errors import UserError
 
 
@@ -61,14 +64,15 @@ def enter(
         raise UserError("division", division, f"you are in it as {known.division}; {where}", status=409)
     rules = rules_digest(competition)
     if accepted != rules:
-        told = "the rules are other ones than you accepted" if accepted else "the rules have to be accepted"
-        raise UserError("rules_digest", accepted, f"{told}; read them at {page_of(competition)}", status=409)
-    said = {"division": division, "model_name": model_name}
-    entrant = known or enter_alone(user=user, competition=competition, now=now, **said)
+        text = "the rules are other ones than you accepted" if accepted else "the rules have to be accepted"
+        raise UserError("rules_digest", accepted, f"{text}; read them at {page_of(competition)}", status=409)
+    entrant = known or enter_alone(
+        user=user, competition=competition, now=now, division=division, model_name=model_name
+    )
     mine = _membership(user, competition).exclude(rules_digest=rules).first()
     if mine is not None and rules:
         Membership.objects.filter(pk=mine.pk).update(rules_digest=rules)
-        record(act="accept_rules", target=mine, actor=user, reason=rules, now=now)
+        record("accept_rules", mine, actor=user, reason=rules, now=now)
     return entrant
 
 
@@ -77,9 +81,9 @@ def enter_in_division(
     *, user: User, competition: Competition, division: str, model_name: str, now: datetime
 ) -> Entrant:
     """Enter alone in a chosen division. Rules are accepted on the competition's page before the first submission."""
-    known = _known_or_may_enter(user, competition, now)
-    told = {"division": division, "model_name": model_name}
-    return known or enter_alone(user=user, competition=competition, now=now, **told)
+    return _known_or_may_enter(user, competition, now) or enter_alone(
+        user=user, competition=competition, now=now, division=division, model_name=model_name
+    )
 
 
 @transaction.atomic
@@ -87,9 +91,9 @@ def enter_by_submitting(*, user: User, competition: Competition, now: datetime) 
     """Return the entrant of a submission. Raise UserError with the address of the rules if they are not accepted."""
     if not has_accepted(user, competition):
         is_in = _membership(user, competition).exists()
-        told = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
+        text = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
         where = f"read and accept them at {page_of(competition)}, then submit again"
-        raise UserError("competition", competition.slug, f"{told}; {where}", status=409)
+        raise UserError("competition", competition.slug, f"{text}; {where}", status=409)
     return enter_alone(user=user, competition=competition, now=now)
 
 
@@ -106,7 +110,19 @@ def enter_alone(
     known = entrant_of(person, competition)
     if known is not None:
         return known
-    entrant = _alone_before(person, competition) or _new_entrant(person, competition, division, model_name, now)
+    alone = Entrant.objects.filter(competition=competition, is_team=False, memberships__user__in=logins_of(person))
+    somebody = Membership.objects.filter(entrant=OuterRef("pk"), left_at=None)  # a login that was once linked
+    entrant = alone.exclude(Exists(somebody)).order_by("pk").first()
+    if entrant is None:
+        division, model_name = checked_division(competition, division, model_name)
+        lock_names(competition)
+        entrant = Entrant.objects.create(
+            competition=competition,
+            name=_free_name(person, competition),
+            division=division,
+            model_name=model_name,
+            created_at=now,
+        )
     Membership.objects.create(
         entrant=entrant, competition=competition, user=person, role=Membership.CAPTAIN, joined_at=now
     )
@@ -128,24 +144,6 @@ def _membership(user: User, competition: Competition) -> QuerySet[Membership]:
     return Membership.objects.filter(user__in=logins_of(user), competition=competition, left_at__isnull=True)
 
 
-def _alone_before(person: User, competition: Competition) -> Entrant | None:
-    alone = Entrant.objects.filter(competition=competition, is_team=False, memberships__user__in=logins_of(person))
-    somebody = Membership.objects.filter(entrant=OuterRef("pk"), left_at=None)  # a login that was once linked
-    return alone.exclude(Exists(somebody)).order_by("pk").first()
-
-
-def _new_entrant(person: User, competition: Competition, division: str, model_name: str, now: datetime) -> Entrant:
-    division, model_name = checked_division(competition, division, model_name)
-    lock_names(competition)
-    return Entrant.objects.create(
-        competition=competition,
-        name=_free_name(person, competition),
-        division=division,
-        model_name=model_name,
-        created_at=now,
-    )
-
-
 def _free_name(person: User, competition: Competition) -> str:
     """Return the username, numbered if a team took it before this user existed."""
     username = person.get_username()
@@ -153,3 +151,28 @@ def _free_name(person: User, competition: Competition) -> str:
     known = {name.lower() for name in taken}
     names = (username, *(f"{username} ({count})" for count in range(2, len(known) + 3)))
     return next(name for name in names if name.lower() not in known)
+
+
+@transaction.atomic
+def link_logins(*, user: User, own_password: str, username: str, password: str, now: datetime, keep: str = "") -> User:
+    """Link two logins of a person, unless they compete separately in a competition in progress.
+
+    Return their common account. `keep` is the name that stays; "": the older login's.
+    """
+    logins.check_own_password(user, own_password)
+    other = logins.prove(username=username, password=password)
+    one, other = logins.lock_both(user, other)
+    if Role.objects.filter(user__in=[one, other]).exists():
+        text = "a login that organises a competition stays by itself; an owner of that takes the role back first"
+        raise UserError("username", other.get_username(), text, status=409)
+    # In one team the logins take two places of it; as two entrants the person competes against themselves.
+    theirs, mine = (
+        Membership.objects.filter(user__in=logins_of(login), left_at=None).values("competition")
+        for login in (other, one)
+    )
+    for competition in Competition.objects.filter(pk__in=mine).filter(pk__in=theirs):
+        if phase_at(competition.schedule, now) not in (Phase.FINAL, Phase.OPEN):
+            where = f"leave it with one of them first, at {page_of(competition)}/team"
+            text = f"both of your logins compete in {competition.name}; {where}, or ask an organiser"
+            raise UserError("username", other.get_username(), text, status=409)
+    return logins.link(one=one, other=other, keep=keep, now=now)

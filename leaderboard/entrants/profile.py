@@ -12,7 +12,7 @@ from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Stage, window_of
 from leaderboard.competitions.models import Competition, Track
-from leaderboard.entrants import checks
+from leaderboard.entrants import permissions
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.names import clean_name, clean_text
 from leaderboard.errors import UserError
@@ -35,34 +35,34 @@ def division_is_fixed(entrant: Entrant) -> bool:
 def choose_division(*, entrant: Entrant, actor: User, division: str, model_name: str, now: datetime) -> None:
     found = _captains(entrant, actor, "choose its division")
     if division_is_fixed(found):
-        said = "it is fixed since your first ranked submission of the contest; an organiser can tell you more"
-        raise UserError("division", division, said, status=409)
+        text = "it is fixed since your first ranked submission of the contest; an organiser can tell you more"
+        raise UserError("division", division, text, status=409)
     if not division:
         raise UserError("division", "", "choose one")
-    division, model_name = checks.checked_division(found.competition, division, model_name)
-    _say(found, actor, now, "choose_division", division=division, model_name=model_name)
+    division, model_name = permissions.checked_division(found.competition, division, model_name)
+    _set(found, actor, now, "choose_division", division=division, model_name=model_name)
 
 
 @transaction.atomic
 def say_affiliation(*, entrant: Entrant, actor: User, affiliation: str, now: datetime) -> None:
     found = _captains(entrant, actor, "say its affiliation")
     text = clean_text("affiliation", affiliation, most=MAX_AFFILIATION_CHARS)
-    _say(found, actor, now, "say_affiliation", affiliation=text)
+    _set(found, actor, now, "say_affiliation", affiliation=text)
 
 
 @transaction.atomic
 def take_pseudonym(*, entrant: Entrant, actor: User, pseudonym: str, now: datetime) -> None:
     """Set the pseudonym, once: readers of the board can rely on it that a name is always the same entrant."""
-    checks.lock_names(entrant.competition)
+    permissions.lock_names(entrant.competition)
     found = _captains(entrant, actor, "choose its pseudonym")
-    checks.check_not_over(found.competition, now)
+    permissions.check_not_over(found.competition, now)
     if found.pseudonym:
         raise UserError("pseudonym", pseudonym, f"you have one: {found.pseudonym}; it stays the same", status=409)
     name = clean_name("pseudonym", pseudonym)
-    checks.check_name_is_free(found.competition, "pseudonym", name, without=found)
+    permissions.check_name_is_free(found.competition, "pseudonym", name, without=found)
     if name.casefold() == found.name.casefold():
         raise UserError("pseudonym", pseudonym, "this is your name; choose another")
-    _say(found, actor, now, "take_pseudonym", pseudonym=name)
+    _set(found, actor, now, "take_pseudonym", pseudonym=name)
 
 
 @transaction.atomic
@@ -73,7 +73,7 @@ def reveal(*, entrant: Entrant, actor: User, now: datetime) -> None:
         raise UserError("pseudonym", found.pseudonym, "there is nothing to reveal", status=409)
     found.revealed_at = now
     found.save(update_fields=["revealed_at"])
-    record(act="reveal_entrant", target=found, actor=actor, reason="", now=now)
+    record("reveal_entrant", found, actor=actor, now=now)
 
 
 def tracks_to_declare(competition: Competition) -> list[Track]:
@@ -91,20 +91,20 @@ def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: date
     unknown = sorted(set(tracks) - known)
     if unknown:
         raise UserError("declared", ", ".join(unknown), "no such track asks for it")
-    _say(found, actor, now, "declare_eligibility", declared=sorted(set(tracks)))
+    _set(found, actor, now, "declare_eligibility", declared=sorted(set(tracks)))
 
 
 def _captains(entrant: Entrant, actor: User, act: str) -> Entrant:
-    found = checks.lock_entrant(entrant)
-    checks.check_captain(found, actor, act)
+    found = permissions.lock_entrant(entrant)
+    permissions.check_captain(found, actor, act)
     return found
 
 
-def _say(entrant: Entrant, actor: User, now: datetime, act: str, **said: Any) -> None:
-    before = {name: getattr(entrant, name) for name in said}
-    if before == said:
+def _set(entrant: Entrant, actor: User, now: datetime, act: str, **values: Any) -> None:
+    before = {name: getattr(entrant, name) for name in values}
+    if before == values:
         return
-    for name, value in said.items():
+    for name, value in values.items():
         setattr(entrant, name, value)
-    entrant.save(update_fields=list(said))
-    record(act=act, target=entrant, actor=actor, reason="", now=now, before=before, after=said)
+    entrant.save(update_fields=list(values))
+    record(act, entrant, actor=actor, now=now, before=before, after=values)

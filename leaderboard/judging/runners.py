@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
-from leaderboard.accounts.secret import MAX_SECRET_CHARS, digest_of, make_secret
+from leaderboard.accounts.tokens import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging import lease, leased

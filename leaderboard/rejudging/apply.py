@@ -33,13 +33,7 @@ def select_for_rejudging(*, selection: Selection, competition: Competition, boar
 
 @transaction.atomic
 def apply_rejudging(
-    *,
-    chosen: RejudgeSet,
-    actor: User,
-    reason: str,
-    now: datetime,
-    leave_out: bool = False,
-    anyway: bool = False,
+    *, chosen: RejudgeSet, actor: User, reason: str, now: datetime, leave_out: bool = False, anyway: bool = False
 ) -> Counter[str] | None:
     """Apply all results of a set at once. Return counts of published, held, …; None: it is applied already.
 
@@ -54,13 +48,13 @@ def apply_rejudging(
     if (behind := sum(change.left_behind for change in changes)) and not anyway:
         text = f"{behind} lines would stay behind in a timing epoch that their board then does not rank; judge them too"
         raise UserError("anyway", behind, f"{text}, or apply it anyway", status=409)
-    told = Counter(fates.values())
-    told.update(_bring_to_light([item.after for item in items if fates[item.pk] == RejudgeItem.APPLIED], now))
+    counts = Counter(fates.values())
+    counts.update(_bring_to_light([item.after for item in items if fates[item.pk] == RejudgeItem.APPLIED], now))
     ranks = [ranks_of(items, changes), ranks_of(items, board_changes(items, dict.fromkeys(fates, "")))]
     for item in items:
         item.became, (item.rank_before, item.rank_after) = fates[item.pk], [found[item.pk] for found in ranks]
-    end_applying(chosen=chosen, items=items, actor=actor, reason=reason, told=dict(told), now=now)
-    return told
+    end_applying(chosen=chosen, items=items, actor=actor, reason=reason, counts=dict(counts), now=now)
+    return counts
 
 
 def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[str]:
@@ -75,12 +69,14 @@ def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[
             raise UserError("rejudge_set", chosen.name, f"is {chosen.state} already", status=409)
         items = items_of(chosen)
         fates = {pk: fate or RejudgeItem.NO_VERDICT for pk, fate in fates_of(items, currents_of(chosen)).items()}
-        told = Counter(fates.values())
-        told.update(_foretold([item.after.result for item in items if fates[item.pk] == RejudgeItem.APPLIED], now))
-        return told
+        counts = Counter(fates.values())
+        counts.update(
+            _predicted_counts([item.after.result for item in items if fates[item.pk] == RejudgeItem.APPLIED], now)
+        )
+        return counts
 
 
-def _foretold(results: list[Result], now: datetime) -> Counter[str]:
+def _predicted_counts(results: list[Result], now: datetime) -> Counter[str]:
     """Return the counts that _bring_to_light would return."""
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
     waiting = publication.foresee_held(ranked, now) | not_standing(ranked)
@@ -118,7 +114,7 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     published = publish_all(results=[result for result in ranked if result.pk in sound], lights=lights, now=now)
     withdraw_all(submissions=[result.attempt.submission for result in ranked if result.pk not in published])
     held = not_standing(result for result in ranked if publication.could_rank(result)) - published
-    told = Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
+    counts = Counter({"published": len(published), "held": len(held), "failed": len(ranked) - len(published | held)})
     for result, first in leaders:
         publication.confirm_if_first(result, first, now)
-    return +told
+    return +counts

@@ -7,8 +7,10 @@ would be held for review, because it reads their reports.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from django.db.models import QuerySet
@@ -16,7 +18,7 @@ from django.db.models import QuerySet
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.epochs import RankedEpochs
-from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet, Result
+from leaderboard.judging.models import RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.states import UNFINISHED
 from leaderboard.rejudging.sets import currents_of, fate_of, items_of
 from leaderboard.review.standing import REJECTED, reviews_of
@@ -24,14 +26,13 @@ from leaderboard.review.suspension import suspended_users
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import retracted_kernels
 from leaderboard.standings.ranking.eligible import refusal
-from leaderboard.standings.ranking.level import level_pairs
 from leaderboard.standings.ranking.ranking import TIE, Run, rank
-from leaderboard.standings.read.podium import PODIUM
-from leaderboard.standings.read.table import run_of
+from leaderboard.standings.read.records import PODIUM
+from leaderboard.standings.read.table import level_pairs, run_of, run_of_result
 from leaderboard.standings.read.windows import stage_at
 
 
-class Line(NamedTuple):
+class StagedLine(NamedTuple):
     """A line of a board, published or predicted."""
 
     board_id: int
@@ -107,8 +108,8 @@ class BoardChange:
     @property
     def podium(self) -> list[tuple[int, str, str]]:
         """The places that change: place, present holder, future holder."""
-        pairs = [(_at(self.before.podium, place), _at(self.after.podium, place)) for place in range(PODIUM)]
-        return [(place + 1, old, new) for place, (old, new) in enumerate(pairs) if old != new]
+        pairs = zip_longest(self.before.podium, self.after.podium, fillvalue="")
+        return [(place, old, new) for place, (old, new) in enumerate(pairs, start=1) if old != new]
 
 
 @dataclass(frozen=True)
@@ -135,46 +136,58 @@ def differ(factor: float, *half_widths: float | None) -> bool:
     return abs(math.log(factor)) > max(TIE, noise)
 
 
-def compare(chosen: RejudgeSet, *, items: Sequence[RejudgeItem] | None = None) -> Comparison:
+def compare(chosen: RejudgeSet) -> Comparison:
     """Compare as of now; for an applied set, return the stored fates and ranks."""
-    items = items_of(chosen) if items is None else items
+    items = items_of(chosen)
     fates = fates_of(items, currents_of(chosen))
     changes = board_changes(items, fates)
     places = {(change.board.pk, change.stage): change for change in changes}
-    return Comparison([_difference(item, fates[item.pk], places) for item in items], changes)
+    rows = []
+    for item in items:
+        submission = item.submission
+        change = places.get((submission.board_id, stage_at(submission.board, submission.created_at)))
+        ranks = (item.rank_before, item.rank_after)
+        if not item.became and change is not None:
+            ranks = (change.before.ranks.get(submission.pk), change.after.ranks.get(submission.pk))
+        before, after = (getattr(attempt, "result", None) for attempt in (item.before, item.after))
+        rows.append(Difference(item, fates[item.pk], before, after, *ranks))
+    return Comparison(rows, changes)
 
 
 def fates_of(items: Sequence[RejudgeItem], currents: Mapping[int, int]) -> dict[int, str]:
     """Map item ids to the fate on applying, or the stored fate; "": not judged yet."""
-    rejected = _rejected(item.before_id for item in items)
-    return {
-        item.pk: item.became
-        or (
-            ""
-            if item.after.state in UNFINISHED
-            else fate_of(item, current_id=currents.get(item.submission_id), is_rejected=item.before_id in rejected)
-        )
-        for item in items
-    }
+    reviews = reviews_of([item.before_id for item in items])
+    fates = {}
+    for item in items:
+        fates[item.pk] = item.became
+        if not item.became and item.after.state not in UNFINISHED:
+            is_rejected = reviews.get(item.before_id) == REJECTED
+            fates[item.pk] = fate_of(item, current_id=currents.get(item.submission_id), is_rejected=is_rejected)
+    return fates
 
 
 def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> list[BoardChange]:
     """Return every board and stage with submissions of the set, now and after applying it."""
     boards = {item.submission.board_id: item.submission.board for item in items}
-    lines = {line.run.submission_id: line for line in _published(boards)}
+    lines = {}
+    for entry in Entry.objects.filter(board__in=boards).select_related("entrant"):
+        stage = stage_at(boards[entry.board_id], entry.submitted_at)
+        line = StagedLine(entry.board_id, stage, entry.epoch, run_of(entry), entry.entrant.shown_name)
+        lines[entry.submission_id] = line
     changed = [item for item in items if fates[item.pk] == RejudgeItem.APPLIED and not item.became]
     would, kept_off = dict(lines), _kept_off(changed)
     for item in changed:
         would.pop(item.submission_id, None)
-        line = _line_of(item, boards[item.submission.board_id])
-        if line is not None and item.submission_id not in kept_off:
-            would[item.submission_id] = line
+        predicted = _predicted(item)
+        if predicted is not None and item.submission_id not in kept_off:
+            would[item.submission_id] = predicted
     ranked, level = RankedEpochs([*boards.values()]), [pair for pairs in level_pairs(boards).values() for pair in pairs]
     before, after = (_tables(found.values(), boards, ranked, level) for found in (lines, would))
     changes = []
     for board_id, stage in sorted(before | after):
         old, new = (tables.get((board_id, stage), NO_TABLE) for tables in (before, after))
-        changes.append(BoardChange(boards[board_id], stage, old, new, _left_behind(old, new, would)))
+        behind = sum(pk in would and would[pk].epoch != new.epoch for pk in old.submissions)
+        changes.append(BoardChange(boards[board_id], stage, old, new, behind))
     return changes
 
 
@@ -188,30 +201,6 @@ def published_in(competition: Competition, board: Board | None) -> QuerySet[Any]
     """Return the ids of submissions that have a line."""
     lines = Entry.objects.filter(board__competition=competition)
     return (lines if board is None else lines.filter(board=board)).values("submission_id")
-
-
-def _difference(item: RejudgeItem, fate: str, places: Mapping[tuple[int, Stage], BoardChange]) -> Difference:
-    submission = item.submission
-    here = (submission.board_id, stage_at(submission.board, submission.created_at))
-    change = places.get(here)
-    ranks = (item.rank_before, item.rank_after)
-    if not item.became and change is not None:
-        ranks = (change.before.ranks.get(submission.pk), change.after.ranks.get(submission.pk))
-    return Difference(item, fate, _result_of(item.before), _result_of(item.after), *ranks)
-
-
-def _published(boards: Mapping[int, Board]) -> list[Line]:
-    entries = Entry.objects.filter(board__in=boards).select_related("entrant")
-    return [
-        Line(
-            board_id=entry.board_id,
-            stage=stage_at(boards[entry.board_id], entry.submitted_at),
-            epoch=entry.epoch,
-            run=run_of(entry),
-            name=entry.entrant.shown_name,
-        )
-        for entry in entries
-    ]
 
 
 def _kept_off(items: Sequence[RejudgeItem]) -> set[int]:
@@ -228,60 +217,30 @@ def _kept_off(items: Sequence[RejudgeItem]) -> set[int]:
     }
 
 
-def _line_of(item: RejudgeItem, board: Board) -> Line | None:
+def _predicted(item: RejudgeItem) -> StagedLine | None:
     """Return the line that the shadow result would have; None: it would have none."""
-    submission, result = item.submission, _result_of(item.after)
+    submission, result = item.submission, getattr(item.after, "result", None)
     if submission.mode != "ranked" or result is None or not result.ratio or refusal(telemetry=result.telemetry):
         return None
-    run = Run(
-        ratio=result.ratio,
-        half_width=result.half_width,
-        forgeable=result.forgeable,
-        submitted_at=submission.created_at,
-        submission_id=submission.pk,
-        entrant_id=submission.entrant_id,
-        code=submission.kernel,
-    )
-    stage = stage_at(board, submission.created_at)
-    return Line(board.pk, stage, result.epoch, run, submission.entrant.shown_name)
+    stage = stage_at(submission.board, submission.created_at)
+    run = run_of_result(result)
+    return StagedLine(submission.board_id, stage, result.epoch, run, submission.entrant.shown_name)
 
 
 def _tables(
-    lines: Iterable[Line],
-    boards: Mapping[int, Board],
-    ranked: RankedEpochs,
-    level: Sequence[tuple[int, int]],
+    lines: Iterable[StagedLine], boards: Mapping[int, Board], ranked: RankedEpochs, level: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, Stage], Table]:
-    grouped: dict[tuple[int, Stage], dict[str, list[Line]]] = {}
+    grouped: dict[tuple[int, Stage], list[StagedLine]] = defaultdict(list)
     for line in lines:
-        grouped.setdefault((line.board_id, line.stage), {}).setdefault(line.epoch, []).append(line)
-    return {
-        where: _table(epoch, epochs.get(epoch, []), level)
-        for where, epochs in grouped.items()
-        for epoch in [ranked.of(boards[where[0]], where[1])]
-    }
-
-
-def _table(epoch: str, lines: Sequence[Line], level: Sequence[tuple[int, int]]) -> Table:
-    names = {line.run.entrant_id: line.name for line in lines}
-    places = rank((line.run for line in lines), level=level)
-    ranks = {pk: place.rank for place in places for pk in place.value.submissions}
-    podium = tuple(names[place.value.entrant_id] for place in places[:PODIUM])
-    return Table(epoch, ranks, podium, frozenset(line.run.submission_id for line in lines))
-
-
-def _left_behind(before: Table, after: Table, would: Mapping[int, Line]) -> int:
-    return sum(1 for pk in before.submissions if pk in would and would[pk].epoch != after.epoch)
-
-
-def _rejected(attempt_ids: Iterable[int]) -> set[int]:
-    """Return the attempts with a result that a person rejected."""
-    return {attempt_id for attempt_id, stands in reviews_of(list(attempt_ids)).items() if stands == REJECTED}
-
-
-def _result_of(attempt: Attempt) -> Result | None:
-    return getattr(attempt, "result", None)
-
-
-def _at(names: Sequence[str], place: int) -> str:
-    return names[place] if place < len(names) else ""
+        grouped[line.board_id, line.stage].append(line)
+    tables = {}
+    for (board_id, stage), same in grouped.items():
+        epoch = ranked.of(boards[board_id], stage)
+        ranking = [line for line in same if line.epoch == epoch]
+        names = {line.run.entrant_id: line.name for line in ranking}
+        places = rank((line.run for line in ranking), level=level)
+        ranks = {pk: place.rank for place in places for pk in place.value.submissions}
+        podium = tuple(names[place.value.entrant_id] for place in places[:PODIUM])
+        submissions = frozenset(line.run.submission_id for line in ranking)
+        tables[board_id, stage] = Table(epoch, ranks, podium, submissions)
+    return tables

@@ -34,14 +34,14 @@ class Selection:
     ids: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"kind": self.kind}
+        described: dict[str, Any] = {"kind": self.kind}
         if self.kind == VERSION:
-            told |= {"version": self.version}
+            described |= {"version": self.version}
         if self.kind == RUNNER:
-            told |= {"runner": self.runner, "since": _iso(self.since), "until": _iso(self.until)}
+            described |= {"runner": self.runner, "since": _iso(self.since), "until": _iso(self.until)}
         if self.kind == LIST:
-            told |= {"ids": list(self.ids)}
-        return told
+            described |= {"ids": list(self.ids)}
+        return described
 
 
 def select(
@@ -69,21 +69,8 @@ def select(
         found = found.filter(submission__in=selection.ids[: MOST + 1])
     else:
         raise UserError("kind", selection.kind, f"choose one of {', '.join(KINDS)}")
-    return _checked(selection, _loaded(found))
-
-
-def estimate_s(attempts: Sequence[Attempt]) -> float:
-    """Return the machine time in seconds that these attempts took, without waiting."""
-    spans = (one.finished_at - one.claimed_at for one in attempts if one.finished_at and one.claimed_at)
-    return sum(spans, timedelta()).total_seconds()
-
-
-def _loaded(found: QuerySet[Attempt]) -> list[Attempt]:
     rows = found.select_related("submission__board").defer("submission__source").order_by("submission_id")
-    return list(rows[: MOST + 1])
-
-
-def _checked(selection: Selection, attempts: list[Attempt]) -> list[Attempt]:
+    attempts = list(rows[: MOST + 1])
     if len(attempts) > MOST:
         raise UserError("selection", selection.kind, f"more than {MOST:,} submissions; make several sets of fewer")
     if missing := sorted(set(selection.ids) - {attempt.submission_id for attempt in attempts}):
@@ -92,6 +79,12 @@ def _checked(selection: Selection, attempts: list[Attempt]) -> list[Attempt]:
     if not attempts:
         raise UserError("selection", selection.kind, "chooses no judged submission; look at what it asks for")
     return attempts
+
+
+def estimate_s(attempts: Sequence[Attempt]) -> float:
+    """Return the machine time in seconds that these attempts took, without waiting."""
+    spans = (one.finished_at - one.claimed_at for one in attempts if one.finished_at and one.claimed_at)
+    return sum(spans, timedelta()).total_seconds()
 
 
 def _iso(moment: datetime | None) -> str | None:

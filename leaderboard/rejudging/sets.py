@@ -31,9 +31,9 @@ CALLED_OFF: Final = "The set was settled without it"
 
 _KEEP_FATES: Final = """
     UPDATE judging_rejudgeitem AS item
-    SET became = told.became, rank_before = told.rank_before, rank_after = told.rank_after
-    FROM unnest(%s::bigint[], %s::text[], %s::integer[], %s::integer[]) AS told (id, became, rank_before, rank_after)
-    WHERE item.id = told.id
+    SET became = fate.became, rank_before = fate.rank_before, rank_after = fate.rank_after
+    FROM unnest(%s::bigint[], %s::text[], %s::integer[], %s::integer[]) AS fate (id, became, rank_before, rank_after)
+    WHERE item.id = fate.id
 """
 
 
@@ -53,7 +53,13 @@ def make_set(
     check_role(actor, competition, Role.OWNER, "have submissions judged again")
     check_reason(why)
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # for unique names
-    _check_name(name, competition)
+    if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise UserError("name", name, f"use 1 to {MAX_NAME_CHARS} characters on one line")
+    known = RejudgeSet.objects.filter(competition=competition)
+    if known.filter(name=name).exists():
+        raise UserError("name", name, f"{competition} has a set of this name; choose another", status=409)
+    if known.filter(state=RejudgeSet.OPEN).count() >= MOST_OPEN:
+        raise UserError("name", name, f"{MOST_OPEN} sets are open; apply or discard one first", status=409)
     if not 0 < len(attempts) <= MOST:
         raise UserError("selection", len(attempts), f"a set is of 1 to {MOST:,} submissions")
     chosen = RejudgeSet.objects.create(
@@ -68,7 +74,7 @@ def make_set(
     )
     shadow.enqueue_set(chosen=chosen, currents=attempts, now=now)
     after = {"name": name, "submissions": len(attempts), "selection": selection.kind}
-    record(act="make_rejudge_set", target=chosen, actor=actor, reason=why, now=now, after=after)
+    record("make_rejudge_set", chosen, actor=actor, reason=why, now=now, after=after)
     return chosen
 
 
@@ -78,9 +84,7 @@ def stop_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> 
 
     Return the number of cancelled attempts.
     """
-    check_role(actor, chosen.competition, Role.OWNER, "stop a re-judging")
-    check_reason(reason)
-    locked = _lock(chosen)
+    locked = _lock(chosen, actor, reason, "stop a re-judging")
     if not locked.is_open:
         raise UserError("rejudge_set", locked.name, f"is {locked.state} already", status=409)
     RejudgeSet.objects.filter(pk=locked.pk, stopped_at=None).update(stopped_at=now)
@@ -88,16 +92,14 @@ def stop_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> 
     shadow.call_off(queued, now=now, message="The set was stopped")
     if queued or locked.stopped_at is None:
         after = {"called_off": len(queued)}
-        record(act="stop_rejudge_set", target=locked, actor=actor, reason=reason, now=now, after=after)
+        record("stop_rejudge_set", locked, actor=actor, reason=reason, now=now, after=after)
     return len(queued)
 
 
 @transaction.atomic
 def discard_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> bool:
     """Discard a set: its results stay in the shadow for ever. False: it was discarded already."""
-    check_role(actor, chosen.competition, Role.OWNER, "discard a re-judging")
-    check_reason(reason)
-    locked = _lock(chosen)
+    locked = _lock(chosen, actor, reason, "discard a re-judging")
     if locked.state == RejudgeSet.DISCARDED:
         return False
     if not locked.is_open:
@@ -111,11 +113,10 @@ def begin_applying(
     *, chosen: RejudgeSet, actor: User, reason: str, leave_out: bool, now: datetime
 ) -> list[RejudgeItem] | None:
     """Return all items; None: applied already. The set and unfinished attempts are locked until the transaction ends.
+
     Refuses if some attempts are unfinished, unless `leave_out`: then they are cancelled.
     """
-    check_role(actor, chosen.competition, Role.OWNER, "apply a re-judging")
-    check_reason(reason)
-    locked = _lock(chosen)
+    locked = _lock(chosen, actor, reason, "apply a re-judging")
     if locked.state == RejudgeSet.APPLIED:
         return None
     if not locked.is_open:
@@ -129,13 +130,13 @@ def begin_applying(
 
 
 def end_applying(
-    *, chosen: RejudgeSet, items: Sequence[RejudgeItem], actor: User, reason: str, told: dict[str, Any], now: datetime
+    *, chosen: RejudgeSet, items: Sequence[RejudgeItem], actor: User, reason: str, counts: dict[str, Any], now: datetime
 ) -> None:
-    """Store the items' fates and ranks, and mark the set as applied."""
-    told_of = [[getattr(item, name) for item in items] for name in ("pk", "became", "rank_before", "rank_after")]
+    """Store the items' fates and ranks, and mark the set as applied. `counts`: for the audit."""
+    columns = [[getattr(item, name) for item in items] for name in ("pk", "became", "rank_before", "rank_after")]
     with connection.cursor() as cursor:
-        cursor.execute(_KEEP_FATES, told_of)
-    _settle(chosen, RejudgeSet.APPLIED, actor=actor, reason=reason, now=now, after=told)
+        cursor.execute(_KEEP_FATES, columns)
+    _settle(chosen, RejudgeSet.APPLIED, actor=actor, reason=reason, now=now, after=counts)
 
 
 def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
@@ -185,11 +186,13 @@ def fate_of(item: RejudgeItem, *, current_id: int | None, is_rejected: bool) -> 
     return RejudgeItem.REJECTED if is_rejected else RejudgeItem.APPLIED
 
 
-def _lock(chosen: RejudgeSet) -> RejudgeSet:
-    """Lock the set, but not its key.
+def _lock(chosen: RejudgeSet, actor: User, reason: str, act: str) -> RejudgeSet:
+    """Check the role and the reason, then lock the set, but not its key.
 
     A transaction that adds an attempt after a lost attempt refers to that key, and may hold locks that are needed next.
     """
+    check_role(actor, chosen.competition, Role.OWNER, act)
+    check_reason(reason)
     return RejudgeSet.objects.select_for_update(no_key=True).get(pk=chosen.pk)
 
 
@@ -197,15 +200,5 @@ def _settle(
     chosen: RejudgeSet, state: str, *, actor: User, reason: str, now: datetime, after: dict[str, Any] | None = None
 ) -> None:
     RejudgeSet.objects.filter(pk=chosen.pk).update(state=state, settled_by=actor, settled_at=now)
-    act = {RejudgeSet.APPLIED: "apply_rejudge_set", RejudgeSet.DISCARDED: "discard_rejudge_set"}[state]
-    record(act=act, target=chosen, actor=actor, reason=reason, now=now, before={"state": "open"}, after=after)
-
-
-def _check_name(name: str, competition: Competition) -> None:
-    if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
-        raise UserError("name", name, f"use 1 to {MAX_NAME_CHARS} characters on one line")
-    known = RejudgeSet.objects.filter(competition=competition)
-    if known.filter(name=name).exists():
-        raise UserError("name", name, f"{competition} has a set of this name; choose another", status=409)
-    if known.filter(state=RejudgeSet.OPEN).count() >= MOST_OPEN:
-        raise UserError("name", name, f"{MOST_OPEN} sets are open; apply or discard one first", status=409)
+    act = "apply_rejudge_set" if state == RejudgeSet.APPLIED else "discard_rejudge_set"
+    record(act, chosen, actor=actor, reason=reason, now=now, before={"state": "open"}, after=after)

@@ -1,7 +1,8 @@
 """Acts on a competition's standing as a whole: freeze, unfreeze, reveal, finalise, reopen. Owners only, with a reason.
 
-Each act is one transaction with its audit row, and safe to repeat: an act without effect changes no row and returns
-False. calendar.py defines the meaning of the times; the acts only set them.
+Each act takes `competition`, `actor`, `reason` and `now` by name. It is one transaction with its audit row, and safe to
+repeat: an act without effect changes no row and returns False. calendar.py defines the meaning of the times; the acts
+only set them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import wraps
+from typing import Final
 
 from django.db import transaction
 
@@ -45,75 +47,84 @@ class Waiting:
         return bool(self.held or self.unjudged)
 
     def __str__(self) -> str:
-        told = ((self.held, "held for review"), (self.unjudged, "not judged yet"))
-        return ", ".join(f"{count} {what}" for count, what in told if count)
+        counts = ((self.held, "held for review"), (self.unjudged, "not judged yet"))
+        return ", ".join(f"{count} {state}" for count, state in counts if count)
 
 
-def freeze(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
+def _act(times: Callable[..., Times]) -> Callable[..., bool]:
+    """Make an act of a function that returns the new times of a competition; {}: the act has no effect."""
+    name = times.__name__
+
+    @wraps(times)
+    @transaction.atomic
+    def act(*, competition: Competition, actor: User, reason: str, now: datetime, **options: bool) -> bool:
+        check_role(actor, competition, Role.OWNER, f"{name} its standing")
+        check_reason(reason)
+        locked = Competition.objects.select_for_update().get(pk=competition.pk)
+        new = times(locked, now, **options)
+        if not new:
+            return False
+        before = {field: getattr(locked, field) for field in new}
+        for field, moment in new.items():
+            setattr(locked, field, moment)
+        locked.save(update_fields=list(new))
+        after = {**new, **options}
+        record(f"{name}_standing", locked, actor=actor, reason=reason, now=now, before=before, after=after)
+        return True
+
+    return act
+
+
+@_act
+def freeze(competition: Competition, now: datetime) -> Times:
     """Freeze the public standing. Later submissions count, and are shown at the reveal."""
-
-    def times(known: Competition) -> Times:
-        if is_frozen_at(known.schedule, now):
-            return {}
-        if phase_at(known.schedule, now) not in (Phase.CONTEST, Phase.FROZEN):
-            raise _refused(known, "is not in its contest, so there is nothing to freeze")
-        return {"freeze_at": now, "revealed_at": None}
-
-    return _act(FREEZE, times, competition, actor, reason, now)
+    if is_frozen_at(competition.schedule, now):
+        return {}
+    if phase_at(competition.schedule, now) not in (Phase.CONTEST, Phase.FROZEN):
+        raise _refused(competition, "is not in its contest, so there is nothing to freeze")
+    return {"freeze_at": now, "revealed_at": None}
 
 
-def unfreeze(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
+@_act
+def unfreeze(competition: Competition, now: datetime) -> Times:
     """Unfreeze the standing, as if it had never been frozen. After the deadline, reveal it instead."""
-
-    def times(known: Competition) -> Times:
-        if not is_frozen_at(known.schedule, now):
-            return {}
-        if phase_at(known.schedule, now) is not Phase.FROZEN:
-            raise _refused(known, "is past its deadline; reveal its standing instead")
-        return {"freeze_at": None}
-
-    return _act(UNFREEZE, times, competition, actor, reason, now)
+    if not is_frozen_at(competition.schedule, now):
+        return {}
+    if phase_at(competition.schedule, now) is not Phase.FROZEN:
+        raise _refused(competition, "is past its deadline; reveal its standing instead")
+    return {"freeze_at": None}
 
 
-def reveal(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
+@_act
+def reveal(competition: Competition, now: datetime) -> Times:
     """Show the submissions sent during the freeze, everywhere at once. A reveal is permanent."""
-
-    def times(known: Competition) -> Times:
-        if not is_frozen_at(known.schedule, now):
-            return {}
-        if known.deadline is not None and now < known.deadline:
-            raise _refused(known, "still takes submissions; unfreeze it, or wait for its deadline")
-        return {"revealed_at": now}
-
-    return _act(REVEAL, times, competition, actor, reason, now)
+    if not is_frozen_at(competition.schedule, now):
+        return {}
+    if competition.deadline is not None and now < competition.deadline:
+        raise _refused(competition, "still takes submissions; unfreeze it, or wait for its deadline")
+    return {"revealed_at": now}
 
 
-def finalise(*, competition: Competition, actor: User, reason: str, now: datetime, anyway: bool = False) -> bool:
+@_act
+def finalise(competition: Competition, now: datetime, *, anyway: bool = False) -> Times:
     """Finalise the standing: review is over, and a frozen standing is revealed.
 
     `anyway`: although work is still open.
     """
-
-    def times(known: Competition) -> Times:
-        if known.final_at is not None and known.final_at <= now:
-            return {}
-        if not can_be_final(known, now):
-            raise _refused(known, "is not past its deadline, so its standing cannot be final")
-        left = waiting(known, now)
-        if left and not anyway:
-            raise UserError("anyway", False, f"{left}; settle that first, or finalise anyway and say why", status=409)
-        return {"final_at": now} | ({"revealed_at": now} if is_frozen_at(known.schedule, now) else {})
-
-    return _act(FINALISE, times, competition, actor, reason, now, anyway=anyway)
+    if competition.final_at is not None and competition.final_at <= now:
+        return {}
+    if not can_be_final(competition, now):
+        raise _refused(competition, "is not past its deadline, so its standing cannot be final")
+    left = waiting(competition, now)
+    if left and not anyway:
+        raise UserError("anyway", False, f"{left}; settle that first, or finalise anyway and say why", status=409)
+    return {"final_at": now} | ({"revealed_at": now} if is_frozen_at(competition.schedule, now) else {})
 
 
-def reopen(*, competition: Competition, actor: User, reason: str, now: datetime) -> bool:
+@_act
+def reopen(competition: Competition, now: datetime) -> Times:
     """Undo `finalise`: the competition is in review again. A revealed standing stays revealed."""
-
-    def times(known: Competition) -> Times:
-        return {} if known.final_at is None else {"final_at": None}
-
-    return _act(REOPEN, times, competition, actor, reason, now)
+    return {} if competition.final_at is None else {"final_at": None}
 
 
 def can_be_final(competition: Competition, now: datetime) -> bool:
@@ -140,41 +151,5 @@ def waiting(competition: Competition, now: datetime) -> Waiting:
     return Waiting(held=held.order_by().count(), unjudged=unjudged.count())
 
 
-@transaction.atomic
-def _act(
-    act: str,
-    times: Callable[[Competition], Times],
-    competition: Competition,
-    actor: User,
-    reason: str,
-    now: datetime,
-    **told: Any,
-) -> bool:
-    check_role(actor, competition, Role.OWNER, f"{act} its standing")
-    check_reason(reason)
-    known = Competition.objects.select_for_update().get(pk=competition.pk)
-    changes = times(known)
-    if not changes:
-        return False
-    before = {name: _iso(getattr(known, name)) for name in changes}
-    for name, moment in changes.items():
-        setattr(known, name, moment)
-    known.save(update_fields=list(changes))
-    record(
-        act=f"{act}_standing",
-        target=known,
-        actor=actor,
-        reason=reason,
-        now=now,
-        before=before,
-        after={name: _iso(moment) for name, moment in changes.items()} | told,
-    )
-    return True
-
-
 def _refused(competition: Competition, why: str) -> UserError:
     return UserError("competition", competition.slug, f"{competition} {why}", status=409)
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None

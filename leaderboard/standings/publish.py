@@ -13,8 +13,7 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Entry, Retraction
-from leaderboard.standings.ranking.eligible import refusal
-from leaderboard.standings.ranking.light import light_share
+from leaderboard.standings.ranking.eligible import light_share, refusal
 from leaderboard.submissions.models import Submission
 
 WRITTEN: Final = (  # columns that replace the old values of a line
@@ -131,11 +130,6 @@ def retracted_kernels(boards: Iterable[int]) -> set[tuple[int, int, str]]:
     rows = Retraction.objects.filter(board__in=boards).order_by("id")
     newest = {(row.board_id, row.entrant_id, row.code_digest): row.act for row in rows}
     return {kernel for kernel, act in newest.items() if act == Retraction.RETRACT}
-
-
-def is_retracted(submission: Submission) -> bool:
-    """Return whether its kernel was retracted and not restored later."""
-    return retraction_of(submission) is not None
 
 
 def retraction_of(submission: Submission) -> Retraction | None:

@@ -21,7 +21,7 @@ from leaderboard.competitions.calendar import Phase, Stage, phase_at
 from leaderboard.errors import UserError
 from leaderboard.review.permissions import check_reviewer, may_review
 from leaderboard.standings.models import Retraction
-from leaderboard.standings.publish import is_retracted, lock_entrants, withdraw_kernel
+from leaderboard.standings.publish import lock_entrants, retraction_of, withdraw_kernel
 from leaderboard.standings.read.windows import stage_at
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import may_dispose
@@ -32,7 +32,10 @@ BY_OWNER: Final = "retracted by its owner"
 def may_retract(actor: User, submission: Submission, now: datetime) -> bool:
     if may_review(actor, submission):
         return True
-    return may_dispose(actor, submission) and not _stands_for_good(submission, now)
+    board = submission.board
+    is_over = phase_at(board.competition.schedule, now) in (Phase.FINAL, Phase.OPEN)
+    is_final = is_over and stage_at(board, submission.created_at) is Stage.CONTEST
+    return may_dispose(actor, submission) and not is_final
 
 
 def usual_reason(actor: User, submission: Submission) -> str:
@@ -47,11 +50,11 @@ def retract(*, submission: Submission, actor: User, reason: str, now: datetime) 
     The same code does not rank again.
     """
     if not may_retract(actor, submission, now):
-        who = "its owner, until the standing is final, or a reviewer"
-        raise UserError("actor", actor.get_username(), f"only {who} may retract it", status=403)
+        text = "only its owner, until the standing is final, or a reviewer may retract it"
+        raise UserError("actor", actor.get_username(), text, status=403)
     check_reason(reason)
     lock_entrants([submission.entrant_id])
-    if is_retracted(submission):
+    if retraction_of(submission) is not None:
         return 0
     lines = withdraw_kernel(submission)
     if not lines:
@@ -68,16 +71,10 @@ def restore(*, submission: Submission, actor: User, reason: str, now: datetime) 
     owners = User.objects.filter(submissions__entrant=submission.entrant_id, submissions__board=submission.board_id)
     lock_accounts(owner.account_id for owner in owners)
     lock_entrants([submission.entrant_id])
-    if not is_retracted(submission):
+    if retraction_of(submission) is None:
         return False
     _write(Retraction.RESTORE, submission, actor, reason, now)
     return True
-
-
-def _stands_for_good(submission: Submission, now: datetime) -> bool:
-    board = submission.board
-    is_over = phase_at(board.competition.schedule, now) in (Phase.FINAL, Phase.OPEN)
-    return is_over and stage_at(board, submission.created_at) is Stage.CONTEST
 
 
 def _write(
@@ -94,8 +91,8 @@ def _write(
         created_at=now,
     )
     record(
-        act=f"{act}_entry",
-        target=submission,
+        f"{act}_entry",
+        submission,
         actor=actor,
         reason=reason,
         now=now,

@@ -9,16 +9,16 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Phase, phase_at
-from leaderboard.competitions.licences import check_licence
+from leaderboard.competitions.checks import check_licence
 from leaderboard.competitions.models import Board, BoardQuerySet
-from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.source import SourceError, read_source
@@ -26,10 +26,26 @@ from leaderboard.submissions.models import Submission
 from problems.directives import DirectiveError, read_directives
 from runner.wire import MODES
 
-SAID_CHARS: Final = 60  # characters of a wrong value in a sentence
+QUOTED_CHARS: Final = 60  # characters of a wrong value in a sentence
+
 MAX_FILENAME_CHARS: Final = 100
 LANGUAGES: Final = {".py": "Python", ".cu": "CUDA C++"}
 _FILENAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +-]*\.(py|cu)")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A sent file with the choices of its sender.
+
+    `board` and `hardware` may be empty if the file's first lines name them.
+    """
+
+    board: str
+    hardware: str
+    mode: str
+    filename: str  # "": the problem's submission name
+    data: bytes
+    licence: str = ""  # "": named by the file's first lines, or the competition's default
 
 
 @dataclass(frozen=True)
@@ -44,72 +60,38 @@ class Checked:
     created_at: datetime
 
 
-def check(
-    *,
-    owner: User,
-    board_slug: str,
-    hardware: str,
-    mode: str,
-    filename: str,
-    data: bytes,
-    now: datetime,
-    licence: str = "",
-) -> Checked:
+def check(upload: Upload, *, owner: User, now: datetime) -> Checked:
     """Return the checked submission. Raise UserError on an error.
 
-    `board_slug` and `hardware` may be empty if the file's first lines name them. A board that is invisible to the owner
-    does not exist.
+    A board that is invisible to the owner does not exist.
     """
-    if filename:
-        check_filename(filename)
+    if upload.filename:
+        check_filename(upload.filename)
     try:
-        source = read_source(data)
+        source = read_source(upload.data)
         directives = read_directives(source)
     except SourceError as error:
         raise UserError("code", error.value, error.message, error.status) from None
     except DirectiveError as error:
-        raise UserError("code", error.line[:SAID_CHARS], error.message) from None
-    slug = _board_slug(owner, board_slug, directives.board)
-    board = _board(owner, slug, hardware, directives.hardware)
+        raise UserError("code", error.line[:QUOTED_CHARS], error.message) from None
+    slug = _board_slug(owner, upload.board, directives.board)
+    board = _board(owner, slug, upload.hardware, directives.hardware)
     wanted = board.version.part("submission_name", "submission.py")
-    filename = filename or wanted
+    filename = upload.filename or wanted
     check_language(filename, wanted)
-    if mode not in MODES:
-        raise UserError("mode", mode, f"no such mode: {_said(mode)}; there are {', '.join(MODES)}")
-    licence = check_licence(licence or directives.licence, default=board.competition.default_licence)
+    if upload.mode not in MODES:
+        raise UserError("mode", upload.mode, f"no such mode: {_quoted(upload.mode)}; there are {', '.join(MODES)}")
+    licence = check_licence(upload.licence or directives.licence, default=board.competition.default_licence)
     unsupported = board.version.part("unsupported", "")
     if unsupported:
         raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
     if not board.is_open_at(now):
-        raise UserError("board", slug, f"{_closed(board, now)}", status=409)
-    return Checked(
-        board=board,
-        mode=mode,
-        filename=filename,
-        source=source,
-        licence=licence,
-        created_at=now,
-    )
-
-
-def check_filename(name: str) -> str:
-    if len(name) > MAX_FILENAME_CHARS:
-        raise UserError("filename", name, f"{len(name)} characters; a name has at most {MAX_FILENAME_CHARS}")
-    if "/" in name or "\\" in name:
-        raise UserError("filename", name, "give the plain name of the file, without folders")
-    if not name.endswith(tuple(LANGUAGES)):
-        raise UserError("filename", name, "expected a source file: its name must end in .py, or in .cu")
-    if not _FILENAME.fullmatch(name):
-        raise UserError("filename", name, "use letters, digits and _ . + - only, starting with a letter, digit or _")
-    return name
-
-
-def check_language(name: str, wanted: str) -> None:
-    """Check the ending of a file's name. `wanted` is the problem's submission name; its ending gives the language."""
-    suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")
-    if not name.endswith(suffix):
-        said = f"this problem takes {LANGUAGES[suffix]}: the file's name must end in {suffix}"
-        raise UserError("filename", name, said)
+        schedule = board.competition.schedule
+        why = f"closed: its deadline was {board.closes_at:%Y-%m-%d %H:%M} UTC"
+        if phase_at(schedule, now) is Phase.BEFORE:
+            why = f"not open yet: it opens at {schedule.practice_at or schedule.contest_at:%Y-%m-%d %H:%M} UTC"
+        raise UserError("board", slug, why, status=409)
+    return Checked(board, upload.mode, filename, source, licence, created_at=now)
 
 
 def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) -> Submission:
@@ -129,31 +111,20 @@ def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) 
     )
 
 
-def _closed(board: Board, now: datetime) -> str:
-    """Return the reason why a board is closed now, with its time of opening if it is not open yet."""
-    schedule = board.competition.schedule
-    if phase_at(schedule, now) is Phase.BEFORE:
-        return f"not open yet: it opens at {schedule.practice_at or schedule.contest_at:%Y-%m-%d %H:%M} UTC"
-    return f"closed: its deadline was {board.closes_at:%Y-%m-%d %H:%M} UTC"
-
-
 def _board_slug(owner: User, given: str, directive: str) -> str:
+    """Return the slug of the chosen board. Answers name listed boards only: unlisted boards stay unnamed."""
     seen = _slugs(boards_seen_by(owner))
     if directive and _spelt(directive, seen) is None:
-        told = f"the file's directive {_said(directive)} names no board ({_chose(given)})"
-        raise UserError("board", directive, told + _near(directive, _listed(owner)))
+        text = f"the file's directive {_quoted(directive)} names no board ({_chosen(given)})"
+        raise UserError("board", directive, text + _suggested(directive, owner))
     wanted = given or directive
     if not wanted:
-        raise UserError("board", "", f"missing; name one of {_list(_listed(owner))}")
+        raise UserError("board", "", f"missing; name one of {_list(_slugs(boards_seen_by(owner, listed=True)))}")
     slug = _spelt(wanted, seen)
     if slug is None:
-        raise UserError("board", wanted, f"no such board: {_said(wanted)}{_near(wanted, _listed(owner))}", status=404)
+        text = f"no such board: {_quoted(wanted)}{_suggested(wanted, owner)}"
+        raise UserError("board", wanted, text, status=404)
     return slug
-
-
-def _listed(owner: User) -> list[str]:
-    """Return the boards that an answer may name: unlisted boards stay unnamed."""
-    return _slugs(boards_seen_by(owner, listed=True))
 
 
 def _slugs(boards: BoardQuerySet) -> list[str]:
@@ -165,14 +136,14 @@ def _board(owner: User, slug: str, given: str, directive: tuple[str, ...]) -> Bo
     known = sorted(boards)
     for name in directive:
         if _spelt(name, known) is None:
-            told = f"the file's directive {_said(name)} names no hardware of {slug} ({_chose(given)})"
-            raise UserError("hardware", name, f"{told}; it has {_list(known)}")
+            text = f"the file's directive {_quoted(name)} names no hardware of {slug} ({_chosen(given)})"
+            raise UserError("hardware", name, f"{text}; it has {_list(known)}")
     choices = (given,) if given else directive or tuple(known)
     if len(choices) > 1:
         raise UserError("hardware", ", ".join(choices), f"choose one of {_list(choices)}")
     hardware = _spelt(choices[0], known)
     if hardware is None:
-        raise UserError("hardware", choices[0], f"{slug} is not judged on {_said(choices[0])}; it has {_list(known)}")
+        raise UserError("hardware", choices[0], f"{slug} is not judged on {_quoted(choices[0])}; it has {_list(known)}")
     return boards[hardware]
 
 
@@ -183,23 +154,42 @@ def _spelt(name: str, known: list[str]) -> str | None:
     return next((spelling for spelling in known if spelling.lower() == name.lower()), None)
 
 
-def _said(value: str) -> str:
+def _quoted(value: str) -> str:
     """Return a sent value in quotes, shortened to a readable length."""
-    return repr(value if len(value) <= SAID_CHARS else value[:SAID_CHARS] + "…")
+    return repr(value if len(value) <= QUOTED_CHARS else value[:QUOTED_CHARS] + "…")
 
 
-def _chose(given: str) -> str:
-    return f"you chose {_said(given)}" if given else "you chose none"
+def _chosen(given: str) -> str:
+    return f"you chose {_quoted(given)}" if given else "you chose none"
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    known = list(known)
+def _suggested(name: str, owner: User) -> str:
+    known = _slugs(boards_seen_by(owner, listed=True))
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if near:
         return f"; did you mean {' or '.join(near)}?"
     return f"; there are {_list(known)}" if known else "; there are none yet"
 
 
-def _list(names: Iterable[str]) -> str:
-    names = list(names)
+def _list(names: Sequence[str]) -> str:
     return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def check_filename(name: str) -> str:
+    if len(name) > MAX_FILENAME_CHARS:
+        raise UserError("filename", name, f"{len(name)} characters; a name has at most {MAX_FILENAME_CHARS}")
+    if "/" in name or "\\" in name:
+        raise UserError("filename", name, "give the plain name of the file, without folders")
+    if not name.endswith(tuple(LANGUAGES)):
+        raise UserError("filename", name, "expected a source file: its name must end in .py, or in .cu")
+    if not _FILENAME.fullmatch(name):
+        raise UserError("filename", name, "use letters, digits and _ . + - only, starting with a letter, digit or _")
+    return name
+
+
+def check_language(name: str, wanted: str) -> None:
+    """Check the ending of a file's name. `wanted` is the problem's submission name; its ending gives the language."""
+    suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")
+    if not name.endswith(suffix):
+        text = f"this problem takes {LANGUAGES[suffix]}: the file's name must end in {suffix}"
+        raise UserError("filename", name, text)

@@ -1,7 +1,7 @@
-"""Quota tokens spent and given back: rows that are written once and never changed.
+"""Quotas of competitions, and the quota tokens that are spent and given back.
 
-The balance is found by replaying the rows. Cancellation and all acts of the owner write no row, so they return no
-token.
+Token rows are written once and never changed. The balance is found by replaying them. Cancellation and all acts of the
+owner write no row, so they return no token.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.db import transaction
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Board
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Board, Competition, Role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.submissions.models import QuotaLine, Submission
-from leaderboard.submissions.quota import Bucket, Level, Line, check_bucket, level_at, parse_quotas
+from leaderboard.submissions.quota import Bucket, Level, Movement, check_bucket, level_at, parse_quotas, unusual
 
 READ_LINES: Final = 50  # per bucket; the filled level of the oldest line read sums up the lines before it
 _US: Final = timedelta(microseconds=1)
@@ -88,4 +92,21 @@ def _replay(bucket: Bucket, lines: list[QuotaLine], now: datetime) -> Level:
     opening = None
     if len(lines) >= READ_LINES:
         opening, lines = Level(bucket, lines[0].filled_us * _US, lines[0].created_at), lines[1:]
-    return level_at(bucket, (Line(line.created_at, line.tokens) for line in lines), now, opening=opening)
+    return level_at(bucket, (Movement(line.created_at, line.tokens) for line in lines), now, opening=opening)
+
+
+@transaction.atomic
+def set_quotas(*, competition: Competition, actor: User, quotas: object, reason: str, now: datetime) -> Competition:
+    """Set the quotas, given as for quota.parse_quotas, and store the unusual modes. Raise UserError."""
+    check_role(actor, competition, Role.OWNER, "set its quotas")
+    new = unusual(parse_quotas(quotas))
+    competition = Competition.objects.select_for_update().get(pk=competition.pk)
+    if new == competition.quotas:
+        return competition
+    check_reason(reason)
+    before, competition.quotas = competition.quotas, new
+    competition.save(update_fields=["quotas"])
+    record(
+        "set_quotas", competition, actor=actor, reason=reason, now=now, before={"quotas": before}, after={"quotas": new}
+    )
+    return competition

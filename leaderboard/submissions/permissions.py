@@ -1,11 +1,20 @@
-"""Permission to publish a submission's code early or take its line off a board."""
+"""Permission to publish a submission's code early or take its line off a board, and the early publication.
+
+The publication cannot be taken back, and the site warns of this.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from django.db import transaction
+
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
-from leaderboard.entrants.checks import members_of
-from leaderboard.submissions.models import Submission
+from leaderboard.audit.record import record
+from leaderboard.entrants.permissions import members_of
+from leaderboard.errors import UserError
+from leaderboard.submissions.models import CodeRelease, Submission
 
 
 def may_dispose(user: User, submission: Submission) -> bool:
@@ -17,3 +26,14 @@ def may_dispose(user: User, submission: Submission) -> bool:
         return False
     entrant = submission.entrant
     return not entrant.is_team or members_of(entrant).filter(user__in=logins_of(user)).exists()
+
+
+@transaction.atomic
+def release_code(*, submission: Submission, actor: User, now: datetime) -> bool:
+    """Publish the code; return False if it was published already."""
+    if not may_dispose(actor, submission):
+        raise UserError("actor", actor.get_username(), "only its owner may publish a submission's code", status=403)
+    _, is_new = CodeRelease.objects.get_or_create(submission=submission, defaults={"actor": actor, "created_at": now})
+    if is_new:
+        record("release_code", submission, actor=actor, reason="its owner's wish", now=now)
+    return is_new

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from leaderboard.errors import RateLimited, UserError
 
@@ -55,8 +55,7 @@ USUAL: Final[Mapping[str, Bucket]] = {  # by mode, on each board
 }
 
 
-@dataclass(frozen=True)
-class Line:
+class Movement(NamedTuple):
     """Tokens spent (below zero) or given back (above) at a moment."""
 
     at: datetime
@@ -82,16 +81,16 @@ class Level:
         return None if self.filled >= self.bucket.full else self.at + period - self.filled % period
 
 
-def level_at(bucket: Bucket, lines: Iterable[Line], now: datetime, *, opening: Level | None = None) -> Level:
-    """Return the level of a bucket that was full before the first line, or had the level `opening`.
+def level_at(bucket: Bucket, movements: Iterable[Movement], now: datetime, *, opening: Level | None = None) -> Level:
+    """Return the level of a bucket that was full before the first movement, or had the level `opening`.
 
-    The order of the lines does not matter. Lines of the same moment are added up first. A line of the future (another
-    machine's clock) counts as of now.
+    The order of the movements does not matter. Movements of the same moment are added up first. A movement that lies in
+    the future by another machine's clock counts as of now.
     """
     full, period = bucket.full, bucket.period
     filled, before = (min(opening.filled, full), min(opening.at, now)) if opening else (full, None)
-    told = sorted((min(line.at, now), line.tokens) for line in lines)
-    for at, together in groupby(told, key=itemgetter(0)):
+    ordered = sorted((min(at, now), tokens) for at, tokens in movements)
+    for at, together in groupby(ordered, key=itemgetter(0)):
         passed = max(at - before, timedelta()) if before else timedelta()
         before = max(at, before) if before else at
         tokens = sum(count for _, count in together)
@@ -102,36 +101,25 @@ def level_at(bucket: Bucket, lines: Iterable[Line], now: datetime, *, opening: L
 def check_bucket(level: Level, *, mode: str, board: str, now: datetime) -> None:
     """Raise RateLimited if no token is left. `board` is the name for the message."""
     free_at = level.next_at
-    if level.left or free_at is None:
-        return
-    wait_s = max(1, math.ceil((free_at - now).total_seconds()))
-    raise RateLimited(
-        "mode",
-        mode,
-        f"none left of your {level.bucket.capacity} {mode} submissions to {board}; "
-        f"the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC; try again in {wait_s} s",
-        retry_after_s=wait_s,
-    )
+    if not level.left and free_at is not None:
+        text = f"none left of your {level.bucket.capacity} {mode} submissions to {board}"
+        raise _limited("mode", mode, f"{text}; the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC", free_at - now)
 
 
 def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: datetime) -> None:
+    count = len(usage.recent)
     if usage.unfinished >= unfinished_at_once:
-        raise RateLimited(
-            "submission",
-            usage.unfinished,
-            f"{usage.unfinished} of your submissions wait or run; at most {unfinished_at_once} may at once, "
-            "so wait for one to finish",
-            retry_after_s=RETRY_UNFINISHED_S,
-        )
-    if len(usage.recent) >= per_hour:
-        free_at = usage.recent[len(usage.recent) - per_hour] + WINDOW
-        wait_s = max(1, math.ceil((free_at - now).total_seconds()))
-        raise RateLimited(
-            "submission",
-            len(usage.recent),
-            f"{len(usage.recent)} submissions in the last hour; at most {per_hour}; try again in {wait_s} s",
-            retry_after_s=wait_s,
-        )
+        text = f"{usage.unfinished} of your submissions wait or run; at most {unfinished_at_once} may at once, "
+        text += "so wait for one to finish"
+        raise RateLimited("submission", usage.unfinished, text, retry_after_s=RETRY_UNFINISHED_S)
+    if count >= per_hour:
+        text = f"{count} submissions in the last hour; at most {per_hour}"
+        raise _limited("submission", count, text, usage.recent[count - per_hour] + WINDOW - now)
+
+
+def _limited(field: str, value: object, text: str, wait: timedelta) -> RateLimited:
+    wait_s = max(1, math.ceil(wait.total_seconds()))
+    return RateLimited(field, value, f"{text}; try again in {wait_s} s", retry_after_s=wait_s)
 
 
 def parse_quotas(value: object) -> dict[str, Bucket]:
@@ -147,7 +135,7 @@ def parse_quotas(value: object) -> dict[str, Bucket]:
     for mode in value:
         if mode not in USUAL:
             raise UserError("quotas", mode, f"no such mode; there are {', '.join(USUAL)}")
-    return {**USUAL, **{mode: _parse_bucket(f"quotas.{mode}", said) for mode, said in value.items()}}
+    return {**USUAL, **{mode: _parse_bucket(f"quotas.{mode}", given) for mode, given in value.items()}}
 
 
 def unusual(quotas: Mapping[str, Bucket]) -> dict[str, dict[str, int]]:
@@ -155,18 +143,18 @@ def unusual(quotas: Mapping[str, Bucket]) -> dict[str, dict[str, int]]:
     return {mode: asdict(bucket) for mode, bucket in quotas.items() if bucket != USUAL[mode]}
 
 
-def _parse_bucket(name: str, said: object) -> Bucket:
-    if not isinstance(said, Mapping):
-        return Bucket(_whole(name, said), _whole(name, said))
-    unknown = sorted(map(str, set(said) - {"capacity", "per_day"}))
-    if unknown or len(said) != 2:
+def _parse_bucket(name: str, given: object) -> Bucket:
+    if not isinstance(given, Mapping):
+        return Bucket(_whole(name, given), _whole(name, given))
+    unknown = sorted(map(str, set(given) - {"capacity", "per_day"}))
+    if unknown or len(given) != 2:
         raise UserError(name, ", ".join(unknown), 'expected "capacity" and "per_day", and nothing else')
     return Bucket(
-        capacity=_whole(f"{name}.capacity", said["capacity"]), per_day=_whole(f"{name}.per_day", said["per_day"])
+        capacity=_whole(f"{name}.capacity", given["capacity"]), per_day=_whole(f"{name}.per_day", given["per_day"])
     )
 
 
-def _whole(name: str, said: object) -> int:
-    if isinstance(said, bool) or not isinstance(said, int) or not 1 <= said <= MOST:
-        raise UserError(name, said, f"expected a whole number from 1 to {MOST:,}")
-    return said
+def _whole(name: str, given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST:
+        raise UserError(name, given, f"expected a whole number from 1 to {MOST:,}")
+    return given

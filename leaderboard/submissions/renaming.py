@@ -14,8 +14,7 @@ from leaderboard.submissions.ctokens import Token, own_names
 
 def rendered(tokens: Sequence[Token]) -> Iterator[str]:
     names = _Names(tokens)
-    for token in tokens:
-        yield names.told(token)
+    return map(names.rendered, tokens)
 
 
 class _Names:
@@ -32,7 +31,7 @@ class _Names:
         self._c_top = texts("c name", top=True)
         self._numbers: dict[Hashable, dict[str, int]] = {}
 
-    def told(self, token: Token) -> str:
+    def rendered(self, token: Token) -> str:
         space = self._space(token)
         if space is None:
             return f"{token.kind} {token.text}"

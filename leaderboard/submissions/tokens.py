@@ -19,7 +19,7 @@ import math
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from itertools import count, groupby
+from itertools import chain, count, groupby, pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -60,7 +60,11 @@ def read(source: str) -> Read:
     except _TooLongError:
         return Read(_digest("text", source.split()), [], len(source))
     except (tokenize.TokenError, SyntaxError):
-        return Read(_digest("text", source.split()), _c_tokens(source), len(source))
+        try:
+            tokens = list(_bounded(lex_c(source, count(1))))
+        except _TooLongError:
+            tokens = []
+        return Read(_digest("text", source.split()), tokens, len(source))
     return Read(_digest("tokens", rendered(tokens)), tokens, len(source))
 
 
@@ -73,21 +77,11 @@ def _digest(kind: str, parts: Iterable[str]) -> str:
     return f"{kind}{VERSION}:{hashlib.sha256(text).hexdigest()}"
 
 
-def _c_tokens(source: str) -> list[Token]:
-    try:
-        return list(_bounded(lex_c(source, count(1))))
-    except _TooLongError:
-        return []
-
-
 def _lexed(source: str) -> Iterator[Token]:
     """Yield our tokens for Python's. The scope of a name is its outermost function; 0 means none."""
-    reader, tokens = _Reader(), _python_tokens(source)
-    current = next(tokens, None)
-    while current is not None:
-        following = next(tokens, None)
-        yield reader.read(current, following)
-        current = following
+    reader = _Reader()
+    for (kind, text), following in pairwise(chain(_python_tokens(source), [(tokenize.ENDMARKER, "")])):
+        yield reader.read(kind, text, following)
 
 
 def _python_tokens(source: str) -> Iterator[tuple[int, str]]:
@@ -105,16 +99,12 @@ def _python_tokens(source: str) -> Iterator[tuple[int, str]]:
         elif token.type == _FSTRING_END:
             start = begun.pop()
             if not begun:
-                yield tokenize.STRING, _between(lines, start, token.end)
+                rows = lines[start[0] - 1 : token.end[0]]
+                rows[-1] = rows[-1][: token.end[1]]
+                rows[0] = rows[0][start[1] :]
+                yield tokenize.STRING, "".join(rows)
         elif not begun and token.type not in _SKIPPED:
             yield token.type, token.string
-
-
-def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    rows = lines[start[0] - 1 : end[0]]
-    rows[-1] = rows[-1][: end[1]]
-    rows[0] = rows[0][start[1] :]
-    return "".join(rows)
 
 
 class _Reader:
@@ -129,17 +119,22 @@ class _Reader:
         self._scope = self._last_scope = 0
         self._before, self._previous = _LINE, _LINE
 
-    def read(self, current: tuple[int, str], following: tuple[int, str] | None) -> Token:
-        token = self._read(*current, following or (tokenize.ENDMARKER, ""))
+    def read(self, kind: int, text: str, following: tuple[int, str]) -> Token:
+        token = self._classified(kind, text, following)
         self._before, self._previous = self._previous, token
         return token
 
-    def _read(self, kind: int, text: str, following: tuple[int, str]) -> Token:
+    def _classified(self, kind: int, text: str, following: tuple[int, str]) -> Token:
         if kind == tokenize.INDENT or kind == tokenize.DEDENT:
-            self._indent(1 if kind == tokenize.INDENT else -1)
+            self._depth += 1 if kind == tokenize.INDENT else -1
+            if self._ends_at is not None and self._depth <= self._ends_at:
+                self._leave()
             return Token(LAYOUT, "indent" if kind == tokenize.INDENT else "dedent")
         if kind == tokenize.NEWLINE or text == ";":
-            self._line_ends(is_whole=kind == tokenize.NEWLINE and following[0] != tokenize.INDENT)
+            self._imports = False
+            is_whole = kind == tokenize.NEWLINE and following[0] != tokenize.INDENT
+            if is_whole and self._has_body and self._ends_at == self._depth:
+                self._leave()  # the whole function is on one line
             return _LINE
         if kind == tokenize.NAME:
             return self._word(text, following[1])
@@ -189,16 +184,6 @@ class _Reader:
             self._brackets.pop()
         elif text == ":" and not self._brackets and self._ends_at is not None:
             self._has_body = True
-
-    def _indent(self, step: int) -> None:
-        self._depth += step
-        if self._ends_at is not None and self._depth <= self._ends_at:
-            self._leave()
-
-    def _line_ends(self, *, is_whole: bool) -> None:
-        self._imports = False
-        if is_whole and self._has_body and self._ends_at == self._depth:
-            self._leave()  # the whole function is on one line
 
     def _leave(self) -> None:
         self._scope, self._ends_at = 0, None

@@ -194,3 +194,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),
     re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
 ]
+handler500 = "leaderboard.web.service.server_error"

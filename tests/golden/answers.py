@@ -14,7 +14,7 @@ from typing import Any
 
 from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, measure
 from leaderboard.review.rules.measure import held_by, worst
-from leaderboard.standings.ranking.light import light_share
+from leaderboard.standings.ranking.eligible import light_share
 from leaderboard.web.review import clocks, evidence, heat
 from problems.tolerance import Precision
 from runner.commands.replay import ReplayError, replay

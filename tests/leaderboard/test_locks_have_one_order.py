@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, transaction
 
 from leaderboard import pipeline, publication
-from leaderboard.accounts.link import link
+from leaderboard.accounts.logins import link
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Attempt, RejudgeSet
 from leaderboard.rejudging import apply

@@ -18,8 +18,8 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
 from leaderboard.awards.models import Award
+from leaderboard.competitions.access import issue_codes
 from leaderboard.competitions.announce import publish_announcement
-from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
 from leaderboard.confirmations.models import HELD as NOT_SETTLED
 from leaderboard.confirmations.models import RECORD, Confirmation, Found
@@ -30,6 +30,7 @@ from leaderboard.rejudging.select import Selection
 from leaderboard.rejudging.sets import make_set
 from leaderboard.review.models import Case
 from leaderboard.standings.retract import retract as retract_kernel
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import SOURCE, Stage, make_problem
 
@@ -126,12 +127,14 @@ def _sent(stage: Stage, name: str, board: Board | None = None, **told: Any) -> S
     """Judge a submission of a new user; the name is also in the code, and no page may show it."""
     board = board or stage.board
     submission = pipeline.submit(
+        Upload(
+            board=board.slug,
+            hardware=board.hardware,
+            mode="ranked",
+            filename=f"{name}.py",
+            data=f"NAME = {name!r}\n".encode() + SOURCE,
+        ),
         owner=User.objects.create_user(name),
-        board_slug=board.slug,
-        hardware=board.hardware,
-        mode="ranked",
-        filename=f"{name}.py",
-        data=f"NAME = {name!r}\n".encode() + SOURCE,
         now=stage.later(1),
     )
     stage.judge(submission, **told)

@@ -23,6 +23,7 @@ from leaderboard.review.standing import standing_results
 from leaderboard.review.suspension import suspended_logins
 
 COMPARED: Final = 2_000  # newest results of other entrants with which a result's cases are compared
+AT_FIRST: Final = 16  # lines in the first look at a board's front; each further look takes twice as many
 
 
 class _Row(NamedTuple):
@@ -34,7 +35,10 @@ class _Row(NamedTuple):
 
 
 def known(result: Result, incumbent_ratio: float | None) -> Known:
-    """Return the results to compare with. `incumbent_ratio`: the best published ratio, of any entrant."""
+    """Return the results to compare with. `incumbent_ratio`: the best published ratio, of any entrant.
+
+    Of a board with more than COMPARED results, an older result without a published line (a retracted one) is ignored.
+    """
     submission = result.attempt.submission
     before = _standing(result).exclude(attempt__submission=submission)
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
@@ -48,7 +52,7 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
     covered = min((ratio for ratio, _ in newest if ratio is not None), default=None)
     # On a long board some cover was not read. It matters only if no result that was read is as fast as the incumbent.
     if len(newest) == COMPARED and covered is not None and covered > (incumbent_ratio or math.inf):
-        covered = cover.aggregate(best=Min("ratio"))["best"]
+        covered = _best_line(result, cover, slower=covered)
     return Known(
         incumbent_ratio=_incumbent(covered, incumbent_ratio),
         own_ratio=before.filter(is_own).aggregate(best=Min("ratio"))["best"],
@@ -128,6 +132,25 @@ class _Standing:
             for name, ratio in ratios.items():
                 cases[name].append((ratio, places[pk]))
         return {name: sorted(ratios) for name, ratios in cases.items()}
+
+
+def _best_line(result: Result, cover: QuerySet[Result], *, slower: float) -> float:
+    """Return the best ratio of `cover` among the published lines faster than `slower`, or `slower` without any.
+
+    The lines are read from the front of the board, so the cost does not depend on the number of results. The standings
+    app is above this app, so its rows are queried by name.
+    """
+    board, _, epoch = _group(result)
+    lines = Result.objects.filter(
+        attempt__entry__board=board, attempt__entry__epoch=epoch, attempt__entry__ratio__lt=slower
+    ).order_by("attempt__entry__ratio", "attempt__entry__pk")
+    start, size = 0, AT_FIRST
+    while front := list(lines.values_list("pk", flat=True)[start : start + size]):
+        best = cover.filter(pk__in=front).aggregate(best=Min("ratio"))["best"]
+        if best is not None:
+            return float(best)
+        start, size = start + size, 2 * size
+    return slower
 
 
 def _standing(result: Result) -> QuerySet[Result]:

@@ -13,10 +13,13 @@ independent errors do.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
+
+from leaderboard.standings.ranking.ranking import Value
 
 MOST_P: Final = 4.0  # end of the curve
 SHOWN: Final = (0.0, 1.0, 2.0)  # values of p in a table
@@ -31,6 +34,10 @@ class Solved(NamedTuple):
     ratio: float
     half_width: float | None
     forgeable: float = 0.0
+
+    @classmethod
+    def of(cls, value: Value) -> Self:
+        return cls(value.ratio, value.half_width, value.forgeable)
 
     @property
     def speedup(self) -> float:
@@ -94,7 +101,13 @@ class Standing:
     @property
     def levels(self) -> tuple[tuple[int, Score], ...]:
         """The score per level, in the order of levels."""
-        return _by_level(self.answers, self.problems)
+        by_level: dict[int, list[str]] = defaultdict(list)
+        for problem, level in self.problems.items():
+            by_level[level].append(problem)
+        return tuple(
+            (level, score([self.answers[name] for name in names if name in self.answers], len(names)))
+            for level, names in sorted(by_level.items())
+        )
 
     @property
     def curve(self) -> tuple[Step, ...]:
@@ -153,16 +166,3 @@ def merit(score: Score) -> tuple[float, ...]:
     """Return a sort key of a score; smaller is better."""
     at_0, at_1, at_2 = score.fast
     return -at_1, -at_2, -at_0
-
-
-def _by_level(answers: Mapping[str, Solved], levels: Mapping[str, int]) -> tuple[tuple[int, Score], ...]:
-    return tuple(
-        (
-            level,
-            score(
-                [answer for problem, answer in answers.items() if levels[problem] == level],
-                sum(1 for other in levels.values() if other == level),
-            ),
-        )
-        for level in sorted(set(levels.values()))
-    )

@@ -1,13 +1,20 @@
 """Pure: the runs of a board, stage and epoch, ranked incrementally as runs come and go: always equal to `rank`.
 
 A run that comes or goes changes one kernel's value, one entrant's line and the ties around it; the rest stays.
+
+`records` finds the successive leaders of a board by time of submission, from the lines that are published now. A
+retracted or rejected run never counts, and a run that was cleared late counts from its time of submission. At every
+moment the leader equals ranking.py's for the runs until then; it is maintained run by run instead of ranked anew.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 from leaderboard.standings.ranking.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, value_of
@@ -34,11 +41,6 @@ class Field:
         self._level: frozenset[frozenset[int]] = frozenset()  # pairs that the groups were made with
         self._touched: set[int] = set()  # entrants whose values changed since then
         self._fill(runs)
-
-    @property
-    def runs(self) -> Mapping[int, Run]:
-        """Runs by submission."""
-        return self._runs
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -134,7 +136,7 @@ class Field:
             del self._lines[bisect_left(self._lines, order(own[0]), key=order)]
         left = [value for value in own if value is not old]
         if runs:
-            self._kernels[kernel] = tuple(sorted(runs, key=_sent))
+            self._kernels[kernel] = tuple(sorted(runs, key=lambda run: run.sent))
             self._values[kernel] = value_of(self._kernels[kernel])
             insort(left, self._values[kernel], key=order)
         if left:
@@ -147,7 +149,7 @@ class Field:
     def _fill(self, runs: Iterable[Run]) -> None:
         """Fill the field from all runs: faster than run by run."""
         kernels: dict[Kernel, list[Run]] = defaultdict(list)
-        for run in sorted(runs, key=_sent):
+        for run in sorted(runs, key=lambda run: run.sent):
             self._runs[run.submission_id] = run
             kernels[run.entrant_id, run.code].append(run)
         own: dict[int, list[Value]] = defaultdict(list)
@@ -159,5 +161,25 @@ class Field:
         self._lines = sorted((values[0] for values in self._own.values()), key=order)
 
 
-def _sent(run: Run) -> tuple[object, int]:
-    return run.submitted_at, run.submission_id
+@dataclass(frozen=True)
+class Record:
+    """A kernel that took first place."""
+
+    value: Value  # at that moment
+    since: datetime
+    until: datetime | None  # None: it still leads
+    gain: float | None  # speedup over the leader before; below 1 if an earlier run stands first in a tie
+
+
+def records(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Record]:
+    """Return the records, oldest first. `level`: as for `rank`."""
+    field, same = Field(), pairs_of(level)
+    found: list[tuple[Value, datetime]] = []
+    for run in sorted(runs, key=lambda run: run.sent):
+        field.put(run)
+        first = field.first(same)
+        if not found or found[-1][0].submissions[0] != first.submissions[0]:
+            found.append((first, run.submitted_at))
+    ends = [*(since for _, since in found[1:]), None]
+    gains = [None, *(before.ratio / value.ratio for (before, _), (value, _) in pairwise(found))]
+    return [Record(value, since, until, gain) for (value, since), until, gain in zip(found, ends, gains, strict=False)]

@@ -14,22 +14,20 @@ the leader and within the noise (ranking.py).
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
+from statistics import fmean
 from typing import Final, NamedTuple
 
+from leaderboard.competitions.models import FAST_P, POINTS
 from leaderboard.standings.ranking import fast_p
 from leaderboard.standings.ranking.fast_p import Solved
 from leaderboard.standings.ranking.ranking import Place, Run, Value, rank
 
 POINTS_OF: Final = (25.0, 18.0, 15.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0, 1.0)
-
-POINTS: Final = "points"
-GEOMETRIC_MEAN: Final = "geometric_mean"
-FAST_P: Final = "fast_p"
 
 Boards = Mapping[Hashable, Sequence[Place]]
 
@@ -48,7 +46,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class OverallLine:
     rank: int  # shared by indistinguishable lines: 1, 1, 3
     is_tied: bool
     entrant_id: int
@@ -63,7 +61,7 @@ class Line:
         return len(self.cells)
 
 
-def overall(boards: Boards, scoring: str) -> list[Line]:
+def overall(boards: Boards, scoring: str) -> list[OverallLine]:
     """Rank entrants over boards, best first; in a shared rank, the earliest complete entrant comes first."""
     entrants: dict[int, dict[Hashable, Cell]] = defaultdict(dict)
     for board, places in boards.items():
@@ -82,7 +80,7 @@ def _points(places: Sequence[Place]) -> list[float]:
     for _, same in groupby(places, key=lambda place: place.rank):
         size = len(list(same))
         taken = [_worth(len(found) + at) for at in range(size)]
-        found += [math.fsum(taken) / size] * size
+        found += [fmean(taken)] * size
     return found
 
 
@@ -90,8 +88,8 @@ def _worth(at: int) -> float:
     return POINTS_OF[at] if at < len(POINTS_OF) else 0.0
 
 
-def _by_points(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[Line]:
-    sizes = {board: _group_sizes(places) for board, places in boards.items()}
+def _by_points(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[OverallLine]:
+    sizes = {board: Counter(place.rank for place in places) for board, places in boards.items()}
     lines = []
     for entrant, cells in entrants.items():
         ends = [(cell.rank - 1, sizes[board][cell.rank]) for board, cell in cells.items()]
@@ -101,13 +99,16 @@ def _by_points(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) 
     return _shared(lines, lambda line: (-round(line.score, 9),))
 
 
-def _by_fast_p(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[Line]:
-    shares = {entrant: fast_p.score(map(_solved, cells.values()), len(boards)) for entrant, cells in entrants.items()}
+def _by_fast_p(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[OverallLine]:
+    shares = {
+        entrant: fast_p.score([Solved.of(cell.value) for cell in cells.values()], len(boards))
+        for entrant, cells in entrants.items()
+    }
     lines = [_line(entrant, cells, shares[entrant].fast[1], None, None) for entrant, cells in entrants.items()]
     return _shared(lines, lambda line: fast_p.merit(shares[line.entrant_id]))
 
 
-def _by_mean(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[Line]:
+def _by_mean(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) -> list[OverallLine]:
     """Rank as on a single board on which every entrant has a run with the mean as its result."""
     lines = {entrant: _mean_line(entrant, cells, len(boards)) for entrant, cells in entrants.items()}
     runs = [
@@ -122,10 +123,10 @@ def _by_mean(entrants: Mapping[int, Mapping[Hashable, Cell]], boards: Boards) ->
         )
         for entrant, line in lines.items()
     ]
-    return [_placed(lines[place.value.entrant_id], place.rank, place.is_tied) for place in rank(runs)]
+    return [replace(lines[place.value.entrant_id], rank=place.rank, is_tied=place.is_tied) for place in rank(runs)]
 
 
-def _mean_line(entrant: int, cells: Mapping[Hashable, Cell], boards: int) -> Line:
+def _mean_line(entrant: int, cells: Mapping[Hashable, Cell], boards: int) -> OverallLine:
     won = [cell.value for cell in cells.values() if cell.value.ratio < 1]
     mean = math.exp(math.fsum(-math.log(value.ratio) for value in won) / boards)
     widths = [value.half_width for value in won if value.half_width is not None]
@@ -134,32 +135,19 @@ def _mean_line(entrant: int, cells: Mapping[Hashable, Cell], boards: int) -> Lin
     return _line(entrant, cells, mean, low, high)
 
 
-def _line(entrant: int, cells: Mapping[Hashable, Cell], score: float, low: float | None, high: float | None) -> Line:
+def _line(
+    entrant: int, cells: Mapping[Hashable, Cell], score: float, low: float | None, high: float | None
+) -> OverallLine:
     reached_at = max(cell.value.submitted_at for cell in cells.values())
-    return Line(0, False, entrant, score, low, high, cells, reached_at)
+    return OverallLine(0, False, entrant, score, low, high, cells, reached_at)
 
 
-def _placed(line: Line, place: int, is_tied: bool) -> Line:
-    return Line(place, is_tied, line.entrant_id, line.score, line.low, line.high, line.cells, line.reached_at)
-
-
-def _shared(lines: Sequence[Line], merit: Callable[[Line], tuple[float, ...]]) -> list[Line]:
+def _shared(lines: Sequence[OverallLine], merit: Callable[[OverallLine], tuple[float, ...]]) -> list[OverallLine]:
     """Rank by merit: smaller is better, and equal merit shares a rank."""
     order = sorted(lines, key=lambda line: (merit(line), line.reached_at, line.entrant_id))
-    found: list[Line] = []
+    found: list[OverallLine] = []
     for _, same in groupby(order, key=merit):
         group = list(same)
         place = len(found) + 1
-        found += [_placed(line, place, len(group) > 1) for line in group]
+        found += [replace(line, rank=place, is_tied=len(group) > 1) for line in group]
     return found
-
-
-def _group_sizes(places: Sequence[Place]) -> dict[int, int]:
-    sizes: dict[int, int] = defaultdict(int)
-    for place in places:
-        sizes[place.rank] += 1
-    return sizes
-
-
-def _solved(cell: Cell) -> Solved:
-    return Solved(cell.value.ratio, cell.value.half_width, cell.value.forgeable)

@@ -22,6 +22,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from statistics import fmean, geometric_mean  # independent of the order of values
 from typing import Final, NamedTuple
 
 TIE: Final = 0.005  # two jobs of the same kernel may differ by less than this relative difference
@@ -39,6 +40,10 @@ class Run(NamedTuple):
     entrant_id: int
     code: str  # shared by near-identical sources
 
+    @property
+    def sent(self) -> tuple[datetime, int]:
+        return self.submitted_at, self.submission_id
+
 
 class Value(NamedTuple):
     """The combined ranked runs of a kernel. `submissions`: theirs, the earliest first."""
@@ -50,6 +55,10 @@ class Value(NamedTuple):
     submissions: tuple[int, ...]
     entrant_id: int
 
+    @property
+    def sent(self) -> tuple[datetime, int]:
+        return self.submitted_at, self.submissions[0]
+
 
 class Place(NamedTuple):
     rank: int  # shared by tied lines: 1, 1, 3
@@ -60,7 +69,7 @@ class Place(NamedTuple):
 def pool(runs: Iterable[Run]) -> list[Value]:
     """Return a value per kernel and entrant, fastest first; among equals, by time of submission."""
     kernels: dict[Hashable, list[Run]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: (run.submitted_at, run.submission_id)):
+    for run in sorted(runs, key=lambda run: run.sent):
         kernels[run.entrant_id, run.code].append(run)
     return sorted((value_of(same) for same in kernels.values()), key=order)
 
@@ -112,9 +121,9 @@ def reach(leader: Value, lines: Sequence[Value], first: int, same: frozenset[fro
     end = first + 1
     while end < len(lines) and are_tied(leader, lines[end]):
         end += 1
-    told = {pk for pair in same if pair & set(leader.submissions) for pk in pair}
-    if told:
-        behind = (at + 1 for at in range(first + 1, len(lines)) if told & set(lines[at].submissions))
+    level_with = {pk for pair in same if pair & set(leader.submissions) for pk in pair}
+    if level_with:
+        behind = (at + 1 for at in range(first + 1, len(lines)) if level_with & set(lines[at].submissions))
         end = max(end, *behind, 0)
     return end - first
 
@@ -124,7 +133,7 @@ def mean_time_us(times_us: Sequence[float]) -> float:
 
     A single time comes back unchanged.
     """
-    return times_us[0] if len(times_us) == 1 else math.exp(_mean(map(math.log, times_us)))
+    return times_us[0] if len(times_us) == 1 else geometric_mean(times_us)
 
 
 def value_of(runs: Sequence[Run]) -> Value:
@@ -137,25 +146,17 @@ def value_of(runs: Sequence[Run]) -> Value:
         ratio, half_width, forgeable = first.ratio, first.half_width, first.forgeable or 0.0
     else:
         widths = [run.half_width for run in runs if run.half_width is not None]
-        ratio = math.exp(_mean(math.log(run.ratio) for run in runs))
+        ratio = geometric_mean(run.ratio for run in runs)
         half_width = math.hypot(*widths) / len(runs) if len(widths) == len(runs) else None
-        forgeable = _mean(run.forgeable or 0.0 for run in runs)
+        forgeable = fmean(run.forgeable or 0.0 for run in runs)
     submissions = tuple(run.submission_id for run in runs)
     return Value(ratio, half_width, forgeable, first.submitted_at, submissions, first.entrant_id)
 
 
-def _mean(values: Iterable[float]) -> float:
-    """Return a mean that is independent of the order of values."""
-    listed = list(values)
-    return math.fsum(listed) / len(listed)
-
-
 def order(value: Value) -> tuple[float, datetime, int]:
-    return value.ratio, value.submitted_at, value.submissions[0]
+    return value.ratio, *value.sent
 
 
 def held_since(leader: Value, own: Sequence[Value]) -> tuple[datetime, int]:
     """Return when the entrant was first as fast as the leader: an improvement does not cost its place in time."""
-    return min(
-        (value.submitted_at, value.submissions[0]) for value in own if value is own[0] or are_tied(leader, value)
-    )
+    return min(value.sent for value in own if value is own[0] or are_tied(leader, value))

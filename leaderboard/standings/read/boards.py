@@ -17,8 +17,7 @@ from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.field import Field
-from leaderboard.standings.ranking.history import Record
+from leaderboard.standings.ranking.field import Field, Record
 from leaderboard.standings.ranking.ranking import Place, Run, Value, mean_time_us, pool
 from leaderboard.standings.read.leader import front
 from leaderboard.standings.read.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
@@ -93,26 +92,6 @@ def looks(
         board.pk: Look(stages[board.pk], _epochs(board, stages[board.pk], found[board.pk], ranked), found[board.pk])
         for board in listed
     }
-
-
-def board_epochs(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) -> list[BoardEpoch]:
-    """Return the ranked epoch, then further epochs with shown lines, newest first; none without lines."""
-    return list(look(board, stage=stage, now=now, in_full=in_full).epochs)
-
-
-def board_entries(
-    board: Board,
-    epoch: str,
-    *,
-    stage: Stage,
-    now: datetime,
-    in_full: bool = False,
-    start: int = 0,
-    most: int | None = None,
-) -> list[RankedEntry]:
-    """Return the board in an epoch: best first, one line per entrant; `most` lines from `start` on."""
-    table = look(board, stage=stage, now=now, in_full=in_full).tables.get(epoch, NO_LINES)
-    return lines_of(table, table.places[start : None if most is None else start + most])
 
 
 def lines_of(table: Table, places: Sequence[Place]) -> list[RankedEntry]:

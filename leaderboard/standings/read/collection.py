@@ -8,7 +8,7 @@ problem that this judge cannot run is left out of the count, and listed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -19,7 +19,7 @@ from django.db.models import Count, Q
 from leaderboard.competitions.models import BoardQuerySet, Competition, ProblemVersion
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.ranking.fast_p import Solved
-from leaderboard.standings.ranking.ranking import Value, pool
+from leaderboard.standings.ranking.ranking import pool
 from leaderboard.standings.read.boards import looks
 from leaderboard.standings.read.table import Table
 from leaderboard.submissions.tokens import code_digest
@@ -63,11 +63,13 @@ class Collection:
     def answers(self) -> dict[str, dict[str, Answer]]:
         """Map entrants to their best kernel by problem. One query."""
         found: dict[str, dict[str, Answer]] = defaultdict(dict)
-        names = self._names()
+        who = {place.value.entrant_id for table in self.tables.values() for place in table.places}
+        known = Entrant.objects.filter(pk__in=who).only("name", "pseudonym", "revealed_at")
+        names = {entrant.pk: entrant.shown_name for entrant in known}
         for slug, table in self.tables.items():
             for place in table.places:
                 value = place.value
-                found[names[value.entrant_id]][slug] = Answer(_solved(value), value.submissions[0])
+                found[names[value.entrant_id]][slug] = Answer(Solved.of(value), value.submissions[0])
         return dict(found)
 
     def compiled(self) -> dict[str, Solved]:
@@ -77,15 +79,11 @@ class Collection:
         found = {}
         for slug, table in self.tables.items():
             digest = texts.get(versions[slug])
-            same = [run._replace(entrant_id=EVERYBODY) for run in table.runs.values() if run.code == digest]
+            runs = (line.run for line in table.lines.values() if line.run.code == digest)
+            same = [run._replace(entrant_id=EVERYBODY) for run in runs]
             if same:
-                found[slug] = _solved(pool(same)[0])
+                found[slug] = Solved.of(pool(same)[0])
         return found
-
-    def _names(self) -> dict[int, str]:
-        who = {place.value.entrant_id for table in self.tables.values() for place in table.places}
-        known = Entrant.objects.filter(pk__in=who).only("name", "pseudonym", "revealed_at")
-        return {entrant.pk: entrant.shown_name for entrant in known}
 
 
 def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
@@ -96,15 +94,21 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
     if chosen not in names:
         return None
     competition = Competition.objects.get(slug=slug)
-    members = sorted(_members(boards.filter(hardware=chosen)), key=lambda pair: (pair[0].level, pair[0].slug))
-    judged = [member for member, can_be_judged in members if can_be_judged]
-    seen = looks(boards.filter(hardware=chosen).select_related("competition").defer("version"), now=now)
+    here = boards.filter(hardware=chosen)
+    columns = ("pk", "version_id", "slug", "problem__title", "version__bundle__level", "version__bundle__unsupported")
+    judged: list[Member] = []
+    left_out: list[Member] = []
+    for pk, version, name, title, level, unsupported in here.values_list(*columns):
+        (left_out if unsupported else judged).append(Member(pk, version, name, title, int(level or 0)))
+    for members in (judged, left_out):
+        members.sort(key=lambda member: (member.level, member.slug))
+    seen = looks(here.select_related("competition").defer("version"), now=now)
     return Collection(
         competition=competition,
         hardware=chosen,
         places=tuple(names),
         members=tuple(judged),
-        left_out=tuple(member for member, can_be_judged in members if not can_be_judged),
+        left_out=tuple(left_out),
         tables={member.slug: table for member in judged if (table := seen[member.board].current).places},
     )
 
@@ -122,16 +126,6 @@ def solved(answers: Mapping[str, Mapping[str, Answer]]) -> dict[str, dict[str, S
 
 def _collected(boards: BoardQuerySet) -> BoardQuerySet:
     return boards.filter(version__bundle__interface=MODEL)
-
-
-def _members(boards: BoardQuerySet) -> Iterator[tuple[Member, bool]]:
-    columns = ("pk", "version_id", "slug", "problem__title", "version__bundle__level", "version__bundle__unsupported")
-    for pk, version, name, title, level, unsupported in boards.values_list(*columns):
-        yield Member(pk, version, name, title, int(level or 0)), not unsupported
-
-
-def _solved(value: Value) -> Solved:
-    return Solved(value.ratio, value.half_width, value.forgeable)
 
 
 @lru_cache(maxsize=16)

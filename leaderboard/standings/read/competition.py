@@ -15,7 +15,7 @@ from typing import Final
 from leaderboard.competitions.calendar import Stage, current_stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.ranking.overall import Cell, Line, overall
+from leaderboard.standings.ranking.overall import Cell, OverallLine, overall
 from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import looks
 from leaderboard.standings.read.table import Table
@@ -25,7 +25,7 @@ KEPT: Final = 32  # standings in memory
 
 @dataclass(frozen=True)
 class Row:
-    line: Line
+    line: OverallLine
     entrant: Entrant
     cells: tuple[Cell | None, ...]  # per board, in the order of boards
 
@@ -35,7 +35,7 @@ class Overall:
     scoring: str
     stage: Stage
     boards: tuple[Board, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[OverallLine, ...]
 
     def rows(self, start: int = 0, most: int | None = None) -> list[Row]:
         """Return some of the lines, with their entrants: one query."""
@@ -63,7 +63,7 @@ def overall_standing(
     return Overall(scoring, stage, tuple(boards), _counted(tables, scoring))
 
 
-def _counted(tables: Mapping[int, Table], scoring: str) -> tuple[Line, ...]:
+def _counted(tables: Mapping[int, Table], scoring: str) -> tuple[OverallLine, ...]:
     """Count again only if a table has changed since the last time: table.py keeps unchanged tables."""
     key = (scoring, tuple(tables))
     with _lock:
@@ -81,4 +81,4 @@ def _counted(tables: Mapping[int, Table], scoring: str) -> tuple[Line, ...]:
 
 
 _lock: Final = Lock()
-_kept: Final[dict[tuple[str, tuple[int, ...]], tuple[tuple[Table, ...], tuple[Line, ...]]]] = {}
+_kept: Final[dict[tuple[str, tuple[int, ...]], tuple[tuple[Table, ...], tuple[OverallLine, ...]]]] = {}

@@ -1,4 +1,4 @@
-"""First places and their confirmation: the confirmations of a board's leader, and the previous leader.
+"""First places and their confirmation: the leader, the confirmations of its record, and the rank of a new result.
 
 A refused record is a tie: five runs with both in the blocks could not distinguish the two, and that is better
 evidence than two separate runs, each beside the baseline (docs/records.md).
@@ -12,14 +12,16 @@ from typing import Final
 
 from django.db.models import F
 
-from leaderboard.competitions.calendar import Stage, window_of
+from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
+from leaderboard.judging.models import Result
+from leaderboard.review.integrity import PODIUM as PODIUM
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.level import level_pairs
-from leaderboard.standings.ranking.ranking import Place, Value
+from leaderboard.standings.ranking.ranking import Place, Value, rank
 from leaderboard.standings.read.leader import leading_places
-from leaderboard.standings.read.windows import inside, stage_at
+from leaderboard.standings.read.table import level_pairs, run_of, run_of_result
+from leaderboard.standings.read.windows import inside, stage_at, whole_window
 
 NOT_YET: Final = "record not confirmed yet"
 CONFIRMED_MARK: Final = "record confirmed"
@@ -30,8 +32,7 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
     """Return the contest's leader; None: no leader, or `submitted_at` lies outside the contest."""
     if stage_at(board, submitted_at) is not Stage.CONTEST:
         return None
-    contest = window_of(board.competition.schedule, Stage.CONTEST, board_deadline=board.deadline)
-    entries = Entry.objects.filter(inside(contest), board=board, epoch=epoch)
+    entries = Entry.objects.filter(inside(whole_window(board, Stage.CONTEST)), board=board, epoch=epoch)
     places = leading_places(entries, level_pairs([board.pk]).get(board.pk, ()))
     return places[0].value if places else None
 
@@ -52,3 +53,16 @@ def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[
     if newest.outcome == CONFIRMED:
         return {leader[0]: CONFIRMED_MARK}
     return {leader[0]: NOT_YET if newest.closed_at is None else CLOSED_MARK}
+
+
+def would_rank(result: Result) -> int | None:
+    """Return its rank among its epoch's and stage's lines, also frozen; None: no rank, or behind its entrant's own."""
+    if result.ratio is None:
+        return None
+    submission = result.attempt.submission
+    board = submission.board
+    counted = whole_window(board, stage_at(board, submission.created_at))
+    entries = Entry.objects.filter(inside(counted), board=board, epoch=result.epoch)
+    runs = [run_of(entry) for entry in entries.exclude(submission=submission)]
+    places = rank([*runs, run_of_result(result)], level=level_pairs([board.pk]).get(board.pk, ()))
+    return next((place.rank for place in places if submission.pk in place.value.submissions), None)

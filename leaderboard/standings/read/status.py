@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from leaderboard.judging.models import Attempt, AttemptEvent, Result
+from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.review.standing import reviews_of
 from leaderboard.standings.ranking.eligible import refusal
 from leaderboard.standings.read.boards import Standing, published_among, standing_of
@@ -47,22 +47,14 @@ class SubmissionStatus:
 def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
     """Return all fields, for the page of a submission."""
     attempt = Attempt.objects.current().select_related("result", "submission").get(submission=submission)
-    result = _result_of(attempt)
-    status = _status(
-        attempt,
-        result,
-        review=reviews_of([attempt.pk]).get(attempt.pk),
-        published=bool(published_among([submission.pk])),
-        message=result.message if result else _last_message(attempt),
-    )
-    if result is None:
-        return status
-    return replace(
-        status,
-        standing=standing_of(submission, now=now),
-        cases=result.report.get("cases", []),
-        logs=result.report.get("logs", {}),
-    )
+    is_published = bool(published_among([submission.pk]))
+    status = _status(attempt, review=reviews_of([attempt.pk]).get(attempt.pk), is_published=is_published)
+    if not hasattr(attempt, "result"):
+        last = AttemptEvent.objects.filter(attempt=attempt).exclude(message="").order_by("-id").first()
+        return replace(status, message="" if last is None else last.message)
+    report = attempt.result.report
+    standing = standing_of(submission, now=now)
+    return replace(status, standing=standing, cases=report.get("cases", []), logs=report.get("logs", {}))
 
 
 def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
@@ -75,41 +67,30 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
     )
     reviews = reviews_of([attempt.pk for attempt in attempts])
     published = published_among(attempt.submission_id for attempt in attempts)
-    statuses = {}
-    for attempt in attempts:
-        result = _result_of(attempt)
-        statuses[attempt.submission_id] = _status(
-            attempt,
-            result,
-            review=reviews.get(attempt.pk),
-            published=attempt.submission_id in published,
-            message=result.message if result else "",
+    return {
+        attempt.submission_id: _status(
+            attempt, review=reviews.get(attempt.pk), is_published=attempt.submission_id in published
         )
-    return statuses
+        for attempt in attempts
+    }
 
 
-def _status(
-    attempt: Attempt,
-    result: Result | None,
-    *,
-    review: str | None,
-    published: bool,
-    message: str,
-) -> SubmissionStatus:
+def _status(attempt: Attempt, *, review: str | None, is_published: bool) -> SubmissionStatus:
     status = SubmissionStatus(
         status=attempt.state,
         attempt=attempt.number,
         outcome=attempt.outcome,
         reason=attempt.reason,
-        message=message,
-        published=published,
+        published=is_published,
         review=review,
     )
-    if result is None:
+    if not hasattr(attempt, "result"):
         return status
+    result = attempt.result
     passed_ranked = result.outcome == "passed" and attempt.submission.mode == "ranked"
     return replace(
         status,
+        message=result.message,
         score_us=result.score_us,
         ratio=result.ratio,
         half_width=result.half_width,
@@ -119,12 +100,3 @@ def _status(
         flags=list(result.flags),
         unranked=(refusal(telemetry=result.telemetry) or None) if passed_ranked else None,
     )
-
-
-def _result_of(attempt: Attempt) -> Result | None:
-    return getattr(attempt, "result", None)
-
-
-def _last_message(attempt: Attempt) -> str:
-    last = AttemptEvent.objects.filter(attempt=attempt).exclude(message="").order_by("-id").first()
-    return "" if last is None else last.message

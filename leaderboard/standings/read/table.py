@@ -18,19 +18,19 @@ from threading import Lock
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db.models import BigIntegerField, OuterRef, Q, Subquery
+from django.db.models import BigIntegerField, F, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Extract
 
 from leaderboard.competitions.calendar import Window
+from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
+from leaderboard.judging.models import Result
 from leaderboard.standings.models import Change, Entry, Revision
-from leaderboard.standings.ranking.field import Field
-from leaderboard.standings.ranking.history import Record, records
-from leaderboard.standings.ranking.level import Pair, level_pairs
+from leaderboard.standings.ranking.field import Field, Record, records
 from leaderboard.standings.ranking.ranking import Place, Run, Value, mean_time_us
 from leaderboard.standings.read.windows import inside_each
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
-TOLD: Final = ("score_us", "telemetry")  # columns of a table besides the ranking
+SHOWN: Final = ("score_us", "telemetry")  # columns of a table besides the ranking
 # Whole microseconds, converted to datetimes here: the driver takes as long to parse ten thousand times as ranking them.
 SENT_US: Final = Cast(Extract("submitted_at", "epoch") * 1_000_000, BigIntegerField())
 SENT: Final = COLUMNS.index("submitted_at")
@@ -38,33 +38,39 @@ NARROW: Final = tuple("sent_us" if column == "submitted_at" else column for colu
 LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KEPT_LINES: Final = 200_000  # in memory, over all boards; some 200 MB
 
+Pair = tuple[int, int]  # candidate, incumbent
+
+
+class BoardLine(NamedTuple):
+    run: Run
+    time_us: float  # measured time of the run
+    telemetry: str
+
 
 @dataclass(frozen=True)
 class Table:
     """The ranking of a board, stage and epoch."""
 
     places: tuple[Place, ...]
-    times_us: Mapping[int, float]  # measured time of each submission's run
-    watched: Mapping[int, str]  # telemetry of each submission's run
-    runs: Mapping[int, Run]  # by submission
+    lines: Mapping[int, BoardLine]  # by submission
     level: Sequence[Pair]
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """The successive leaders; computed once, on first use."""
-        return tuple(records(self.runs.values(), self.level))
+        return tuple(records((line.run for line in self.lines.values()), self.level))
 
     def time_us(self, value: Value) -> float:
         """Return the measured time of a kernel, over its own runs."""
-        return mean_time_us([self.times_us[pk] for pk in value.submissions])
+        return mean_time_us([self.lines[pk].time_us for pk in value.submissions])
 
     def telemetry(self, value: Value) -> str:
         """Return the weakest telemetry of its runs."""
-        levels = {self.watched[pk] for pk in value.submissions}
+        levels = {self.lines[pk].telemetry for pk in value.submissions}
         return next(level for level in ("", "none", "mask_only", "full") if level in levels)
 
 
-NO_LINES: Final = Table((), {}, {}, {}, ())
+NO_LINES: Final = Table((), {}, ())
 Tables = Mapping[str, Table]  # by epoch; only epochs with lines
 Wanted = Mapping[int, Window]  # board → window of its lines
 
@@ -76,41 +82,29 @@ class State(NamedTuple):
     change: int | None
 
 
-class _Line(NamedTuple):
-    run: Run
-    time_us: float
-    telemetry: str
-
-
-class _Lines:
+class _EpochLines:
     """Lines of an epoch. A writer works on a copy of its own."""
 
-    def __init__(self, lines: Iterable[_Line]) -> None:
-        listed = list(lines)
-        self.field = Field(line.run for line in listed)
-        self._times_us = {line.run.submission_id: line.time_us for line in listed}
-        self._watched = {line.run.submission_id: line.telemetry for line in listed}
+    def __init__(self, lines: Iterable[BoardLine]) -> None:
+        self._lines = {line.run.submission_id: line for line in lines}
+        self.field = Field(line.run for line in self._lines.values())
 
-    def copy(self) -> _Lines:
-        same = _Lines(())
-        same.field = self.field.copy()
-        same._times_us, same._watched = self._times_us.copy(), self._watched.copy()
+    def copy(self) -> _EpochLines:
+        same = _EpochLines(())
+        same.field, same._lines = self.field.copy(), self._lines.copy()
         return same
 
-    def put(self, line: _Line) -> None:
-        pk = line.run.submission_id
-        self.drop(pk)
+    def put(self, line: BoardLine) -> None:
+        self.drop(line.run.submission_id)
         self.field.put(line.run)
-        self._times_us[pk], self._watched[pk] = line.time_us, line.telemetry
+        self._lines[line.run.submission_id] = line
 
     def drop(self, submission_id: int) -> None:
-        if self._times_us.pop(submission_id, None) is not None:
-            del self._watched[submission_id]
+        if self._lines.pop(submission_id, None) is not None:
             self.field.drop(submission_id)
 
     def table(self, level: Sequence[Pair]) -> Table:
-        places = tuple(self.field.places(level))
-        return Table(places, self._times_us, self._watched, self.field.runs, level)
+        return Table(tuple(self.field.places(level)), self._lines, level)
 
 
 @dataclass(frozen=True)
@@ -119,12 +113,12 @@ class _Kept:
 
     state: State
     level: Sequence[Pair]
-    lines: Mapping[str, _Lines]  # by epoch
+    lines: Mapping[str, _EpochLines]  # by epoch
     tables: Tables
 
     @property
     def runs(self) -> int:
-        return sum(len(table.runs) for table in self.tables.values())
+        return sum(len(table.lines) for table in self.tables.values())
 
 
 def read(wanted: Wanted) -> dict[int, Tables]:
@@ -154,13 +148,28 @@ def run_of(entry: Entry) -> Run:
     return Run(*(getattr(entry, column) for column in COLUMNS))
 
 
+def run_of_result(result: Result) -> Run:
+    """Return the run that a passing ranked result would have on its board."""
+    assert result.ratio is not None
+    submission = result.attempt.submission
+    return Run(
+        ratio=result.ratio,
+        half_width=result.half_width,
+        forgeable=result.forgeable,
+        submitted_at=submission.created_at,
+        submission_id=submission.pk,
+        entrant_id=submission.entrant_id,
+        code=submission.kernel,
+    )
+
+
 def _states(boards: Iterable[int]) -> dict[int, State]:
     newest = Change.objects.filter(board=OuterRef("board")).order_by("-pk").values("pk")[:1]
     rows = Revision.objects.filter(board__in=list(boards)).annotate(newest=Subquery(newest))
     return {board: State(token, change) for board, token, change in rows.values_list("board", "token", "newest")}
 
 
-def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapping[str, _Lines]) -> _Kept:
+def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapping[str, _EpochLines]) -> _Kept:
     """Return the new cache entry, with new tables only for epochs that changed."""
     kept, tables = {}, {}
     for epoch, own in lines.items():
@@ -173,25 +182,25 @@ def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapp
     return _Kept(state, level, kept, tables)
 
 
-def _read(wanted: Wanted) -> dict[int, Mapping[str, _Lines]]:
+def _read(wanted: Wanted) -> dict[int, Mapping[str, _EpochLines]]:
     """Read all lines."""
     if not wanted:
         return {}
-    rows: dict[int, dict[str, list[_Line]]] = {board: defaultdict(list) for board in wanted}
+    rows: dict[int, dict[str, list[BoardLine]]] = {board: defaultdict(list) for board in wanted}
     lines = Entry.objects.filter(inside_each(wanted)).order_by().annotate(sent_us=SENT_US)
-    for board, epoch, *row in lines.values_list("board_id", "epoch", *NARROW, *TOLD):
+    for board, epoch, *row in lines.values_list("board_id", "epoch", *NARROW, *SHOWN):
         row[SENT] = LONG_AGO + timedelta(microseconds=row[SENT])
         rows[board][epoch].append(_line(row))
-    return {board: {epoch: _Lines(same) for epoch, same in epochs.items()} for board, epochs in rows.items()}
+    return {board: {epoch: _EpochLines(same) for epoch, same in epochs.items()} for board, epochs in rows.items()}
 
 
-def _caught_up(behind: Mapping[int, _Kept], wanted: Wanted) -> dict[int, Mapping[str, _Lines]]:
+def _caught_up(behind: Mapping[int, _Kept], wanted: Wanted) -> dict[int, Mapping[str, _EpochLines]]:
     """Return the present lines of boards whose changes since then are all known. One query, for a consistent moment."""
     since = Q(pk__in=[])  # matches no row by itself
     for board, kept in behind.items():
         if kept.state.change is not None:
             since |= Q(board=board, pk__gte=kept.state.change)
-    columns = [f"submission__entry__{name}" for name in ("board_id", "epoch", *COLUMNS, *TOLD)]
+    columns = [f"submission__entry__{name}" for name in ("board_id", "epoch", *COLUMNS, *SHOWN)]
     rows = Change.objects.filter(since).order_by("pk").values_list("board", "pk", "token", "submission", *columns)
     changes: dict[int, dict[int, Sequence[Any]]] = defaultdict(dict)
     anchored = set()
@@ -203,10 +212,10 @@ def _caught_up(behind: Mapping[int, _Kept], wanted: Wanted) -> dict[int, Mapping
 
 
 def _changed(
-    lines: Mapping[str, _Lines], changes: Mapping[int, Sequence[Any]], board: int, window: Window
-) -> Mapping[str, _Lines]:
-    """Apply changes. `changes`: submission → its present board, epoch, COLUMNS and TOLD; nulls: it has no line."""
-    came: dict[str, list[_Line]] = defaultdict(list)
+    lines: Mapping[str, _EpochLines], changes: Mapping[int, Sequence[Any]], board: int, window: Window
+) -> Mapping[str, _EpochLines]:
+    """Apply changes. `changes`: submission → its present board, epoch, COLUMNS and SHOWN; nulls: it has no line."""
+    came: dict[str, list[BoardLine]] = defaultdict(list)
     for where, epoch, *row in changes.values():
         if where == board and window.holds(row[SENT]):
             came[epoch].append(_line(row))
@@ -214,7 +223,7 @@ def _changed(
     for epoch in lines.keys() | came.keys():
         old = lines.get(epoch)
         gone = [pk for pk in changes if old is not None and pk in old.field]
-        now[epoch] = _Lines(()) if old is None else old.copy() if gone or epoch in came else old
+        now[epoch] = _EpochLines(()) if old is None else old.copy() if gone or epoch in came else old
         for pk in gone:
             now[epoch].drop(pk)
         for line in came.get(epoch, ()):
@@ -222,10 +231,10 @@ def _changed(
     return now
 
 
-def _line(row: Sequence[Any]) -> _Line:
-    """Build a line from COLUMNS and TOLD."""
+def _line(row: Sequence[Any]) -> BoardLine:
+    """Build a line from COLUMNS and SHOWN."""
     *run, score_us, telemetry = row
-    return _Line(Run(*run), score_us, telemetry)
+    return BoardLine(Run(*run), score_us, telemetry)
 
 
 class _Shelf:
@@ -259,3 +268,20 @@ class _Shelf:
 
 
 _shelf: Final = _Shelf()
+
+
+def level_pairs(boards: Iterable[int]) -> dict[int, tuple[Pair, ...]]:
+    """Map boards to the pairs of submissions that the newest confirmation could not distinguish; one query.
+
+    Only verdicts by the problem's current version count. Boards without pairs are left out.
+    """
+    decided = Confirmation.objects.filter(
+        board__in=list(boards), version=F("board__version"), outcome__in=(CONFIRMED, REFUSED)
+    )
+    rows = decided.order_by("id").values_list("board", "candidate", "incumbent", "outcome")
+    newest = {(board, (candidate, incumbent)): outcome for board, candidate, incumbent, outcome in rows}
+    found: dict[int, tuple[Pair, ...]] = {}
+    for (board, pair), outcome in newest.items():
+        if outcome == REFUSED:
+            found[board] = (*found.get(board, ()), pair)
+    return found

@@ -17,10 +17,14 @@ from leaderboard.competitions.models import Board
 
 
 def window(board: Board, stage: Stage, now: datetime, *, in_full: bool = False) -> Window:
-    schedule = board.competition.schedule
     if in_full:
-        return window_of(schedule, stage, board_deadline=board.deadline)
-    return shown_at(schedule, stage, now, board_deadline=board.deadline)
+        return whole_window(board, stage)
+    return shown_at(board.competition.schedule, stage, now, board_deadline=board.deadline)
+
+
+def whole_window(board: Board, stage: Stage) -> Window:
+    """Return the window without regard to a freeze."""
+    return window_of(board.competition.schedule, stage, board_deadline=board.deadline)
 
 
 def stage_at(board: Board, submitted_at: datetime) -> Stage:

@@ -13,11 +13,11 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from leaderboard.accounts.logins import change_password
 from leaderboard.accounts.models import User
-from leaderboard.accounts.passwords import change_password
-from leaderboard.competitions.visible import competitions_seen_by
-from leaderboard.entrants.checks import memberships_of
-from leaderboard.entrants.invites import open_invites_of
+from leaderboard.competitions.permissions import competitions_seen_by
+from leaderboard.entrants.permissions import memberships_of
+from leaderboard.entrants.teams import open_invites_of
 from leaderboard.errors import UserError
 from leaderboard.pipeline import link_logins
 from leaderboard.web import limits

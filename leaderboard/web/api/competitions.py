@@ -14,12 +14,12 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
+from leaderboard.competitions.access import NOT_GOOD, competition_of
 from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import Phase, Stage, current_stage
-from leaderboard.competitions.invites import NOT_GOOD, competition_of
 from leaderboard.competitions.models import DIVISIONS, SCORINGS
 from leaderboard.competitions.models import Track as TrackRow
-from leaderboard.competitions.visible import boards_seen_by, competitions_seen_by
+from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.read.boards import board_records
 from leaderboard.web.api.base import Private, Public, paged, parse

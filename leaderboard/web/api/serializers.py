@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.licences import LICENCES
+from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import DIVISIONS, Competition
 from leaderboard.errors import UserError
 from leaderboard.standings.ranking.eligible import NO_TELEMETRY
@@ -160,7 +160,7 @@ class Page(Paging):
 class NewSubmission(serializers.Serializer[Any]):
     """Shape of a submission request. submissions/intake.py checks board, hardware and the source itself."""
 
-    board = optional_text(200, "Default: the file's directive.", source="board_slug")
+    board = optional_text(200, "Default: the file's directive.")
     hardware = optional_text(200, "Default: the file's directive.")
     mode = serializers.CharField(max_length=64, help_text=", ".join(MODES))
     filename = optional_text(255)

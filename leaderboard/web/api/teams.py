@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard.competitions.models import Competition
-from leaderboard.competitions.visible import competitions_seen_by
-from leaderboard.entrants import checks, invites, members, profile, teams
+from leaderboard.competitions.permissions import competitions_seen_by
+from leaderboard.entrants import permissions, profile, teams
 from leaderboard.entrants.models import Membership
 from leaderboard.web.api.base import Private, act_view, paged, parse
 from leaderboard.web.api.serializers import Paging, optional_text
@@ -123,12 +123,12 @@ class Act(NamedTuple):
 Nothing = serializers.Serializer  # no fields
 ACTS: Final = {
     "create": Act(teams.create_team, NewTeam, "Create a team with the caller as captain.", of_entrant=False),
-    "leave": Act(members.leave, Nothing, "Leave the team, or the competition.", of_entrant=False),
+    "leave": Act(teams.leave, Nothing, "Leave the team, or the competition.", of_entrant=False),
     "rename": Act(teams.rename_team, Name, "Rename the team. Captains only."),
-    "invite": Act(invites.invite, Username, "Invite a person by username. Captains only."),
-    "withdraw": Act(invites.withdraw_invite, Withdraw, "Withdraw an open invite. Captains only."),
-    "remove": Act(members.remove_member, Username, "Remove a member. Captains only."),
-    "hand-over": Act(members.hand_over, Username, "Make another member captain. Captains only."),
+    "invite": Act(teams.invite, Username, "Invite a person by username. Captains only."),
+    "withdraw": Act(teams.withdraw_invite, Withdraw, "Withdraw an open invite. Captains only."),
+    "remove": Act(teams.remove_member, Username, "Remove a member. Captains only."),
+    "hand-over": Act(teams.hand_over, Username, "Make another member captain. Captains only."),
     "division": Act(profile.choose_division, Division, "Choose the division. Captains and single entrants."),
     "affiliation": Act(profile.say_affiliation, Affiliation, "Set the affiliation. Captains and single entrants."),
     "pseudonym": Act(profile.take_pseudonym, Pseudonym, "Take a public name, once. Captains and single entrants."),
@@ -142,7 +142,7 @@ class Entrants(Private):
     def get(self, request: Request) -> Response:
         """List the caller's entries in all present competitions."""
         user = self.caller(request)
-        seen = checks.memberships_of(user).filter(competition__in=competitions_seen_by(user))
+        seen = permissions.memberships_of(user).filter(competition__in=competitions_seen_by(user))
         return paged(seen, parse(Paging, request.query_params), MyEntrant)
 
 
@@ -150,7 +150,7 @@ class Invites(Private):
     @extend_schema(parameters=[Paging], responses=Invite(many=True))
     def get(self, request: Request) -> Response:
         """List the open invites to the caller."""
-        return paged(invites.open_invites_of(self.caller(request)), parse(Paging, request.query_params), Invite)
+        return paged(teams.open_invites_of(self.caller(request)), parse(Paging, request.query_params), Invite)
 
 
 class Accept(Private):
@@ -158,7 +158,7 @@ class Accept(Private):
     def post(self, request: Request, pk: int) -> Response:
         """Accept an invite and join the team. The caller's earlier submissions stay with the former entrant."""
         check_team_acts(self.caller(request).account_id, "accept")
-        member = invites.accept_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
+        member = teams.accept_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
         return _answer(self, request, member.entrant.competition)
 
 
@@ -167,7 +167,7 @@ class Decline(Private):
     def post(self, request: Request, pk: int) -> Response:
         """Decline an invite."""
         check_team_acts(self.caller(request).account_id, "decline")
-        invites.decline_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
+        teams.decline_invite(invite_id=pk, user=self.caller(request), now=timezone.now())
         return Response(status=204)
 
 

@@ -16,9 +16,10 @@ from rest_framework.response import Response
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.cancel import cancel
 from leaderboard.standings.retract import retract, usual_reason
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
 from leaderboard.web.api.base import BoundedJSON, Private, Public, parse
@@ -106,7 +107,7 @@ class Submissions(Private):
         owner, now = self.caller(request), timezone.now()
 
         def take() -> dict[str, Any]:
-            submission = pipeline.submit(owner=owner, now=now, **sent)
+            submission = pipeline.submit(Upload(**sent), owner=owner, now=now)
             item = view.shown(submission)
             board = submission.board
             return {

@@ -17,8 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard.awards import life
 from leaderboard.awards.models import Award
 from leaderboard.competitions.models import Role, Track
-from leaderboard.competitions.permissions import has_role
-from leaderboard.competitions.visible import competitions_seen_by
+from leaderboard.competitions.permissions import competitions_seen_by, has_role
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise import awards

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.http import Http404
 
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, leaders_of, looks
 from leaderboard.standings.read.collection import problems_by_collection
 

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.standings.ranking.fast_p import SHOWN, relative, score, standings
 from leaderboard.standings.read.collection import Collection, collection, solved
 from leaderboard.web.boards.curves import plot

@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
-from leaderboard.competitions.invites import redeem_code
+from leaderboard.competitions.access import redeem_code
 from leaderboard.errors import UserError
 from leaderboard.web import limits
 from leaderboard.web.accounts.pages import user_of

@@ -18,11 +18,11 @@ from django.shortcuts import get_object_or_404
 from django.template.defaultfilters import pluralize
 
 from leaderboard.accounts.models import User
-from leaderboard.awards.announcement import money
+from leaderboard.awards.winners import money
 from leaderboard.competitions.announce import announcements_of
 from leaderboard.competitions.calendar import Phase
 from leaderboard.competitions.models import DIVISIONS, Announcement, Board, Competition, Prize, Track
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.collection import problems_by_collection

@@ -20,19 +20,17 @@ from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.competitions.calendar import current_stage
-from leaderboard.competitions.licences import said
-from leaderboard.competitions.visible import Viewer, boards_seen_by
+from leaderboard.competitions.calendar import code_public_at, current_stage, is_code_public
+from leaderboard.competitions.checks import licence_in_words
+from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.publicity import code_public_at, is_code_public
 from leaderboard.standings.read.boards import Standing, board_records, standing_of
 from leaderboard.standings.read.windows import is_shown
 from leaderboard.standings.retract import may_retract, usual_reason
 from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import CodeRelease, Submission
-from leaderboard.submissions.permissions import may_dispose
-from leaderboard.submissions.release import release_code
+from leaderboard.submissions.permissions import may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves
 from leaderboard.web.forms import sentence
@@ -76,7 +74,7 @@ def published(pk: int, viewer: Viewer, now: datetime) -> Published:
         standing=standing,
         is_shown=shown,
         is_own=user is not None and may_dispose(user, submission),
-        licence=said(submission.licence),
+        licence=licence_in_words(submission.licence),
         code_is_public=is_public,
         code_public_at=code_public_at(schedule, deadline, entry.submitted_at),
         code=submission.source if is_public or sees_early else None,

@@ -17,7 +17,7 @@ from leaderboard.competitions.announce import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS, Role
 from leaderboard.competitions.permissions import has_role
-from leaderboard.entrants.invites import open_invites_of
+from leaderboard.entrants.teams import open_invites_of
 from leaderboard.standings.read.boards import lines_of
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.submissions import starter_code

@@ -17,8 +17,7 @@ from django.shortcuts import get_object_or_404
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage, current_stage, is_frozen_at, stages_by
 from leaderboard.competitions.models import SCORINGS, Board, Competition, Role
-from leaderboard.competitions.permissions import has_role
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, has_role
 from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, lines_of, look

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from leaderboard.awards import announcement as wording
 from leaderboard.awards import life
 from leaderboard.awards.contested import newest
 from leaderboard.awards.draw import names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, WITHDRAWN, Award
+from leaderboard.awards.winners import TIE_RULES, ordinal, won
 from leaderboard.competitions.models import Competition, Track
-from leaderboard.competitions.visible import Viewer, tracks_seen_by
+from leaderboard.competitions.permissions import Viewer, tracks_seen_by
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.web.boards.contests import prize_said, track_said
 from leaderboard.web.organise.confirmations import said_of
@@ -89,9 +89,9 @@ def _shown(track: Track, award: Award | None, names: dict[int, str], *, now: dat
     return Shown(
         track=track,
         rule=track_said(track),
-        tie_rule=wording.TIE_RULES[track.tie_rule],
+        tie_rule=TIE_RULES[track.tie_rule],
         prizes=[
-            {"place": wording.place(prize.place), "what": prize_said(prize), "sponsor": prize.sponsor}
+            {"place": ordinal(prize.place), "what": prize_said(prize), "sponsor": prize.sponsor}
             for prize in track.prizes.all()
         ],
         winners=_winners(announced, names) if announced else [],
@@ -124,10 +124,10 @@ def _winners(award: Award, names: dict[int, str]) -> list[dict[str, Any]]:
     return [
         {
             "number": winner["place"],
-            "place": wording.place(winner["place"]),
+            "place": ordinal(winner["place"]),
             "shared_by": winner["shared_by"],
             "name": names.get(winner["entrant"], GONE),
-            "won": wording.won(winner),
+            "won": won(winner),
             "money": winner["money"],
             "things": winner["things"],
             "sponsors": ", ".join(winner["sponsors"]),

@@ -17,7 +17,7 @@ from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
-from leaderboard.competitions.visible import boards_seen_by
+from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.models import Runner
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ReasonForm

@@ -11,12 +11,18 @@ from typing import Any, Final
 
 from django import forms
 
+from leaderboard.competitions.access import MAX_AT_ONCE, MAX_NOTE_CHARS
 from leaderboard.competitions.announce import MAX_TEXT_CHARS as MAX_ANNOUNCEMENT_CHARS
 from leaderboard.competitions.announce import MAX_TITLE_CHARS
-from leaderboard.competitions.checks import MAX_NAME_CHARS, MAX_TEAM_SIZE, MAX_TEXT_CHARS, TIMES
+from leaderboard.competitions.checks import (
+    DEFAULT_LICENCE,
+    LICENCES,
+    MAX_NAME_CHARS,
+    MAX_TEAM_SIZE,
+    MAX_TEXT_CHARS,
+    TIMES,
+)
 from leaderboard.competitions.edit import values_of
-from leaderboard.competitions.invites import MAX_AT_ONCE, MAX_NOTE_CHARS
-from leaderboard.competitions.licences import DEFAULT, LICENCES
 from leaderboard.competitions.models import (
     CLOSED,
     DIVISIONS,
@@ -125,7 +131,7 @@ class CompetitionForm(ActForm):
     default_licence = forms.ChoiceField(
         label="Default licence",
         choices=tuple(LICENCES.items()),
-        initial=DEFAULT,
+        initial=DEFAULT_LICENCE,
         help_text="For code whose sender chooses no licence. A change applies to later submissions.",
     )
     reason = reason_field(

@@ -52,7 +52,7 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
 
 
 def _imported(after: dict[str, Any]) -> Iterable[Change]:
-    """Yield the effect of importing a set: on the competition, then on each problem (competitions.sync.Line)."""
+    """Yield the effect of importing a set: on the competition, then on each problem (importing.ProblemReport)."""
     yield "competition", "–", _said(after.get("set"))
     for line in after.get("problems", []):
         why = ": ".join(filter(None, (line.get("field"), line.get("reason"))))

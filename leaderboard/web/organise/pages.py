@@ -14,10 +14,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard.admissions.door import refusals
+from leaderboard.competitions.access import grant_role, revoke_role
 from leaderboard.competitions.checks import TIMES
-from leaderboard.competitions.clone import clone_competition
-from leaderboard.competitions.edit import create_competition, edit_competition
-from leaderboard.competitions.grant import grant_role, revoke_role
+from leaderboard.competitions.edit import clone_competition, create_competition, edit_competition
 from leaderboard.competitions.models import PUBLIC, Competition, Role
 from leaderboard.competitions.permissions import competitions_of, role_of
 from leaderboard.judging.models import Attempt

@@ -8,8 +8,8 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from leaderboard.competitions.access import codes_of, issue_codes, revoke_code
 from leaderboard.competitions.announce import publish_announcement, withdraw_announcement
-from leaderboard.competitions.invites import codes_of, issue_codes, revoke_code
 from leaderboard.competitions.models import Announcement, Competition, InviteCode
 from leaderboard.web.organise.forms import AnnouncementForm, CodesForm
 from leaderboard.web.organise.gate import competition_page, posted, press, send, shell

@@ -16,8 +16,8 @@ from leaderboard.review.rules.dry_run import MOST_RESULTS, dry_run, measured_of,
 from leaderboard.review.rules.screen import thresholds_of
 from leaderboard.review.rules.set_thresholds import set_thresholds
 from leaderboard.review.rules.thresholds import OFF, RULES, Rule, Thresholds, changed, parse
+from leaderboard.submissions.ledger import set_quotas
 from leaderboard.submissions.quota import MOST, Bucket, parse_quotas
-from leaderboard.submissions.set_quotas import set_quotas
 from leaderboard.web.forms import ActForm, ReasonForm, reason_field, sentence
 from leaderboard.web.organise.gate import competition_page, posted, send, shell
 from runner.wire import MODES

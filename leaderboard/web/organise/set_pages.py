@@ -15,8 +15,8 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.admissions.door import unadmitted_boards
 from leaderboard.admissions.models import DONE
+from leaderboard.competitions.importing import CREATED
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
-from leaderboard.competitions.sync import CREATED
 from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of

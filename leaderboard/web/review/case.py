@@ -22,7 +22,7 @@ from leaderboard.review.suspension import suspensions_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import kernel_lines
 from leaderboard.standings.ranking.ranking import pool
-from leaderboard.standings.read.podium import PODIUM, would_rank
+from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.standings.read.table import run_of
 from leaderboard.submissions.models import Submission
 from leaderboard.web.review import clocks, diffs, evidence, heat

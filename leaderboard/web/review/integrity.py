@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.models import Competition
-from leaderboard.competitions.visible import Viewer, boards_seen_by, competitions_seen_by
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.review.integrity import LEAST, OTHERS, Integrity, integrity
 from leaderboard.review.rules.thresholds import RULES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS
+from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS
 from leaderboard.standings.ranking.ranking import TIE
 
 HOW_RANKED: Final = (

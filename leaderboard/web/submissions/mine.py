@@ -8,7 +8,7 @@ from typing import Any
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition
-from leaderboard.entrants import checks, invites, profile
+from leaderboard.entrants import permissions, profile, teams
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.errors import UserError
@@ -20,20 +20,20 @@ def mine(user: User, competition: Competition, now: datetime) -> dict[str, Any]:
     """Return a person's place in a competition: people, invites and possible changes.
 
     `member` is None if the person is not in it. `people_fixed` and `is_over` are the reasons why people, or anything,
-    cannot change any more; "": they can. `waiting`: the team's open invites. `tracks`: that ask for a declaration.
+    cannot change any more; "": they can. `waiting`: the team's open teams. `tracks`: that ask for a declaration.
     """
-    member = checks.membership_of(user, competition)
+    member = permissions.membership_of(user, competition)
     entrant = member.entrant if member else None
-    members = list(checks.members_of(entrant)) if entrant else []
+    members = list(permissions.members_of(entrant)) if entrant else []
     return {
         "competition": competition,
         "member": member,
         "entrant": entrant,
         "is_captain": member is not None and member.role == Membership.CAPTAIN,
         "must_accept": member is not None and not has_accepted(user, competition),
-        "invites": [one for one in invites.open_invites_of(user) if one.entrant.competition_id == competition.pk],
-        "people_fixed": _refusal(checks.check_people_may_change, competition, now),
-        "is_over": _refusal(checks.check_not_over, competition, now),
+        "invites": [one for one in teams.open_invites_of(user) if one.entrant.competition_id == competition.pk],
+        "people_fixed": _refusal(permissions.check_people_may_change, competition, now),
+        "is_over": _refusal(permissions.check_not_over, competition, now),
         "members": members,
         "is_full": len(members) >= competition.max_team_size,
         "waiting": list(entrant.invites.filter(answer="").select_related("user")) if entrant else [],
@@ -47,7 +47,7 @@ def entrant_of(user: User, competition: Competition) -> Entrant:
 
     Raises UserError (409).
     """
-    member = checks.membership_of(user, competition)
+    member = permissions.membership_of(user, competition)
     if member is None:
         raise UserError("entrant", competition.slug, "you are not in this competition; enter it first", status=409)
     return member.entrant

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from leaderboard import pipeline
 from leaderboard.admissions.door import newest_verdicts, starter_outcomes
-from leaderboard.competitions.licences import LICENCES
+from leaderboard.competitions.checks import LICENCES
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel as cancel_attempt
@@ -23,6 +23,7 @@ from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.states import QUEUED
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
+from leaderboard.submissions.intake import Upload
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
@@ -62,13 +63,15 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         _check_board(slug, sent["source"])
         submission = pipeline.submit(
+            Upload(
+                board=slug,
+                hardware=sent["hardware"],
+                mode=sent["mode"],
+                filename=sent["filename"] or starter_code.problem_of(card.version).submission_name,
+                data=sent["source"],
+                licence=sent["licence"],
+            ),
             owner=user_of(request),
-            board_slug=slug,
-            hardware=sent["hardware"],
-            mode=sent["mode"],
-            filename=sent["filename"] or starter_code.problem_of(card.version).submission_name,
-            data=sent["source"],
-            licence=sent["licence"],
             now=timezone.now(),
         )
     except UserError as error:

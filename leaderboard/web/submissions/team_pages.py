@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
-from leaderboard.competitions.visible import competitions_seen_by
-from leaderboard.entrants import invites, members, profile, teams
+from leaderboard.competitions.permissions import competitions_seen_by
+from leaderboard.entrants import profile, teams
 from leaderboard.entrants.enter import enter_in_division
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
@@ -52,13 +52,13 @@ ACTS: Final = {
         teams.create_team, "You made the team {made.name} and are its captain.", ("name", *DIVISION), of="competition"
     ),
     "rename": Act(teams.rename_team, "The team has a new name.", ("name",)),
-    "invite": Act(invites.invite, "{made.user.username} will see the invite on their home page.", USERNAME),
-    "withdraw": Act(invites.withdraw_invite, "The invite is withdrawn.", ("invite_id",)),
-    "accept": Act(invites.accept_invite, "You are in {made.entrant.name} now.", ("invite_id",), of="invite"),
-    "decline": Act(invites.decline_invite, "The invite is declined.", ("invite_id",), of="invite"),
-    "leave": Act(members.leave, "You have left. Your earlier submissions stay where they are.", of="competition"),
-    "remove": Act(members.remove_member, "{username} is no longer in the team.", USERNAME),
-    "hand-over": Act(members.hand_over, "{username} is captain now.", USERNAME),
+    "invite": Act(teams.invite, "{made.user.username} will see the invite on their home page.", USERNAME),
+    "withdraw": Act(teams.withdraw_invite, "The invite is withdrawn.", ("invite_id",)),
+    "accept": Act(teams.accept_invite, "You are in {made.entrant.name} now.", ("invite_id",), of="invite"),
+    "decline": Act(teams.decline_invite, "The invite is declined.", ("invite_id",), of="invite"),
+    "leave": Act(teams.leave, "You have left. Your earlier submissions stay where they are.", of="competition"),
+    "remove": Act(teams.remove_member, "{username} is no longer in the team.", USERNAME),
+    "hand-over": Act(teams.hand_over, "{username} is captain now.", USERNAME),
     "division": Act(profile.choose_division, "The division is saved.", DIVISION),
     "affiliation": Act(profile.say_affiliation, "The affiliation is saved.", ("affiliation",)),
     "pseudonym": Act(profile.take_pseudonym, "Boards show the pseudonym from now on.", ("pseudonym",)),

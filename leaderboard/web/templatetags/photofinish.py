@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard.competitions.models import Board, Competition
+from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, Board, Competition
 from leaderboard.competitions.permissions import competitions_of
-from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS, Line
+from leaderboard.standings.ranking.overall import OverallLine
 from leaderboard.web import markup
 from leaderboard.web.boards import contests
 from leaderboard.web.boards.phases import PhaseShown, phase_shown
@@ -120,7 +120,7 @@ def chip(status: str) -> str:
 
 
 @register.simple_tag
-def overall_score(line: Line, scoring: str) -> SafeString:
+def overall_score(line: OverallLine, scoring: str) -> SafeString:
     """Render an entrant's score over several boards, with its interval unless both bounds read alike."""
     say: Callable[[float], str] = {
         POINTS: lambda value: f"{value:.1f}".removesuffix(".0"),

@@ -9,15 +9,13 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from leaderboard import pipeline
-from leaderboard.accounts.link import MAX_LOGINS, unlink
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import MAX_LOGINS, logins_of, unlink
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import find_token, issue_token, tokens_of
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.entrants.enter import entrant_of
-from leaderboard.entrants.members import leave
-from leaderboard.entrants.one_person import link_logins
+from leaderboard.entrants.enter import entrant_of, link_logins
+from leaderboard.entrants.teams import leave
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.review.suspension import suspend, suspended_users
 from leaderboard.standings.models import Entry

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.accounts.models import User
-from leaderboard.awards.barred import GONE, SUSPENDED
 from leaderboard.awards.life import approve_award, confirm_award, propose_award
-from leaderboard.entrants.members import leave
+from leaderboard.awards.standing import GONE, SUSPENDED
+from leaderboard.entrants.teams import leave
 from leaderboard.errors import UserError
 from leaderboard.review.suspension import suspend
 from tests.leaderboard.awards.test_awards_from_standing_to_announcement import WHY, names, over, race, sent, track

@@ -9,15 +9,15 @@ from django.contrib.auth.models import AnonymousUser
 
 from leaderboard.audit.models import Row
 from leaderboard.awards.models import ANNOUNCED, Award
+from leaderboard.competitions.access import issue_codes, redeem_code
 from leaderboard.competitions.announce import (
     announcements_of,
     news_for,
     publish_announcement,
     withdraw_announcement,
 )
-from leaderboard.competitions.invites import issue_codes, redeem_code
 from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Board, Competition, Role, Track
-from leaderboard.competitions.visible import tracks_seen_by
+from leaderboard.competitions.permissions import tracks_seen_by
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import NOON, Stage, make_board
 

@@ -14,9 +14,8 @@ from django.core.management import CommandError, call_command
 from leaderboard.admissions.door import refusals
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.audit.models import Row
-from leaderboard.competitions.importing import Report, import_sets
+from leaderboard.competitions.importing import Import, ProblemReport, Report, import_sets
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
-from leaderboard.competitions.sync import Import, Line
 from problems.formats.folders import SetFile
 from problems.formats.gpumode import Fault, ProblemSet, SetEntry
 from tests.leaderboard.stage import NOON, Stage, current, make_problem
@@ -37,7 +36,7 @@ def bring_in(*files: SetFile, dry_run: bool = False, act: Import = CONSOLE) -> R
     return import_sets(files, act, dry_run=dry_run)
 
 
-def line_of(report: Report) -> Line:
+def line_of(report: Report) -> ProblemReport:
     ((line,),) = [one.problems for one in report.sets]
     return line
 

@@ -6,8 +6,8 @@ import pytest
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
+from leaderboard.competitions.access import grant_role, revoke_role
 from leaderboard.competitions.edit import create_competition
-from leaderboard.competitions.grant import grant_role, revoke_role
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import ADMINISTRATOR, competitions_of, has_role, role_of
 from leaderboard.errors import UserError

@@ -8,7 +8,7 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.competitions.invites import issue_codes
+from leaderboard.competitions.access import issue_codes
 from leaderboard.competitions.models import CLOSED, Competition
 from leaderboard.entrants.enter import has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant, Membership

@@ -11,8 +11,8 @@ from django.db import connection, transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
-from leaderboard.entrants import invites
-from leaderboard.entrants.checks import members_of
+from leaderboard.entrants import teams
+from leaderboard.entrants.permissions import members_of
 from leaderboard.entrants.teams import create_team
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import Stage
@@ -52,12 +52,12 @@ def test_two_who_accept_at_once_do_not_share_the_last_place(live_stage: Stage, c
 
     def asked(user: User) -> int:
         told = {"entrant": team, "username": user.username, "actor": live_stage.ada, "now": live_stage.now}
-        return invites.invite(**told).pk  # type: ignore[arg-type]
+        return teams.invite(**told).pk  # type: ignore[arg-type]
 
     for_ben, for_cleo = asked(live_stage.ben), asked(live_stage.cleo)
     refused = while_first_is_open(
-        lambda: invites.accept_invite(invite_id=for_ben, user=live_stage.ben, now=live_stage.now),
-        lambda: invites.accept_invite(invite_id=for_cleo, user=live_stage.cleo, now=live_stage.now),
+        lambda: teams.accept_invite(invite_id=for_ben, user=live_stage.ben, now=live_stage.now),
+        lambda: teams.accept_invite(invite_id=for_cleo, user=live_stage.cleo, now=live_stage.now),
     )
     assert refused == ["is full: a team has at most 2 members"]
     assert members_of(team).count() == 2

@@ -9,12 +9,11 @@ import pytest
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import CLOSED, Competition
-from leaderboard.entrants import checks, invites
-from leaderboard.entrants.checks import is_taken, members_of
+from leaderboard.entrants import permissions, teams
 from leaderboard.entrants.enter import enter, enter_alone, entrant_of, rules_digest
-from leaderboard.entrants.members import hand_over, leave, remove_member
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
-from leaderboard.entrants.teams import create_team, rename_team
+from leaderboard.entrants.permissions import is_taken, members_of
+from leaderboard.entrants.teams import create_team, hand_over, leave, remove_member, rename_team
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import Stage
 
@@ -34,11 +33,11 @@ def make(stage: Stage, competition: Competition, captain: User | None = None, na
 
 
 def ask(stage: Stage, team: Entrant, user: User, actor: User | None = None) -> TeamInvite:
-    return invites.invite(entrant=team, username=user.username, actor=actor or stage.ada, now=stage.later(1))
+    return teams.invite(entrant=team, username=user.username, actor=actor or stage.ada, now=stage.later(1))
 
 
 def take_in(stage: Stage, team: Entrant, user: User) -> Membership:
-    return invites.accept_invite(invite_id=ask(stage, team, user).pk, user=user, now=stage.later(1))
+    return teams.accept_invite(invite_id=ask(stage, team, user).pk, user=user, now=stage.later(1))
 
 
 def names(team: Entrant) -> list[tuple[str, str]]:
@@ -73,9 +72,9 @@ def test_a_full_team_takes_nobody(stage: Stage, competition: Competition) -> Non
     with pytest.raises(UserError, match="at most 2 members"):
         ask(stage, team, User.objects.create_user("dora"))
     with pytest.raises(UserError, match="at most 2 members"):
-        invites.accept_invite(invite_id=waiting.pk, user=stage.cleo, now=stage.later(1))
+        teams.accept_invite(invite_id=waiting.pk, user=stage.cleo, now=stage.later(1))
     remove_member(entrant=team, username="ben", actor=stage.ada, now=stage.later(1))
-    invites.accept_invite(invite_id=waiting.pk, user=stage.cleo, now=stage.later(1))
+    teams.accept_invite(invite_id=waiting.pk, user=stage.cleo, now=stage.later(1))
 
 
 def test_one_is_in_one_team_at_a_time(stage: Stage, competition: Competition) -> None:
@@ -95,7 +94,7 @@ def test_nothing_changes_after_the_merge_deadline(stage: Stage, competition: Com
     assert competition.merge_deadline is not None
     stage.now = competition.merge_deadline
     refused = [
-        lambda: invites.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now),
+        lambda: teams.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now),
         lambda: ask(stage, team, stage.cleo),
         lambda: make(stage, competition, stage.cleo, "Late"),
         lambda: leave(user=stage.ada, competition=competition, now=stage.now),
@@ -105,7 +104,7 @@ def test_nothing_changes_after_the_merge_deadline(stage: Stage, competition: Com
         with pytest.raises(UserError, match="do not change any more") as caught:
             act()
         assert caught.value.status == 409
-    invites.decline_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
+    teams.decline_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
     assert names(team) == [("ada", "captain")]
 
 
@@ -147,15 +146,15 @@ def test_an_invite_is_answered_once_and_by_whom_it_is_for(stage: Stage, competit
     waiting = ask(stage, team, stage.ben)
     with pytest.raises(UserError, match="is invited already"):
         ask(stage, team, stage.ben)
-    for act in (invites.accept_invite, invites.decline_invite):
+    for act in (teams.accept_invite, teams.decline_invite):
         with pytest.raises(UserError) as caught:
             act(invite_id=waiting.pk, user=stage.cleo, now=stage.now)
         assert caught.value.status == 404
-    invites.withdraw_invite(invite_id=waiting.pk, entrant=team, actor=stage.ada, now=stage.later(1))
+    teams.withdraw_invite(invite_id=waiting.pk, entrant=team, actor=stage.ada, now=stage.later(1))
     with pytest.raises(UserError, match="it was withdrawn already"):
-        invites.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
+        teams.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
     for _ in range(2):
-        invites.decline_invite(invite_id=ask(stage, team, stage.ben).pk, user=stage.ben, now=stage.later(1))
+        teams.decline_invite(invite_id=ask(stage, team, stage.ben).pk, user=stage.ben, now=stage.later(1))
     with pytest.raises(UserError, match="3 times"):
         ask(stage, team, stage.ben)
 
@@ -209,14 +208,14 @@ def test_an_invite_opens_no_closed_competition(stage: Stage, competition: Compet
     competition.visibility = CLOSED
     competition.save()
     waiting = ask(stage, team, stage.ben)
-    assert not invites.open_invites_of(stage.ben).exists()
+    assert not teams.open_invites_of(stage.ben).exists()
     with pytest.raises(UserError, match="there is no such invite"):
-        invites.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
+        teams.accept_invite(invite_id=waiting.pk, user=stage.ben, now=stage.now)
 
 
 def test_nobody_takes_names_without_end(stage: Stage, competition: Competition) -> None:
     other = make(stage, competition, stage.ben)
-    for number in range(checks.MAX_MEMBERSHIPS):
+    for number in range(permissions.MAX_MEMBERSHIPS):
         Membership.objects.create(
             entrant=other,
             competition=competition,

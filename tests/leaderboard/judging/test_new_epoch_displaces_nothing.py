@@ -18,7 +18,8 @@ from leaderboard.judging.epochs import MOST_PROPOSED, choose_epoch, dismiss_epoc
 from leaderboard.judging.models import Epoch, EpochPin, Runner
 from leaderboard.judging.runners import greet
 from leaderboard.pipeline import claim_work
-from leaderboard.standings.read.boards import board_entries, look
+from leaderboard.standings.read.boards import look
+from tests.leaderboard.board_lines import board_entries
 from tests.leaderboard.stage import NOON, Stage, make_runner
 
 CONTEST = CalendarStage.CONTEST

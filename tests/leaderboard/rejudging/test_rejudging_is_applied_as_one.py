@@ -29,11 +29,11 @@ from leaderboard.rejudging.compare import compare
 from leaderboard.rejudging.sets import discard_set
 from leaderboard.review.models import Decision
 from leaderboard.standings.models import Entry
-from leaderboard.standings.read.boards import board_epochs
 from leaderboard.standings.read.status import status_of
 from leaderboard.standings.retract import retract
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
+from tests.leaderboard.board_lines import board_epochs
 from tests.leaderboard.rejudging_stage import apply, everything, heard, judge_shadow, set_of
 from tests.leaderboard.stage import NOON, Stage, current, make_runner
 

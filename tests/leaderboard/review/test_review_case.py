@@ -24,7 +24,7 @@ from leaderboard.review.case import appeal, ask, claim, log, notes, rerun
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import held_results, median_wait
 from leaderboard.standings.models import Entry
-from leaderboard.standings.read.podium import would_rank
+from leaderboard.standings.read.records import would_rank
 from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import Stage, make_runner
 

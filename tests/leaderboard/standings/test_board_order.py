@@ -6,8 +6,9 @@ from datetime import datetime
 
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board
-from leaderboard.standings.read.boards import RankedEntry, board_entries, board_epochs, standing_of
+from leaderboard.standings.read.boards import RankedEntry, standing_of
 from leaderboard.standings.read.status import status_of, statuses_of
+from tests.leaderboard.board_lines import board_entries, board_epochs
 from tests.leaderboard.stage import NOON, Stage
 
 

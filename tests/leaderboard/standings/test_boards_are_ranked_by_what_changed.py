@@ -75,7 +75,7 @@ def test_what_was_published_moved_and_withdrawn_is_read_alone(stage: Stage) -> N
     stage.judge(stage.submit(stage.ada), ratio=0.6)
     assert caught_up(board)
     assert caught_up(board, until), "what lies outside of the window changes nothing"
-    assert [len(table.runs) for table in read({board: until})[board].values()] == [2]
+    assert [len(table.lines) for table in read({board: until})[board].values()] == [2]
     Entry.objects.filter(submission=sent[1]).update(epoch="another")
     assert caught_up(board)
     assert set(read({board: ALWAYS})[board]) == {"", "another"}

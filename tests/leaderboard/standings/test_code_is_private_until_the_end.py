@@ -7,11 +7,10 @@ from datetime import timedelta
 import pytest
 
 from leaderboard.audit.models import Row
-from leaderboard.competitions.calendar import Schedule
+from leaderboard.competitions.calendar import Schedule, code_public_at, is_code_public
 from leaderboard.errors import UserError
-from leaderboard.standings.ranking.publicity import code_public_at, is_code_public
 from leaderboard.submissions.models import CodeRelease
-from leaderboard.submissions.release import release_code
+from leaderboard.submissions.permissions import release_code
 from tests.leaderboard.stage import NOON, Stage
 
 HOUR = timedelta(hours=1)

@@ -8,8 +8,7 @@ import pytest
 
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Result
-from leaderboard.standings.read.podium import would_rank
-from leaderboard.standings.read.records import contest_leader
+from leaderboard.standings.read.records import contest_leader, would_rank
 from tests.leaderboard.stage import NOON, Stage
 
 

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.competitions.models import Board, Competition
-from leaderboard.standings.ranking.overall import FAST_P, GEOMETRIC_MEAN, POINTS, POINTS_OF, Line, overall
+from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, Board, Competition
+from leaderboard.standings.ranking.overall import POINTS_OF, OverallLine, overall
 from leaderboard.standings.ranking.ranking import Place, Run, rank
 from leaderboard.standings.read.competition import overall_standing
 from tests.leaderboard.stage import NOON, Stage, make_board
@@ -21,7 +21,7 @@ from tests.leaderboard.standings.test_ties_are_anchored_by_the_leader import lin
 boards = st.dictionaries(st.sampled_from("xyz"), st.lists(runs, unique_by=lambda run: run.submission_id).map(rank))
 
 
-def order(found: list[Line]) -> list[tuple[int, int]]:
+def order(found: list[OverallLine]) -> list[tuple[int, int]]:
     return [(one.rank, one.entrant_id) for one in found]
 
 

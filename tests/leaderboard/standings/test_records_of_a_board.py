@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.ranking.history import records
+from leaderboard.standings.ranking.field import records
 from leaderboard.standings.ranking.ranking import Run, rank
 from leaderboard.standings.read.boards import board_records
 from tests.leaderboard.stage import Stage

@@ -11,6 +11,7 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.errors import UserError
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.formats.gpumode import load_problem
 from tests.leaderboard.stage import NOON, SOURCE, Stage, make_board
@@ -19,8 +20,14 @@ CUDA = Path(__file__).parents[2] / "problems" / "scale_cu"
 
 
 def send(stage: Stage, **changes: Any) -> Submission:
-    asked = {"board_slug": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "data": SOURCE}
-    return pipeline.submit(owner=stage.ada, now=stage.now, **{**asked, **changes})
+    asked: dict[str, Any] = {
+        "board": "softmax",
+        "hardware": "cpu",
+        "mode": "ranked",
+        "filename": "kernel.py",
+        "data": SOURCE,
+    }
+    return pipeline.submit(Upload(**{**asked, **changes}), owner=stage.ada, now=stage.now)
 
 
 def refused(stage: Stage, **changes: Any) -> UserError:
@@ -91,14 +98,14 @@ def test_a_bad_filename_is_refused(stage: Stage, filename: str, words: str) -> N
 
 
 def test_unknown_board_suggests_near_ones(stage: Stage) -> None:
-    error = refused(stage, board_slug="sofmax")
+    error = refused(stage, board="sofmax")
     assert (error.field, error.value, error.status) == ("board", "sofmax", 404)
     assert "no such board: 'sofmax'; did you mean softmax?" in error.message
 
 
 def test_unknown_board_unlike_any_lists_them(stage: Stage) -> None:
     make_board("vectoradd")
-    assert "softmax, vectoradd" in refused(stage, board_slug="zzz").message
+    assert "softmax, vectoradd" in refused(stage, board="zzz").message
 
 
 def test_a_file_without_a_name_gets_the_problems_own(stage: Stage) -> None:
@@ -114,13 +121,13 @@ def test_a_problem_in_cuda_c_takes_files_that_say_so(stage: Stage) -> None:
     assert send(stage, filename="kernel.cu").filename == "kernel.cu"
 
 
-@pytest.mark.parametrize("field", ["board_slug", "hardware", "mode"])
+@pytest.mark.parametrize("field", ["board", "hardware", "mode"])
 def test_a_long_wrong_value_is_cut_short(stage: Stage, field: str) -> None:
     assert len(refused(stage, **{field: "x" * 100_000}).message) < 200
 
 
 def test_missing_board_lists_them(stage: Stage) -> None:
-    assert "name one of softmax" in refused(stage, board_slug="").message
+    assert "name one of softmax" in refused(stage, board="").message
 
 
 def test_unknown_hardware_lists_what_there_is(stage: Stage) -> None:
@@ -134,7 +141,7 @@ def test_only_hardware_need_not_be_named_and_two_must(stage: Stage) -> None:
     make_board("vectoradd")
     make_board("vectoradd", hardware="H200")
     with pytest.raises(UserError, match="choose one of H200, cpu"):
-        send(stage, board_slug="vectoradd", hardware="")
+        send(stage, board="vectoradd", hardware="")
 
 
 def test_unknown_mode_lists_them(stage: Stage) -> None:
@@ -145,14 +152,14 @@ def test_unknown_mode_lists_them(stage: Stage) -> None:
 
 def test_after_the_deadline_it_is_closed_and_says_since_when(stage: Stage) -> None:
     make_board("vectoradd", deadline=NOON)
-    error = refused(stage, board_slug="vectoradd")
+    error = refused(stage, board="vectoradd")
     assert (error.field, error.status) == ("board", 409)
     assert "2026-11-20 12:00 UTC" in error.message
 
 
 def test_a_moment_before_the_deadline_it_is_open(stage: Stage) -> None:
     board = make_board("vectoradd", deadline=NOON + timedelta(microseconds=1))
-    assert send(stage, board_slug="vectoradd").board == board
+    assert send(stage, board="vectoradd").board == board
 
 
 def test_text_in_the_answer_has_the_promised_shape(stage: Stage) -> None:

@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaderboard.errors import RateLimited, UserError
-from leaderboard.submissions.quota import USUAL, Bucket, Level, Line, check_bucket, level_at, parse_quotas
+from leaderboard.submissions.quota import USUAL, Bucket, Level, Movement, check_bucket, level_at, parse_quotas
 from tests.leaderboard.stage import NOON
 
 DOZEN = Bucket(12, 12)
 buckets = st.builds(Bucket, capacity=st.integers(1, 20), per_day=st.integers(1, 50))
 moments = st.integers(0, 3 * 24 * 60).map(lambda minutes: NOON + timedelta(minutes=minutes))
-ledgers = st.lists(st.builds(Line, at=moments, tokens=st.sampled_from([-1, -1, 1])), max_size=40)
+ledgers = st.lists(st.builds(Movement, at=moments, tokens=st.sampled_from([-1, -1, 1])), max_size=40)
 END = NOON + timedelta(days=3)
 
 
 def admitted(bucket: Bucket, asked: list[datetime]) -> list[datetime]:
     """Return the requests that this bucket admits."""
-    lines: list[Line] = []
+    lines: list[Movement] = []
     for at in sorted(asked):
         if level_at(bucket, lines, at).left:
-            lines.append(Line(at, -1))
+            lines.append(Movement(at, -1))
     return [line.at for line in lines]
 
 
@@ -41,7 +41,7 @@ def test_no_window_lets_in_more_than_capacity_and_refill(bucket: Bucket, asked: 
 
 @given(bucket=buckets, lines=ledgers, seed=st.integers())
 @settings(max_examples=50)
-def test_the_order_in_which_lines_are_read_does_not_matter(bucket: Bucket, lines: list[Line], seed: int) -> None:
+def test_the_order_in_which_lines_are_read_does_not_matter(bucket: Bucket, lines: list[Movement], seed: int) -> None:
     shuffled = list(lines)
     random.Random(seed).shuffle(shuffled)
     assert level_at(bucket, shuffled, END) == level_at(bucket, lines, END)
@@ -49,7 +49,7 @@ def test_the_order_in_which_lines_are_read_does_not_matter(bucket: Bucket, lines
 
 @given(bucket=buckets, lines=ledgers, later=st.lists(st.integers(0, 10**6), min_size=2, max_size=6))
 @settings(max_examples=50)
-def test_what_is_left_only_grows_while_nothing_happens(bucket: Bucket, lines: list[Line], later: list[int]) -> None:
+def test_what_is_left_only_grows_while_nothing_happens(bucket: Bucket, lines: list[Movement], later: list[int]) -> None:
     levels = [level_at(bucket, lines, END + timedelta(seconds=seconds)) for seconds in sorted(later)]
     assert [level.filled for level in levels] == sorted(level.filled for level in levels)
     assert all(0 <= level.left <= bucket.capacity for level in levels)
@@ -57,16 +57,16 @@ def test_what_is_left_only_grows_while_nothing_happens(bucket: Bucket, lines: li
 
 @given(bucket=buckets, lines=ledgers)
 @settings(max_examples=50)
-def test_giving_back_restores_exactly_one(bucket: Bucket, lines: list[Line]) -> None:
+def test_giving_back_restores_exactly_one(bucket: Bucket, lines: list[Movement]) -> None:
     before = level_at(bucket, lines, END)
-    after = level_at(bucket, [*lines, Line(END, 1)], END)
+    after = level_at(bucket, [*lines, Movement(END, 1)], END)
     assert after.filled == min(bucket.full, before.filled + bucket.period)
-    assert level_at(bucket, [*lines, Line(END, -1), Line(END, 1)], END) == before
+    assert level_at(bucket, [*lines, Movement(END, -1), Movement(END, 1)], END) == before
 
 
 @given(bucket=buckets, lines=ledgers, cut=st.integers(0, 40))
 @settings(max_examples=50)
-def test_a_replay_may_begin_at_a_known_level(bucket: Bucket, lines: list[Line], cut: int) -> None:
+def test_a_replay_may_begin_at_a_known_level(bucket: Bucket, lines: list[Movement], cut: int) -> None:
     lines = sorted(lines, key=lambda line: line.at)
     old = [line for line in lines[:cut] if line.at < lines[min(cut, len(lines) - 1)].at]
     opening = level_at(bucket, old, max((line.at for line in old), default=NOON)) if old else None
@@ -75,7 +75,7 @@ def test_a_replay_may_begin_at_a_known_level(bucket: Bucket, lines: list[Line], 
 
 @given(bucket=buckets, lines=ledgers)
 @settings(max_examples=50)
-def test_the_next_token_comes_when_it_was_said(bucket: Bucket, lines: list[Line]) -> None:
+def test_the_next_token_comes_when_it_was_said(bucket: Bucket, lines: list[Movement]) -> None:
     level = level_at(bucket, lines, END)
     if level.next_at is None:
         assert level.left == bucket.capacity
@@ -85,12 +85,12 @@ def test_the_next_token_comes_when_it_was_said(bucket: Bucket, lines: list[Line]
 
 
 def test_another_machine_s_clock_buys_nothing() -> None:
-    ahead = [Line(NOON + timedelta(seconds=5), -1)] * 12
+    ahead = [Movement(NOON + timedelta(seconds=5), -1)] * 12
     assert level_at(DOZEN, ahead, NOON).left == 0
 
 
 def test_a_refusal_says_when() -> None:
-    level = level_at(DOZEN, [Line(NOON, -1)] * 12, NOON)
+    level = level_at(DOZEN, [Movement(NOON, -1)] * 12, NOON)
     with pytest.raises(
         RateLimited, match=r"the next one comes at 2026-11-20 14:00:00 UTC; try again in 7200 s"
     ) as caught:

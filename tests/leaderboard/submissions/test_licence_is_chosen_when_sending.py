@@ -5,21 +5,24 @@ from __future__ import annotations
 import pytest
 
 from leaderboard import pipeline
+from leaderboard.competitions.checks import ALL_RIGHTS_RESERVED, LICENCES, licence_in_words
 from leaderboard.competitions.edit import edit_competition
-from leaderboard.competitions.licences import ALL_RIGHTS_RESERVED, LICENCES, said
 from leaderboard.errors import UserError
+from leaderboard.submissions.intake import Upload
 from tests.leaderboard.stage import SOURCE, Stage
 
 
 def send(stage: Stage, licence: str = "", top: str = "") -> str:
     return pipeline.submit(
+        Upload(
+            board="softmax",
+            hardware="cpu",
+            mode="test",
+            filename="kernel.py",
+            data=top.encode() + SOURCE,
+            licence=licence,
+        ),
         owner=stage.ada,
-        board_slug="softmax",
-        hardware="cpu",
-        mode="test",
-        filename="kernel.py",
-        data=top.encode() + SOURCE,
-        licence=licence,
         now=stage.later(1),
     ).licence
 
@@ -57,5 +60,5 @@ def test_what_is_not_on_the_list_is_refused_with_the_list(stage: Stage, given: s
 
 
 def test_each_has_words_and_so_has_none() -> None:
-    assert all(said(licence) for licence in LICENCES)
-    assert "all rights reserved" in said("")
+    assert all(licence_in_words(licence) for licence in LICENCES)
+    assert "all rights reserved" in licence_in_words("")

@@ -7,13 +7,13 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.entrants.members import leave
 from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.teams import leave
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
 from leaderboard.standings.retract import BY_OWNER, retract
 from leaderboard.submissions.models import CodeRelease, Submission
-from leaderboard.submissions.release import release_code
+from leaderboard.submissions.permissions import release_code
 from tests.leaderboard.stage import Stage
 
 WHY = "it reads the clock"

@@ -44,8 +44,8 @@ def test_sign_up_asks_an_index_whether_a_name_is_taken(stage) -> None:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from leaderboard.entrants.checks import is_taken
     from leaderboard.entrants.models import Entrant
+    from leaderboard.entrants.permissions import is_taken
 
     team = Entrant.objects.create(
         competition=stage.board.competition, name="Fast Team", is_team=True, created_at=stage.now

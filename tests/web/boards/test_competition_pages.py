@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from leaderboard.accounts.models import User
 from leaderboard.admissions.models import DONE, FAILED, AdmissionTest
+from leaderboard.competitions.access import issue_codes
 from leaderboard.competitions.announce import publish_announcement
-from leaderboard.competitions.invites import issue_codes
 from leaderboard.competitions.models import CLOSED, Competition, Prize, Track
 from leaderboard.entrants.enter import enter_alone, rules_digest
 from leaderboard.entrants.models import Membership

@@ -17,7 +17,7 @@ from leaderboard.admissions.management.commands.import_problems import (
     lines_of,
     parts_of,
 )
-from leaderboard.competitions.sync import REFUSED
+from leaderboard.competitions.importing import REFUSED
 from problems.errors import ProblemError
 from problems.formats.folders import SetFile
 from problems.formats.kernelbench import LEVELS, NAME, load_collection

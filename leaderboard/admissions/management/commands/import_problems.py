@@ -13,9 +13,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from leaderboard.admissions.imported import ask_for_imported
-from leaderboard.competitions.importing import Report, SetReport, import_sets
+from leaderboard.competitions.importing import CREATED, REFUSED, Import, ProblemReport, Report, SetReport, import_sets
 from leaderboard.competitions.models import CLOSED
-from leaderboard.competitions.sync import CREATED, REFUSED, Import, Line
 from problems.errors import ProblemError
 from problems.formats.folders import SetFile, adapted, read_sets
 from problems.spec import MAX_GPUS, as_words
@@ -114,7 +113,7 @@ def _set_lines(one: SetReport) -> Iterator[str]:
         yield f"  only its organisers see it; publish it at /organise/{one.competition}, or import it with --publish"
 
 
-def _about(line: Line) -> str:
+def _about(line: ProblemReport) -> str:
     if line.status == REFUSED:
         return f"{line.field}: {line.reason}"
     change = f" ({line.change})" if line.change != line.status else ""

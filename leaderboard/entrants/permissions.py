@@ -69,15 +69,15 @@ def check_captain(entrant: Entrant, user: User, act: str) -> Membership:
 def check_not_restless(user: User, competition: Competition) -> None:
     """Refuse further changes at the limit: each entry, exit and team takes a row for good, and each team a name."""
     if Membership.objects.filter(competition=competition, user__in=logins_of(user)).count() >= MAX_MEMBERSHIPS:
-        said = f"you entered, left and changed teams {MAX_MEMBERSHIPS} times here; an organiser can help"
-        raise UserError("competition", competition.slug, said, status=409)
+        text = f"you entered, left and changed teams {MAX_MEMBERSHIPS} times here; an organiser can help"
+        raise UserError("competition", competition.slug, text, status=409)
 
 
 def check_people_may_change(competition: Competition, now: datetime) -> None:
     merge_deadline = competition.merge_deadline
     if merge_deadline is not None and merge_deadline <= now:
-        said = f"teams do not change any more since {merge_deadline:%Y-%m-%d %H:%M} UTC"
-        raise UserError("team", competition.slug, said, status=409)
+        text = f"teams do not change any more since {merge_deadline:%Y-%m-%d %H:%M} UTC"
+        raise UserError("team", competition.slug, text, status=409)
     check_not_over(competition, now)
 
 
@@ -112,19 +112,14 @@ def is_taken(username: str) -> bool:
 
 def checked_division(competition: Competition, division: str, model_name: str) -> tuple[str, str]:
     """Return a division of this competition with its model; "" means human, if the competition has that division."""
+    offered = ", ".join(competition.divisions)
     if not division and HUMAN not in competition.divisions:
-        where = f"say which at /competitions/{competition.slug}/team"
-        raise UserError(
-            "division", "", f"this competition is for {_listed(competition.divisions)}; {where}", status=409
-        )
+        text = f"this competition is for {offered}; say which at /competitions/{competition.slug}/team"
+        raise UserError("division", "", text, status=409)
     division = division or HUMAN
     if division not in competition.divisions:
-        raise UserError("division", division, f"no such division here; there is {_listed(competition.divisions)}")
+        raise UserError("division", division, f"no such division here; there is {offered}")
     model_name = clean_text("model_name", model_name, most=MAX_MODEL_CHARS)
     if division in (AGENT, MIXED) and not model_name:
         raise UserError("model_name", "", "name the model that writes the code")
     return division, model_name if division != HUMAN else ""
-
-
-def _listed(divisions: list[str]) -> str:
-    return ", ".join(divisions)
