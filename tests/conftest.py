@@ -1,21 +1,25 @@
 """One PostgreSQL for the test run and a Valkey for each of its processes, started before Django reads its settings.
 
-Workers of pytest-xdist inherit PostgreSQL's address, where pytest-django gives each a database. Queues have the same
-names in all workers, so each worker starts its own Valkey.
+Workers of pytest-xdist inherit PostgreSQL's address, where pytest-django gives each a copy of one migrated database.
+Queues have the same names in all workers, so each worker starts its own Valkey.
 Both die with this process, however it ends.
 """
 
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
@@ -31,9 +35,13 @@ SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _start_servers(config)
+        if config.getoption("numprocesses", None):  # while the workers collect the tests
+            threading.Thread(target=migrated_database, daemon=True).start()
     _start_queue(config)
     import django
+    from django.conf import settings
 
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     django.setup()  # pytest-django would do it before this, when the servers' addresses are not known yet
 
 
@@ -55,6 +63,7 @@ def _start_servers(config: pytest.Config) -> None:
         LOG_LEVEL="WARNING",
         REMEASURE_AFTER_S="0",  # tests about the wait set it themselves
         PHOTOFINISH_TEST_JUDGE_LOCK=str(judge_lock),
+        PHOTOFINISH_TEST_MIGRATED=str(state / "migrated"),
         PHOTOFINISH_TEST_SITE_DATABASE_URL=postgres.site_url,  # its role owns nothing; DATABASE_URL's owns the tables
     )
 
@@ -76,6 +85,36 @@ def _no_flood() -> None:
     """Requests of other tests do not count; this matters only where the test's process has the site's web layer."""
     if limits := sys.modules.get("leaderboard.web.limits"):
         limits.floods.clear()
+
+
+def migrated_database() -> str:
+    """Return the name of a database with all migrations applied, a template that nothing connects to."""
+    import psycopg
+
+    url, name = os.environ["DATABASE_URL"], "photofinish_migrated"
+    with open(os.environ["PHOTOFINISH_TEST_MIGRATED"], "a+") as done:
+        fcntl.flock(done, fcntl.LOCK_EX)
+        if not os.path.getsize(done.name):
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}")
+            environment = {**os.environ, "DATABASE_URL": urlunsplit(urlsplit(url)._replace(path=f"/{name}"))}
+            command = [sys.executable, "-m", "leaderboard.manage", "migrate", "--verbosity", "0"]
+            subprocess.run(command, env=environment, check=True)
+            done.write("done")
+    return name
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests that stay until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    from django.conf import settings
+
+    settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated_database()
 
 
 @pytest.fixture(scope="session")
