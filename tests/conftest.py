@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import json
 import os
 import secrets
 import shutil
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,13 +32,23 @@ if TYPE_CHECKING:
     from pytest_django.plugin import DjangoDbBlocker
 
 SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+COSTS = Path(__file__).with_name("costs.json")  # seconds by test function, of those that take at least LONG_S
+LONG_S = 1.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-costs", action="store_true", help="record the tests' times in tests/costs.json")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _start_servers(config)
+        if config.getoption("write_costs"):
+            config.pluginmanager.register(CostWriter())
         if config.getoption("numprocesses", None):  # while the workers collect the tests
-            threading.Thread(target=migrated_database, daemon=True).start()
+            migrating = threading.Thread(target=migrated_database)
+            migrating.start()
+            config.add_cleanup(migrating.join)
     _start_queue(config)
     import django
     from django.conf import settings
@@ -145,15 +157,43 @@ def docker_problem() -> str:
     return ""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home.
 
-    A `timed` test runs last, alone on the machine: two judges would share the cores that each of them measures.
+    Long tests run first, so that no process is left with one at the end. A `timed` test runs last, alone on the
+    machine: two judges would share the cores that each of them measures.
     """
+    costs = json.loads(COSTS.read_text())
     for item in items:
         if item.get_closest_marker("docker"):
             item.fixturenames.insert(0, "_docker_or_out")  # type: ignore[attr-defined]
-    items.sort(key=lambda item: item.get_closest_marker("timed") is not None)
+        if function_of(item.nodeid) in costs:
+            item.add_marker("slow")
+    items.sort(
+        key=lambda item: (item.get_closest_marker("timed") is not None, -costs.get(function_of(item.nodeid), 0.0))
+    )
+
+
+def function_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+class CostWriter:
+    """Plugin of the controlling process that keeps the longest time of each test function."""
+
+    def __init__(self) -> None:
+        self.took_s: dict[str, float] = defaultdict(float)  # by test, from its set-up to its tear-down
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.took_s[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        longest: dict[str, float] = {}
+        for nodeid, seconds in self.took_s.items():
+            longest[function_of(nodeid)] = max(longest.get(function_of(nodeid), 0.0), round(seconds, 1))
+        long = {name: seconds for name, seconds in sorted(longest.items()) if seconds >= LONG_S}
+        COSTS.write_text(json.dumps(long, indent=1) + "\n")
 
 
 @pytest.fixture(scope="session")
