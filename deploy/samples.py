@@ -7,7 +7,6 @@ sends only the missing files.
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from dataclasses import dataclass
 from itertools import cycle
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deploy.console import note, say
+from deploy.parties import captured
 from deploy.processes import CLEAN_ENVIRONMENT
 from deploy.site import Site, get_json
 
@@ -119,20 +119,10 @@ def submit_command(program: Path, sample: Sample) -> list[str]:
 
 
 def _send(site: Site, sample: Sample, tokens: dict[str, str]) -> None:
-    done = subprocess.run(
-        submit_command(site.python.parent / "photofinish", sample),
-        env={
-            **CLEAN_ENVIRONMENT,
-            "HOME": os.environ.get("HOME", "/"),
-            "PHOTOFINISH_URL": site.url,
-            "PHOTOFINISH_TOKEN": tokens[sample.account],
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SEND_TIMEOUT_S,
-    )
+    environment = {**CLEAN_ENVIRONMENT, "HOME": os.environ.get("HOME", "/"), "PHOTOFINISH_URL": site.url}
+    environment["PHOTOFINISH_TOKEN"] = tokens[sample.account]
+    command = submit_command(site.python.parent / "photofinish", sample)
+    done = captured(command, env=environment, timeout=SEND_TIMEOUT_S)
     if done.returncode:
         note(f"{sample.account} could not send {sample.title}: {(done.stdout + done.stderr).strip()[-600:]}")
 

@@ -14,11 +14,10 @@ import tempfile
 from pathlib import Path
 from typing import Final, NoReturn
 
-from deploy.console import note, say, step
+from deploy.console import exit_status, note, say, step
 from deploy.docker_engine import ensure_docker, install_packages
 from deploy.image import ensure_image
-from deploy.parties import SetupError
-from deploy.places import CHECKOUT
+from deploy.parties import CHECKOUT, SetupError
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
 # Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a
@@ -38,23 +37,11 @@ def main(arguments: list[str]) -> int:
     act, *rest = arguments or [""]
     os.chdir(CHECKOUT)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process of a test would compile our modules anew
-    try:
-        match act:
-            case "check":
-                return check()
-            case "fast":
-                become_pytest([*FAST, *rest])
-            case "test":
-                set_up_tests()
-                become_pytest(rest)
-            case "ci":
-                set_up_tests()
-                return check_and_test(rest)
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print("usage: python -m deploy.test_run check|test|fast|ci [pytest's arguments]", file=sys.stderr)
-    return 2
+    acts = {"check": check, "fast": test_fast, "test": test, "ci": check_and_test}
+    if act not in acts:
+        print(f"usage: python -m deploy.test_run {'|'.join(acts)} [pytest's arguments]", file=sys.stderr)
+        return 2
+    return exit_status(lambda: acts[act](rest))
 
 
 def check_commands(programs: Path) -> list[list[str]]:
@@ -67,7 +54,7 @@ def check_commands(programs: Path) -> list[list[str]]:
     ]
 
 
-def check() -> int:
+def check(_: list[str]) -> int:
     """Run all checks, also when an early check fails: one run shows everything."""
     failed = []
     for command in check_commands(Path(sys.executable).parent):
@@ -79,8 +66,18 @@ def check() -> int:
     return 1 if failed else 0
 
 
+def test_fast(arguments: list[str]) -> NoReturn:
+    os.execv(sys.executable, [*PYTEST, *FAST, *arguments])  # noqa: S606 - signals reach pytest itself
+
+
+def test(arguments: list[str]) -> NoReturn:
+    set_up_tests()
+    os.execv(sys.executable, [*PYTEST, *arguments])  # noqa: S606 - signals reach pytest itself
+
+
 def check_and_test(arguments: list[str]) -> int:
     """Run the checks in the pauses of the tests, and print their output at the end."""
+    set_up_tests()
     with tempfile.TemporaryFile("w+") as output:
         checks = subprocess.Popen(
             ["nice", sys.executable, "-m", "deploy.test_run", "check"], stdout=output, stderr=subprocess.STDOUT
@@ -103,10 +100,6 @@ def set_up_tests() -> None:
                 install_packages(BROWSER_PACKAGES)
             except SetupError as error:
                 note(f"the tests in a browser will not run: {error}")
-
-
-def become_pytest(arguments: list[str]) -> NoReturn:
-    os.execv(sys.executable, [*PYTEST, *arguments])  # noqa: S606 - signals reach pytest itself
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from deploy.embedded import start_postgres, start_valkey
+from deploy.embedded import Postgres, Valkey
 
 if TYPE_CHECKING:
     import docker
@@ -63,7 +63,7 @@ def _start_servers(config: pytest.Config) -> None:
     state.chmod(0o711)  # the servers have users of their own when we are root
     judge_lock = state / "judge.lock"
     judge_lock.touch()
-    postgres = start_postgres(state, durable=False)
+    postgres = Postgres(state, durable=False)
     config.add_cleanup(postgres.stop)
     os.environ.update(
         DJANGO_SETTINGS_MODULE="leaderboard.settings",  # here, not in pyproject.toml: that would load them before us
@@ -84,7 +84,7 @@ def _start_queue(config: pytest.Config) -> None:
     state = Path(tempfile.mkdtemp(prefix="pf-test-"))
     config.add_cleanup(lambda: shutil.rmtree(state, ignore_errors=True))
     state.chmod(0o711)
-    valkey = start_valkey(state)
+    valkey = Valkey(state)
     config.add_cleanup(valkey.stop)
     os.environ.update(BROKER_URL=valkey.url, PHOTOFINISH_TEST_RUNNER_BROKER_URL=valkey.runner_url)
     from django.conf import settings

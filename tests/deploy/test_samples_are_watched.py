@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site() -> Iterator[FakeSite]:
-    from deploy.places import CHECKOUT
+    from deploy.parties import CHECKOUT
     from deploy.samples import LIBRARY, plan
 
     site = FakeSite()

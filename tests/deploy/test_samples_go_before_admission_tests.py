@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from deploy import samples, up
-from deploy.parties import myself
-from deploy.places import CHECKOUT
+from deploy.parties import CHECKOUT, myself
 from deploy.site import Site
 
 
@@ -21,8 +20,8 @@ class FakeSupervisor:
         self._done = done
         self._pid = "7" if ran else ""
 
-    def log_size(self, name: str) -> int:
-        return 0
+    def log(self, name: str) -> bytes:
+        return b""
 
     def pid(self, name: str) -> str:
         return self._pid
