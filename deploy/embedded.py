@@ -17,8 +17,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,9 +82,13 @@ class Databases:
 class Running:
     """A server in a process of ours."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.process = _start(server)
+    def __init__(self, server: Server, await_ready: Callable[[subprocess.Popen[bytes]], None]) -> None:
+        self.server, self.process = server, _start(server)
+        try:
+            await_ready(self.process)
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Stop the server in order. SIGINT is PostgreSQL's "fast": roll back, disconnect, write a checkpoint."""
@@ -98,14 +101,6 @@ class Running:
             self.process.kill()
             self.process.wait(STOP_TIMEOUT_S)
 
-    @contextmanager
-    def stopped_on_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.stop()
-            raise
-
 
 class Postgres(Running):
     """PostgreSQL on `state/postgres`, from when the site's database can be used.
@@ -114,9 +109,10 @@ class Postgres(Running):
     """
 
     def __init__(self, state: Path, *, durable: bool) -> None:
-        super().__init__(prepare_postgres(state, durable=durable))
-        with self.stopped_on_failure():
-            databases = open_database(state, self.server, self.process)
+        server = prepare_postgres(state, durable=durable)
+        super().__init__(server, lambda process: self._open(open_database(state, server, process)))
+
+    def _open(self, databases: Databases) -> None:
         self.url, self.site_url = databases.owner_url, databases.site_url
 
 
@@ -124,10 +120,9 @@ class Valkey(Running):
     """Valkey on `state/valkey`, from when it answers. It writes no data to disk: messages are doorbells."""
 
     def __init__(self, state: Path) -> None:
-        super().__init__(prepare_valkey(state))
-        with self.stopped_on_failure():
-            wait_until(lambda: answers(self.server.socket), self.server, self.process)
-        self.url, self.runner_url = valkey_urls(state, self.server)
+        server = prepare_valkey(state)
+        super().__init__(server, lambda process: wait_until(lambda: answers(server.socket), server, process))
+        self.url, self.runner_url = valkey_urls(state, server)
 
 
 # PostgreSQL ---------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def site() -> Iterator[FakeSite]:
 
     site = FakeSite()
     for number, sample in enumerate(sample for sample in plan(CHECKOUT / LIBRARY) if sample.account == "ada"):
-        row = {"id": number, "filename": sample.filename, "board": sample.board, "status": "queued", "outcome": None}
+        row = {"id": number, "filename": sample.path.name, "board": sample.board, "status": "queued", "outcome": None}
         site.rows.append(row)
     yield site
     site.shutdown()
