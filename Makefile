@@ -10,12 +10,13 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: manage help up down reset status logs backup restore undo-restore forget-old-database image test check bench \
+.PHONY: manage help up down reset status logs backup restore undo-restore forget-old-database image test test-fast check ci bench \
 	bench-board bench-rejudge bench-claim contest pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
 	@echo "make test    every test, on real services                 make check  ruff, mypy, contracts, ratchet"
+	@echo "make test-fast   tests without containers, browsers and long runs: a minute and a half    make ci   all of it"
 	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
 	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts"
@@ -61,5 +62,11 @@ backup restore undo-restore forget-old-database:
 test:
 	@$(call with,$(develop)) -m deploy.test_run test $(ARGS)
 
+test-fast:
+	@$(call with,$(develop)) -m deploy.test_run fast $(ARGS)
+
 check:
 	@$(call with,$(develop)) -m deploy.test_run check
+
+ci:
+	@$(call with,$(develop)) -m deploy.test_run ci $(ARGS)

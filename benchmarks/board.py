@@ -25,7 +25,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from deploy.console import say
-from deploy.embedded import start_postgres
+from deploy.embedded import Postgres
 
 BOARDS: Final = 8  # of the competition; the first has all the entries. As many of a collection
 CHANGE_EVERY: Final = 10  # looks
@@ -120,7 +120,7 @@ def scratch_site() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="pf-bench-") as folder:
         state = Path(folder)
         state.chmod(0o711)  # the server has a user of its own when we are root
-        postgres = start_postgres(state, durable=False)
+        postgres = Postgres(state, durable=False)
         try:
             set_up(postgres.url)
             yield

@@ -32,11 +32,10 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from deploy.console import note, say, step
+from deploy.console import exit_status, note, say, step
 from deploy.embedded import postgres_programs
 from deploy.launch import read_environment
-from deploy.parties import SetupError
-from deploy.places import CHECKOUT, state_folder
+from deploy.parties import CHECKOUT, SetupError, captured, state_folder
 from deploy.processes import CLEAN_ENVIRONMENT, Supervisor
 
 FORMAT: Final = 1  # of the manifest
@@ -66,15 +65,8 @@ class Place:
 
     def manage(self, url: str, *arguments: str) -> str:
         """Run a management command on the database at `url`; return its standard output. Raises SetupError."""
-        done = subprocess.run(
-            [sys.executable, "-m", "leaderboard.manage", *arguments],
-            cwd=CHECKOUT,
-            env={**self.environment, "DATABASE_URL": url},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-m", "leaderboard.manage", *arguments]
+        done = captured(command, cwd=CHECKOUT, env={**self.environment, "DATABASE_URL": url})
         if done.returncode:
             raise SetupError(f"`manage {arguments[0]}` failed: {(done.stderr or done.stdout).strip()[-1500:]}")
         return done.stdout
@@ -83,22 +75,14 @@ class Place:
 def main(arguments: list[str]) -> int:
     with_file = {"backup": backup, "restore": restore}
     without = {"undo-restore": undo, "forget-old-database": forget}
-    try:
-        match arguments:
-            case [str(act), str(file)] if act in with_file and file:
-                with_file[act](Path(file))
-            case [str(act), *rest] if act in without and not any(rest):
-                without[act]()
-            case _:
-                print(
-                    "usage: make backup FILE=…, make restore FILE=…, make undo-restore, make forget-old-database",
-                    file=sys.stderr,
-                )
-                return 2
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    match arguments:
+        case [str(act), str(file)] if act in with_file and file:
+            return exit_status(lambda: with_file[act](Path(file)))
+        case [str(act), *rest] if act in without and not any(rest):
+            return exit_status(without[act])
+    usage = "make backup FILE=…, make restore FILE=…, make undo-restore, make forget-old-database"
+    print(f"usage: {usage}", file=sys.stderr)
+    return 2
 
 
 def backup(file: Path) -> None:
@@ -274,15 +258,11 @@ def _count(db: psycopg.Connection[Any], table: str) -> int:
 def _compare_rows(url: str, manifest: dict[str, Any]) -> None:
     with psycopg.connect(url) as db:
         found = _manifest(db)["rows"]
-    wrong = sorted(
-        table for table in found.keys() | manifest["rows"] if found.get(table) != manifest["rows"].get(table)
-    )
-    if wrong:
-        table = wrong[0]
-        raise SetupError(
-            f"the restored database has {found.get(table)} rows in {table}, the backup's manifest says "
-            f"{manifest['rows'].get(table)}: nothing was changed"
-        )
+    said = manifest["rows"]
+    for table in sorted(found.keys() | said):
+        if (rows := found.get(table)) != (saved := said.get(table)):
+            differs = f"the restored database has {rows} rows in {table}, the backup's manifest says {saved}"
+            raise SetupError(f"{differs}: nothing was changed")
 
 
 def _dump_into(target: IO[bytes], url: str, snapshot: str) -> None:
@@ -309,9 +289,8 @@ def _postgres(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]
     environment = {**CLEAN_ENVIRONMENT, **connection_environment(url)}
     pipe = subprocess.PIPE
     with tempfile.TemporaryFile() as messages:
-        with subprocess.Popen(
-            [program, *command[1:]], env=environment, stdin=pipe, stdout=pipe, stderr=messages
-        ) as run:
+        started = [program, *command[1:]]
+        with subprocess.Popen(started, env=environment, stdin=pipe, stdout=pipe, stderr=messages) as run:
             try:
                 yield run
             except BaseException:
@@ -351,9 +330,8 @@ def _maintenance(place: Place) -> Iterator[psycopg.Connection[Any]]:
         with psycopg.connect(place.at("postgres"), autocommit=True) as db:
             yield db
     except psycopg.errors.ObjectInUse as error:
-        raise SetupError(
-            f"the database is in use, nothing was changed: close other programs' connections ({error})"
-        ) from None
+        how = f"close other programs' connections ({error})"
+        raise SetupError(f"the database is in use, nothing was changed: {how}") from None
     except psycopg.Error as error:
         raise SetupError(f"the database server refused, nothing was changed: {error}") from None
 

@@ -10,37 +10,31 @@ import argparse
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
-from deploy.console import note, step
+from deploy.console import exit_status, note, step
 from deploy.docker_engine import install_packages
-from deploy.parties import SetupError, is_root, others_may_read
-from deploy.places import CHECKOUT, environment_folder, is_private
+from deploy.parties import CHECKOUT, SetupError, captured, environment_folder, is_private, is_root, others_may_read
 
 LEAST_PYTHON: Final = (3, 11)
 SYSTEM_PYTHON: Final = Path("/usr/bin/python3")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    try:
-        python = ensure_environment(options.extras.split(","))
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    if options.then:
-        os.execve(python, [str(python), *options.then], {**os.environ, "PYTHONUNBUFFERED": "1"})  # noqa: S606
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="deploy.bootstrap", description="prepare the virtual environment")
     parser.add_argument("--extras", required=True, help="comma-separated extras of pyproject.toml")
     parser.add_argument("then", nargs="*", help="after --: what the environment's Python runs next")
-    return parser
+    options = parser.parse_args(arguments)
+    return exit_status(lambda: set_up(options.extras.split(","), options.then))
+
+
+def set_up(extras: list[str], then: list[str]) -> None:
+    """Make the environment, and become its Python with these arguments, if there are any."""
+    python = ensure_environment(extras)
+    if then:
+        os.execve(python, [str(python), *then], {**os.environ, "PYTHONUNBUFFERED": "1"})  # noqa: S606
 
 
 def ensure_environment(extras: list[str]) -> Path:
@@ -48,24 +42,28 @@ def ensure_environment(extras: list[str]) -> Path:
     folder = environment_folder()
     python = folder / "bin" / "python"
     wanted = inputs_digest(CHECKOUT)
-    done = {line for line in _read(folder / "photofinish-installed").splitlines() if line.startswith(wanted)}
+    installed = folder / "photofinish-installed"
+    noted = installed.read_text().splitlines() if installed.exists() else []
+    done = {line for line in noted if line.startswith(wanted)}
     lines = {f"{wanted} {extra}" for extra in extras}
     if python.exists() and lines <= done:
         return python
     with step(f"dependencies ({', '.join(extras)})"):
         if not python.exists():
             _create(folder)
-        _pip_install(python, extras)
-        (folder / "photofinish-installed").write_text("\n".join(sorted(lines | done)) + "\n")
+        installing = captured(pip_command(python, extras, CHECKOUT, os.environ.get("TORCH_INDEX_URL")), cwd=CHECKOUT)
+        if installing.returncode:
+            raise SetupError(f"pip could not install {', '.join(extras)}: {installing.stderr.strip()[-2000:]}")
+        if is_private():
+            note(f"this checkout is closed to other users, so the environment lies in {folder}")
+        installed.write_text("\n".join(sorted(lines | done)) + "\n")
     return python
 
 
 def inputs_digest(checkout: Path) -> str:
     """Return a digest of the files that decide which distributions are installed."""
-    digest = hashlib.sha256()
-    for name in ("pyproject.toml", "constraints.txt"):
-        digest.update((checkout / name).read_bytes())
-    return digest.hexdigest()[:16]
+    content = [(checkout / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+    return hashlib.sha256(b"".join(content)).hexdigest()[:16]
 
 
 def pip_command(python: Path, extras: list[str], checkout: Path, torch_index: str | None) -> list[str]:
@@ -81,11 +79,11 @@ def _create(folder: Path) -> None:
     base = _base_python()
     folder.parent.mkdir(parents=True, exist_ok=True)
     command = [str(base), "-m", "venv", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = captured(command)
     if done.returncode and "ensurepip" in done.stdout + done.stderr:
         shutil.rmtree(folder, ignore_errors=True)
         install_packages(["python3-venv"])
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = captured(command)
     if done.returncode:
         shutil.rmtree(folder, ignore_errors=True)
         raise SetupError(f"could not create the virtual environment: {(done.stderr or done.stdout).strip()[-800:]}")
@@ -95,31 +93,14 @@ def _create(folder: Path) -> None:
 def _base_python() -> Path:
     """Return our Python, or the system's if it is new enough and other users may not run root's own Python."""
     if sys.version_info < LEAST_PYTHON:
-        raise SetupError(
-            f"Python {sys.version.split()[0]} is too old: 3.11 is needed (make up PYTHON=/path/to/python3.11)"
-        )
+        version = sys.version.split()[0]
+        raise SetupError(f"Python {version} is too old: 3.11 is needed (make up PYTHON=/path/to/python3.11)")
     ours = Path(sys.executable)
     if not is_root() or others_may_read(ours):
         return ours
     check = f"import sys; sys.exit(sys.version_info < {LEAST_PYTHON})"
-    if SYSTEM_PYTHON.exists() and subprocess.run([str(SYSTEM_PYTHON), "-c", check], check=False).returncode == 0:
-        return SYSTEM_PYTHON
-    return ours
-
-
-def _pip_install(python: Path, extras: list[str]) -> None:
-    command = pip_command(python, extras, CHECKOUT, os.environ.get("TORCH_INDEX_URL"))
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, cwd=CHECKOUT
-    )
-    if done.returncode:
-        raise SetupError(f"pip could not install {', '.join(extras)}: {done.stderr.strip()[-2000:]}")
-    if is_private():
-        note(f"this checkout is closed to other users, so the environment lies in {environment_folder()}")
-
-
-def _read(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
+    new_enough = SYSTEM_PYTHON.exists() and captured([str(SYSTEM_PYTHON), "-c", check]).returncode == 0
+    return SYSTEM_PYTHON if new_enough else ours
 
 
 if __name__ == "__main__":

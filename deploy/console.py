@@ -1,10 +1,13 @@
-"""Output of the scripts: a line when a step begins, and its seconds when it ends. Standard library only."""
+"""Output of the scripts: a line when a step begins, its seconds when it ends, and errors. Standard library only."""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from deploy.parties import SetupError
 
 
 def say(text: str) -> None:
@@ -22,3 +25,13 @@ def step(title: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     note(f"done in {time.monotonic() - began:.1f} s")
+
+
+def exit_status(act: Callable[[], object]) -> int:
+    """Return a program's exit status: the act's, if it returns a number; 1 after a SetupError, which is printed."""
+    try:
+        status = act()
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return status if isinstance(status, int) else 0

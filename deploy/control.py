@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from deploy.console import note, say, step
+from deploy.console import exit_status, note, say, step
 from deploy.embedded import POSTGRES_SOCKET, VALKEY_SOCKET
 from deploy.launch import read_environment
-from deploy.parties import SetupError, socket_folder
-from deploy.places import CHECKOUT, state_folder
+from deploy.parties import CHECKOUT, SetupError, socket_folder, state_folder
 from deploy.processes import SOCKET, Supervisor
 
 OF_THE_OWNER: Final = ("migrate", "grant_site_role")  # commands that change tables, which the site's role may not
@@ -27,15 +26,9 @@ def main(arguments: list[str]) -> int:
         print(f"usage: python -m deploy.control {'|'.join(acts)}|manage COMMAND …", file=sys.stderr)
         return 2
     try:
-        if arguments[0] == "manage":
-            return manage(arguments[1:])
-        acts[arguments[0]]()
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return exit_status(lambda: manage(arguments[1:]) if arguments[0] == "manage" else acts[arguments[0]]())
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
 def down() -> None:
@@ -68,9 +61,8 @@ def manage(arguments: list[str]) -> int:
     except FileNotFoundError:
         raise SetupError("this site was never set up here: make up") from None
     except PermissionError:
-        raise SetupError(
-            f"you may not read {environment_file}: run this as the user of `make up`, or with sudo"
-        ) from None
+        how = "run this as the user of `make up`, or with sudo"
+        raise SetupError(f"you may not read {environment_file}: {how}") from None
     command = [sys.executable, "-m", "leaderboard.manage", *(arguments or ["help"])]
     environment |= {"PYTHONPATH": str(CHECKOUT)}
     return subprocess.run(command, env=environment, check=False).returncode

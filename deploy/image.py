@@ -22,10 +22,9 @@ from typing import Any, Final
 import docker
 import docker.errors
 
-from deploy.console import note, step
+from deploy.console import exit_status, note, step
 from deploy.docker_engine import install_packages
-from deploy.parties import SetupError, is_root
-from deploy.places import CHECKOUT, state_folder
+from deploy.parties import CHECKOUT, SetupError, captured, is_root, state_folder
 
 REPOSITORY: Final = "photofinish-sandbox"
 HUB_BASE: Final = "python:3.11-slim-bookworm"
@@ -38,15 +37,6 @@ PULL_TIMEOUT_S: Final = 300
 KEPT_IMAGES: Final = 2  # the present image and its predecessor: a rollback needs no build
 
 IMAGE_FOLDER: Final = CHECKOUT / "sandbox" / "image"
-
-
-def main() -> int:
-    try:
-        ensure_image()
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def ensure_image() -> str:
@@ -116,21 +106,10 @@ def wheels_command(
     """Return pip's arguments to fetch wheels for the image's Python, which need not be the host's."""
     command = [*pip, "download", "--quiet", "--only-binary=:all:", "--dest", str(into), "-r", str(requirements)]
     if python != IMAGE_PYTHON:
-        command += [
-            "--python-version",
-            "3.11",
-            "--implementation",
-            "cp",
-            "--abi",
-            "cp311",
-            "--abi",
-            "abi3",
-            "--abi",
-            "none",
-        ]
-        for glibc in ("2_28", "2_27", "2_17"):
-            command += ["--platform", f"manylinux_{glibc}_{machine}"]
-        command += ["--platform", f"manylinux2014_{machine}"]
+        command += ["--python-version", "3.11", "--implementation", "cp"]
+        command += [f"--abi={abi}" for abi in ("cp311", "abi3", "none")]
+        for libc in ("_2_28", "_2_27", "_2_17", "2014"):
+            command += ["--platform", f"manylinux{libc}_{machine}"]
     if index := os.environ.get("TORCH_INDEX_URL"):
         command += ["--extra-index-url", index]
     return command
@@ -138,14 +117,8 @@ def wheels_command(
 
 def debootstrap_command(tarball: Path) -> list[str]:
     excludes = [f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT]
-    return [
-        "mmdebstrap",
-        "--variant=minbase",
-        f"--include={','.join(BASE_PACKAGES)}",
-        *excludes,
-        "bookworm",
-        str(tarball),
-    ]
+    included = f"--include={','.join(BASE_PACKAGES)}"
+    return ["mmdebstrap", "--variant=minbase", included, *excludes, "bookworm", str(tarball)]
 
 
 def _build(client: docker.DockerClient, tag: str) -> None:
@@ -156,17 +129,9 @@ def _build(client: docker.DockerClient, tag: str) -> None:
     with step(f"sandbox image {tag} from {base}"), tempfile.TemporaryFile(dir=work) as context:
         _write_context(context, wheels)
         context.seek(0)
-        lines = client.api.build(
-            fileobj=context,
-            custom_context=True,
-            tag=tag,
-            rm=True,
-            forcerm=True,
-            decode=True,
-            buildargs={"BASE_IMAGE": base},
-            network_mode="none" if base == OWN_BASE else None,
-        )
-        _follow(lines)
+        options = {"custom_context": True, "rm": True, "forcerm": True, "decode": True}
+        network, arguments = "none" if base == OWN_BASE else None, {"BASE_IMAGE": base}
+        _follow(client.api.build(fileobj=context, tag=tag, buildargs=arguments, network_mode=network, **options))
 
 
 def _base(client: docker.DockerClient, work: Path) -> str:
@@ -184,9 +149,8 @@ def _base(client: docker.DockerClient, work: Path) -> str:
 
 def _pull(name: str) -> bool:
     with step(f"pull {name}"):
-        command = ["docker", "pull", "--quiet", name]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PULL_TIMEOUT_S, check=False)
+            done = captured(["docker", "pull", "--quiet", name], timeout=PULL_TIMEOUT_S)
         except (OSError, subprocess.TimeoutExpired) as error:
             note(f"not possible: {type(error).__name__}")
             return False
@@ -201,7 +165,7 @@ def _make_base(client: docker.DockerClient, tarball: Path) -> None:
     part = tarball.with_name("base.part.tar")
     command = debootstrap_command(part)
     prefix = [] if is_root() else ["sudo", "-n"]
-    done = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False)
+    done = captured([*prefix, *command])
     if done.returncode:
         raise SetupError(f"mmdebstrap failed, give a base with BASE_IMAGE=…: {done.stderr.strip()[-1500:]}")
     repository, version = OWN_BASE.split(":")
@@ -220,8 +184,9 @@ def _wheels(work: Path) -> Path:
         part = work / "wheels.part"
         part.mkdir(exist_ok=True)
         pip = [sys.executable, "-m", "pip"]
-        command = wheels_command(pip, requirements, part, python=sys.version_info[:2], machine=platform.machine())
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        done = captured(
+            wheels_command(pip, requirements, part, python=sys.version_info[:2], machine=platform.machine())
+        )
         if done.returncode:
             raise SetupError(f"pip could not fetch the wheels of {requirements.name}: {done.stderr.strip()[-1500:]}")
         shutil.copy2(requirements, part)
@@ -265,4 +230,4 @@ def _has(client: docker.DockerClient, name: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status(ensure_image))

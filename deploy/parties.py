@@ -1,8 +1,13 @@
-"""Users of the processes on this machine: one uid a party where we are root, otherwise everything as the caller.
+"""Users and folders of the processes on this machine. Standard library only.
 
-Owns: the system users `photofinish-…` and the files that carry secrets. Always true: a secret lies in a file of mode
-600 that belongs to the party that reads it, and never on a command line. The runner has no user of its own here: it
-needs the Docker engine and the freezer cgroup, which amount to root.
+Where we are root, each party has a uid; otherwise everything runs as the caller. Owns: the system users `photofinish-…`
+and the files that carry secrets. Always true: a secret lies in a file of mode 600 that belongs to the party that reads
+it, and never on a command line. The runner has no user of its own here: it needs the Docker engine and the freezer
+cgroup, which amount to root.
+
+`PHOTOFINISH_STATE` chooses the state folder; otherwise it is `state/` in the checkout. When root starts us from a
+checkout that further users cannot enter, the servers' own users cannot either. Then state, environment and a copy of
+the code go to `/var/lib/photofinish-<digest of the checkout's path>`, and the checkout stays as private as it was.
 """
 
 from __future__ import annotations
@@ -16,8 +21,9 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
 DATABASE: Final = "photofinish-db"
 BROKER: Final = "photofinish-broker"
 SITE: Final = "photofinish-site"
@@ -38,11 +44,17 @@ class Party:
     uid: int
     gid: int
 
-    def popen_ids(self) -> dict[str, object]:
+    def popen_ids(self) -> dict[str, Any]:
         """Return arguments of subprocess.Popen that make the child this party."""
         if self.uid == os.geteuid():
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+
+def captured(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command without input; return its status and its output as text."""
+    nothing = subprocess.DEVNULL
+    return subprocess.run(command, stdin=nothing, capture_output=True, text=True, check=False, **options)
 
 
 def is_root() -> bool:
@@ -60,7 +72,7 @@ def party(name: str) -> Party:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
-        done = subprocess.run(useradd_command(name), capture_output=True, text=True, check=False)
+        done = captured(useradd_command(name))
         try:
             entry = pwd.getpwnam(name)  # a concurrent run may have created it at the same moment
         except KeyError:
@@ -124,12 +136,30 @@ def socket_folder(wanted: Path, longest_name: str) -> Path:
     base = Path("/run") if is_root() else Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     folder = base / f"photofinish-{digest}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid not in {0, os.geteuid(), *_party_uids()}:
+    parties = [entry.pw_uid for entry in pwd.getpwall() if is_root() and entry.pw_name in (DATABASE, BROKER, SITE)]
+    if folder.is_symlink() or folder.stat().st_uid not in (0, os.geteuid(), *parties):
         raise SetupError(f"{folder} belongs to someone else: remove it, or choose a shorter PHOTOFINISH_STATE")
     return folder
 
 
-def _party_uids() -> set[int]:
-    if not is_root():
-        return set()
-    return {entry.pw_uid for entry in pwd.getpwall() if entry.pw_name in {DATABASE, BROKER, SITE}}
+def is_private() -> bool:
+    """Return whether this checkout is closed to our parties, each of which has a uid of its own."""
+    return is_root() and not others_may_enter(CHECKOUT)
+
+
+def state_folder() -> Path:
+    if chosen := os.environ.get("PHOTOFINISH_STATE"):
+        return Path(chosen).expanduser().absolute()
+    if is_private():
+        return Path("/var/lib") / f"photofinish-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:12]}"
+    return CHECKOUT / "state"
+
+
+def environment_folder() -> Path:
+    """Return the virtual environment."""
+    return state_folder() / "venv" if is_private() else CHECKOUT / ".venv"
+
+
+def code_folder() -> Path:
+    """Return the folder from which the servers import: the checkout, or the copy that every user may read."""
+    return state_folder() / "code" if is_private() else CHECKOUT

@@ -8,16 +8,14 @@ started again after 1, 2, 3 … seconds, and a process whose code or image chang
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
-import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from deploy.embedded import Server, answers
-from deploy.parties import Party, SetupError, is_root, own_folder, socket_folder
+from deploy.parties import Party, SetupError, captured, is_root, myself, own_folder, socket_folder
 
 SOCKET: Final = "supervisor.sock"
 LOG_BYTES: Final = 20_000_000  # a file; three old files are kept
@@ -45,8 +43,7 @@ def service_programs(postgres: Server | None, valkey: Server | None) -> list[Pro
     """Return programs for the embedded servers that are ours."""
     programs = []
     if postgres:
-        database = Program("database", postgres.command, postgres.party, Path("/"), 10, "INT", 30)
-        programs.append(database)
+        programs.append(Program("database", postgres.command, postgres.party, Path("/"), 10, "INT", 30))
     if valkey:
         programs.append(Program("broker", valkey.command, valkey.party, Path("/"), 10))
     return programs
@@ -54,17 +51,8 @@ def service_programs(postgres: Server | None, valkey: Server | None) -> list[Pro
 
 def site_programs(python: Path, code: Path, env_file: Path, site: Party, port: int, version: str) -> list[Program]:
     launch = [str(python), "-m", "deploy.launch", str(env_file), str(python), "-m"]
-    server = [
-        "uvicorn",
-        "leaderboard.asgi:application",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--lifespan",
-        "auto",
-    ]
-    server += ["--no-access-log", "--timeout-graceful-shutdown", "5"]
+    server = ["uvicorn", "leaderboard.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
+    server += ["--lifespan", "auto", "--no-access-log", "--timeout-graceful-shutdown", "5"]
     worker = ["dramatiq", "leaderboard.actors", "--queues", "site", "--processes", "1", "--threads", "4"]
     sweeper = ["leaderboard.manage", "sweep", "--forever"]
     return [
@@ -156,7 +144,7 @@ class Supervisor:
 
     def apply(self, programs: list[Program]) -> None:
         """Run exactly these programs: start new and stopped, restart changed, stop removed programs."""
-        own_folder(self.folder, Party("us", os.geteuid(), os.getegid()))
+        own_folder(self.folder, myself())
         self.configuration.write_text(supervisor_conf(self.folder, self.socket, programs, root=is_root()))
         self.configuration.chmod(0o600)
         if not self.is_running():
@@ -169,7 +157,7 @@ class Supervisor:
 
     def _start(self) -> None:
         command = [str(self.python), "-m", "supervisor.supervisord", "-c", str(self.configuration)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=CLEAN_ENVIRONMENT, cwd="/")
+        done = captured(command, env=CLEAN_ENVIRONMENT, cwd="/")
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while not self.is_running():
             if done.returncode or time.monotonic() > deadline:
@@ -178,7 +166,7 @@ class Supervisor:
 
     def control(self, *arguments: str) -> str:
         command = [str(self.python), "-m", "supervisor.supervisorctl", "-c", str(self.configuration), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=CLEAN_ENVIRONMENT).stdout
+        return captured(command, env=CLEAN_ENVIRONMENT).stdout
 
     def status(self) -> list[str]:
         return self.control("status").splitlines() if self.is_running() else []
@@ -199,17 +187,12 @@ class Supervisor:
         line = next((line for line in self.status() if line.split()[:2] == [name, "RUNNING"]), "")
         return line.partition("pid ")[2].partition(",")[0]
 
-    def log_size(self, name: str) -> int:
-        log = self.folder / f"{name}.log"
-        return log.stat().st_size if log.exists() else 0
+    def log(self, name: str) -> bytes:
+        path = self.folder / f"{name}.log"
+        return path.read_bytes() if path.exists() else b""
 
     def log_since(self, name: str, offset: int) -> str:
-        log = self.folder / f"{name}.log"
-        return log.read_bytes()[offset:].decode(errors="replace") if log.exists() else ""
-
-    def end_of_log(self, name: str, characters: int = 1500) -> str:
-        log = self.folder / f"{name}.log"
-        return log.read_text(errors="replace")[-characters:].strip() if log.exists() else "(no log yet)"
+        return self.log(name)[offset:].decode(errors="replace")
 
 
 def _escape(value: object) -> str:

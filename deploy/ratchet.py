@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.console import say
-from deploy.places import CHECKOUT
+from deploy.parties import CHECKOUT
 
 LIMITS: Final = CHECKOUT / "deploy" / "ratchet.json"
 PACKAGES: Final = ("leaderboard/", "runner/", "sandbox/", "problems/", "deploy/")
@@ -40,14 +40,7 @@ INDEFINITE: Final = re.compile(
 GOALS: Final = {"per 100": 2.0, "per 1,000": 1.0}  # a folder below them needs no limit of its own
 TELL: Final = re.compile(r"\b(told|tells?|said|says?)\b", re.IGNORECASE)
 DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-LAYOUT: Final = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
+LAYOUT: Final = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
 def tracked(suffix: str) -> dict[str, str]:
@@ -169,8 +162,7 @@ def main(arguments: list[str]) -> int:
         LIMITS.write_text(json.dumps(lowered, indent=1) + "\n")
         return 0
     worse = list(exceeded(figures, limits))
-    for line in worse:
-        say(line)
+    say("\n".join(worse) or "no figure is above its limit")
     return 1 if worse else 0
 
 

@@ -7,7 +7,6 @@ sends only the missing files.
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from dataclasses import dataclass
 from itertools import cycle
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deploy.console import note, say
+from deploy.parties import captured
 from deploy.processes import CLEAN_ENVIRONMENT
 from deploy.site import Site, get_json
 
@@ -35,16 +35,11 @@ class Sample:
     account: str
     board: str
     folder: str  # accepted, slow or wrong
-    path: Path
-
-    @property
-    def filename(self) -> str:
-        """The file's name on the site; an account sends no two files of one name to a board."""
-        return self.path.name
+    path: Path  # an account sends no two files of one name to a board
 
     @property
     def title(self) -> str:
-        return f"{self.folder}/{self.filename}"
+        return f"{self.folder}/{self.path.name}"
 
 
 def plan(library: Path) -> list[Sample]:
@@ -78,10 +73,13 @@ def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> Non
 
 def send_missing(site: Site, samples: list[Sample], tokens: dict[str, str]) -> bool:
     """Send samples without a verdict. Return False if all have a verdict."""
-    missing = [one for one in samples if one.account in tokens and not _has_verdict(site, one, tokens)]
-    for sample in missing:
-        _send(site, sample, tokens)
-    return bool(missing)
+    has_sent = False
+    for sample in [sample for sample in samples if sample.account in tokens]:
+        row = _find(site, sample, tokens)
+        if row is None or _full(site, row, sample, tokens).get("outcome") in SENT_AGAIN:
+            _send(site, sample, tokens)
+            has_sent = True
+    return has_sent
 
 
 def _watch(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
@@ -107,32 +105,16 @@ def _is_under_way(site: Site, sample: Sample, tokens: dict[str, str]) -> bool:
     return row is not None and row["status"] in UNFINISHED
 
 
-def _has_verdict(site: Site, sample: Sample, tokens: dict[str, str]) -> bool:
-    """Return whether the sample was sent and has a verdict on the kernel, or is still under way."""
-    row = _find(site, sample, tokens)
-    return row is not None and _full(site, row, sample, tokens).get("outcome") not in SENT_AGAIN
-
-
 def submit_command(program: Path, sample: Sample) -> list[str]:
     options = ["--board", sample.board, "--hardware", "cpu", "--mode", "ranked", "--no-wait"]
     return [str(program), "submit", str(sample.path), *options]
 
 
 def _send(site: Site, sample: Sample, tokens: dict[str, str]) -> None:
-    done = subprocess.run(
-        submit_command(site.python.parent / "photofinish", sample),
-        env={
-            **CLEAN_ENVIRONMENT,
-            "HOME": os.environ.get("HOME", "/"),
-            "PHOTOFINISH_URL": site.url,
-            "PHOTOFINISH_TOKEN": tokens[sample.account],
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SEND_TIMEOUT_S,
-    )
+    environment = {**CLEAN_ENVIRONMENT, "HOME": os.environ.get("HOME", "/"), "PHOTOFINISH_URL": site.url}
+    environment["PHOTOFINISH_TOKEN"] = tokens[sample.account]
+    command = submit_command(site.python.parent / "photofinish", sample)
+    done = captured(command, env=environment, timeout=SEND_TIMEOUT_S)
     if done.returncode:
         note(f"{sample.account} could not send {sample.title}: {(done.stdout + done.stderr).strip()[-600:]}")
 
@@ -141,7 +123,7 @@ def _find(site: Site, sample: Sample, tokens: dict[str, str]) -> Any:
     """Return the account's newest submission of that file on that board, or None."""
     listed = get_json(f"{site.url}/api/v1/submissions?board={sample.board}&limit=100", tokens[sample.account])
     rows = listed["results"] if isinstance(listed, dict) else listed
-    return next((row for row in rows if row["filename"] == sample.filename and row["board"] == sample.board), None)
+    return next((row for row in rows if row["filename"] == sample.path.name and row["board"] == sample.board), None)
 
 
 def _full(site: Site, row: dict[str, Any], sample: Sample, tokens: dict[str, str]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import socket
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -27,6 +26,7 @@ from deploy.parties import (
     SITE,
     Party,
     SetupError,
+    captured,
     kept_secret,
     myself,
     others_may_read,
@@ -85,20 +85,12 @@ class Site:
 
     def _manage(self, env_file: Path, user: Party, arguments: tuple[str, ...]) -> str:
         command = [str(self.python), "-m", "deploy.launch", str(env_file), str(self.python)]
-        done = subprocess.run(
-            [*command, "-m", "leaderboard.manage", *arguments],
-            cwd=self.code,
-            env=CLEAN_ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=COMMAND_TIMEOUT_S,
-            **user.popen_ids(),  # type: ignore[call-overload]
-        )
+        command += ["-m", "leaderboard.manage", *arguments]
+        place = {"cwd": self.code, "env": CLEAN_ENVIRONMENT, "timeout": COMMAND_TIMEOUT_S}
+        done = captured(command, **place, **user.popen_ids())
         if done.returncode:
             raise SetupError(f"`manage {arguments[0]}` failed: {(done.stderr or done.stdout).strip()[-2500:]}")
-        return str(done.stdout)
+        return done.stdout
 
 
 def choose_party(python: Path) -> Party:
@@ -206,14 +198,12 @@ def wait_for_health(site: Site) -> None:
     while True:
         try:
             get_json(f"{site.url}/api/v1/boards")
+            return
         except (OSError, ValueError) as error:
             if time.monotonic() > deadline:
-                raise SetupError(
-                    f"the site at {site.url} is not healthy after {HEALTH_TIMEOUT_S:.0f} s: {error}"
-                ) from None
+                limit = f"{HEALTH_TIMEOUT_S:.0f} s"
+                raise SetupError(f"the site at {site.url} is not healthy after {limit}: {error}") from None
             time.sleep(0.2)
-        else:
-            return
 
 
 def get_json(url: str, token: str = "") -> Any:

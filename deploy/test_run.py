@@ -1,7 +1,7 @@
-"""`make test` and `make check`: set up their requirements first, where allowed; then run, and return their status.
+"""`make test`, `test-fast`, `check` and `ci`: set up their requirements first, where allowed; then run.
 
 `test` ends with pytest's summary line. In CI (CI=true) a test that needs Docker or a browser fails without it;
-elsewhere the test is skipped with a reason.
+elsewhere the test is skipped with a reason. `ci` checks while the tests run.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final, NoReturn
 
-from deploy.console import note, say, step
+from deploy.console import exit_status, note, say, step
 from deploy.docker_engine import ensure_docker, install_packages
 from deploy.image import ensure_image
-from deploy.parties import SetupError
-from deploy.places import CHECKOUT
+from deploy.parties import CHECKOUT, SetupError
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
-# Two processes, each with a database of its own, fed in order: timed tests come last. On two cores a third process
-# gains no time. ARGS="-n 0": one process.
-PARALLEL: Final = ("-n", "2", "--dist", "load", "--maxschedchunk", "4")
+# Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a
+# third process gains no time. ARGS="-n 0": one process.
+PYTEST: Final = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "--maxschedchunk", "4")
+FAST: Final = ("-m", "not docker and not browser and not timed and not slow")
 
 # mypy's Django plugin loads the settings; no program connects to these addresses.
 SETTINGS_FOR_MYPY: Final = {
@@ -34,16 +35,13 @@ SETTINGS_FOR_MYPY: Final = {
 
 def main(arguments: list[str]) -> int:
     act, *rest = arguments or [""]
-    try:
-        if act == "check":
-            return check()
-        if act == "test":
-            test(rest)
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print("usage: python -m deploy.test_run check|test [pytest's arguments]", file=sys.stderr)
-    return 2
+    os.chdir(CHECKOUT)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process of a test would compile our modules anew
+    acts = {"check": check, "fast": test_fast, "test": test, "ci": check_and_test}
+    if act not in acts:
+        print(f"usage: python -m deploy.test_run {'|'.join(acts)} [pytest's arguments]", file=sys.stderr)
+        return 2
+    return exit_status(lambda: acts[act](rest))
 
 
 def check_commands(programs: Path) -> list[list[str]]:
@@ -56,37 +54,52 @@ def check_commands(programs: Path) -> list[list[str]]:
     ]
 
 
-def check() -> int:
+def check(_: list[str]) -> int:
     """Run all checks, also when an early check fails: one run shows everything."""
     failed = []
     for command in check_commands(Path(sys.executable).parent):
         name = " ".join([Path(command[0]).name, *command[1:]])
         say(f"==>  {name}")
-        if subprocess.run(command, cwd=CHECKOUT, env={**os.environ, **SETTINGS_FOR_MYPY}, check=False).returncode:
+        if subprocess.run(command, env={**os.environ, **SETTINGS_FOR_MYPY}, check=False).returncode:
             failed.append(name)
     say(f"failed: {', '.join(failed)}" if failed else "all checks passed")
     return 1 if failed else 0
 
 
+def test_fast(arguments: list[str]) -> NoReturn:
+    os.execv(sys.executable, [*PYTEST, *FAST, *arguments])  # noqa: S606 - signals reach pytest itself
+
+
 def test(arguments: list[str]) -> NoReturn:
+    set_up_tests()
+    os.execv(sys.executable, [*PYTEST, *arguments])  # noqa: S606 - signals reach pytest itself
+
+
+def check_and_test(arguments: list[str]) -> int:
+    """Run the checks in the pauses of the tests, and print their output at the end."""
+    set_up_tests()
+    with tempfile.TemporaryFile("w+") as output:
+        checks = subprocess.Popen(
+            ["nice", sys.executable, "-m", "deploy.test_run", "check"], stdout=output, stderr=subprocess.STDOUT
+        )
+        tested = subprocess.run([*PYTEST, *arguments], check=False).returncode
+        checked = checks.wait()
+        output.seek(0)
+        say(output.read().rstrip())
+    return tested or checked
+
+
+def set_up_tests() -> None:
     with step("Docker engine"):
         ensure_docker()
     with step("sandbox image"):
-        image = ensure_image()
+        os.environ["SANDBOX_IMAGE"] = ensure_image()
     with step("browser for the page tests"):
-        _ensure_browser()
-    command = [sys.executable, "-m", "pytest", *PARALLEL, *arguments]
-    os.chdir(CHECKOUT)
-    os.execve(command[0], command, {**os.environ, "SANDBOX_IMAGE": image})  # noqa: S606 - signals reach pytest itself
-
-
-def _ensure_browser() -> None:
-    if shutil.which("chromium"):
-        return
-    try:
-        install_packages(BROWSER_PACKAGES)
-    except SetupError as error:
-        note(f"the tests in a browser will not run: {error}")
+        if not shutil.which("chromium"):
+            try:
+                install_packages(BROWSER_PACKAGES)
+            except SetupError as error:
+                note(f"the tests in a browser will not run: {error}")
 
 
 if __name__ == "__main__":

@@ -18,14 +18,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-from deploy.console import note, say, step
+from deploy.console import exit_status, note, say, step
 from deploy.docker_engine import ensure_docker
 from deploy.embedded import Databases, open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.embedded import answers as socket_answers
 from deploy.image import ensure_image
 from deploy.launch import read_environment
-from deploy.parties import SetupError, is_root, myself, own_folder
-from deploy.places import CHECKOUT, code_folder, is_private, state_folder
+from deploy.parties import CHECKOUT, SetupError, code_folder, is_private, is_root, myself, own_folder, state_folder
 from deploy.processes import Program, Supervisor, code_version, runner_program, service_programs, site_programs
 from deploy.samples import LIBRARY, Sample, plan, send_missing, submit_all
 from deploy.site import (
@@ -52,26 +51,25 @@ SAMPLE_SET: Final = LIBRARY.with_suffix(".yaml")
 
 
 def main() -> int:
-    began = time.monotonic()
     try:
-        bring_up(began)
-    except SetupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return exit_status(bring_up)
     except KeyboardInterrupt:
         print("\nstopped half-way: `make up` goes on from here, `make down` stops what runs", file=sys.stderr)
         return 130
-    return 0
 
 
-def bring_up(began: float) -> None:
+def bring_up() -> None:
+    began = time.monotonic()
     with step("Docker engine"):
         ensure_docker()
     with step("sandbox image"):
         image = ensure_image()
     site = _place()
     supervisor = Supervisor(site.state / "supervisor", site.python)
-    _refuse_taken_port(site, supervisor)
+    known = read_environment(site.env_file) if site.env_file.exists() else {}
+    ours = known.get("SITE_URL") == site.url and supervisor.pid("site") != ""
+    if not ours and not port_is_free(site.port):
+        raise SetupError(f"port {site.port} is taken by another program: choose another one, make up PORT=8001")
     with step("PostgreSQL and Valkey"):
         services, databases, broker_url, runner_broker_url = _services(site, supervisor)
     write_site_environment(site, databases, broker_url)
@@ -113,10 +111,13 @@ def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_u
     """
     write_runner_environment(site, broker_url, image)
     programs = _programs(site, image)
-    seen = supervisor.log_size(RUNNER)
+    seen = len(supervisor.log(RUNNER))
     ran = supervisor.pid(RUNNER)
     supervisor.apply([*services, *programs])
-    _wait_for_site(site, supervisor)
+    try:
+        wait_for_health(site)
+    except SetupError as error:
+        raise SetupError(f"{error}\n{supervisor.log_since('site', 0)[-1500:].strip() or '(no log yet)'}") from None
     remember_port(site)
     note(f"the site answers at {site.url}")
     send_missing(site, *_samples(site))
@@ -135,22 +136,11 @@ def _place() -> Site:
         for package in PACKAGES:
             shutil.rmtree(code / package, ignore_errors=True)
             shutil.copytree(CHECKOUT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
-        _open_to_others(code)
+        for path in (code, *code.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
         note(f"this checkout is closed to other users: state and a copy of the code lie in {state}")
     python = Path(sys.executable)
     return Site(state, code, python, choose_party(python), choose_port(state))
-
-
-def _open_to_others(folder: Path) -> None:
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def _refuse_taken_port(site: Site, supervisor: Supervisor) -> None:
-    known = read_environment(site.env_file) if site.env_file.exists() else {}
-    ours = known.get("SITE_URL") == site.url and supervisor.pid("site") != ""
-    if not ours and not port_is_free(site.port):
-        raise SetupError(f"port {site.port} is taken by another program: choose another one, make up PORT=8001")
 
 
 def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], Databases, str, str]:
@@ -182,13 +172,6 @@ def _programs(site: Site, image: str) -> list[Program]:
     if is_root():
         note("the runner runs as root: it needs the Docker engine and the freezer cgroup (SECURITY.md)")
     return [*programs, runner]
-
-
-def _wait_for_site(site: Site, supervisor: Supervisor) -> None:
-    try:
-        wait_for_health(site)
-    except SetupError as error:
-        raise SetupError(f"{error}\n{supervisor.end_of_log('site')}") from None
 
 
 def _wait_for_runner(supervisor: Supervisor, seen: int) -> None:

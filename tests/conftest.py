@@ -1,39 +1,59 @@
 """One PostgreSQL for the test run and a Valkey for each of its processes, started before Django reads its settings.
 
-Workers of pytest-xdist inherit PostgreSQL's address, where pytest-django gives each a database. Queues have the same
-names in all workers, so each worker starts its own Valkey.
+Workers of pytest-xdist inherit PostgreSQL's address, where pytest-django gives each a copy of one migrated database.
+Queues have the same names in all workers, so each worker starts its own Valkey.
 Both die with this process, however it ends.
 """
 
 from __future__ import annotations
 
 import fcntl
+import gc
+import json
 import os
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
+import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from deploy.embedded import start_postgres, start_valkey
+from deploy.embedded import Postgres, Valkey
 
 if TYPE_CHECKING:
     import docker
     from pytest_django.plugin import DjangoDbBlocker
 
 SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+COSTS = Path(__file__).with_name("costs.json")  # seconds by test function, of those that take at least LONG_S
+LONG_S = 1.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-costs", action="store_true", help="record the tests' times in tests/costs.json")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _start_servers(config)
+        if config.getoption("write_costs"):
+            config.pluginmanager.register(CostWriter())
+        if config.getoption("numprocesses", None):  # while the workers collect the tests
+            migrating = threading.Thread(target=migrated_database)
+            migrating.start()
+            config.add_cleanup(migrating.join)
     _start_queue(config)
     import django
+    from django.conf import settings
 
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     django.setup()  # pytest-django would do it before this, when the servers' addresses are not known yet
 
 
@@ -43,7 +63,7 @@ def _start_servers(config: pytest.Config) -> None:
     state.chmod(0o711)  # the servers have users of their own when we are root
     judge_lock = state / "judge.lock"
     judge_lock.touch()
-    postgres = start_postgres(state, durable=False)
+    postgres = Postgres(state, durable=False)
     config.add_cleanup(postgres.stop)
     os.environ.update(
         DJANGO_SETTINGS_MODULE="leaderboard.settings",  # here, not in pyproject.toml: that would load them before us
@@ -55,6 +75,7 @@ def _start_servers(config: pytest.Config) -> None:
         LOG_LEVEL="WARNING",
         REMEASURE_AFTER_S="0",  # tests about the wait set it themselves
         PHOTOFINISH_TEST_JUDGE_LOCK=str(judge_lock),
+        PHOTOFINISH_TEST_MIGRATED=str(state / "migrated"),
         PHOTOFINISH_TEST_SITE_DATABASE_URL=postgres.site_url,  # its role owns nothing; DATABASE_URL's owns the tables
     )
 
@@ -63,7 +84,7 @@ def _start_queue(config: pytest.Config) -> None:
     state = Path(tempfile.mkdtemp(prefix="pf-test-"))
     config.add_cleanup(lambda: shutil.rmtree(state, ignore_errors=True))
     state.chmod(0o711)
-    valkey = start_valkey(state)
+    valkey = Valkey(state)
     config.add_cleanup(valkey.stop)
     os.environ.update(BROKER_URL=valkey.url, PHOTOFINISH_TEST_RUNNER_BROKER_URL=valkey.runner_url)
     from django.conf import settings
@@ -76,6 +97,36 @@ def _no_flood() -> None:
     """Requests of other tests do not count; this matters only where the test's process has the site's web layer."""
     if limits := sys.modules.get("leaderboard.web.limits"):
         limits.floods.clear()
+
+
+def migrated_database() -> str:
+    """Return the name of a database with all migrations applied, a template that nothing connects to."""
+    import psycopg
+
+    url, name = os.environ["DATABASE_URL"], "photofinish_migrated"
+    with open(os.environ["PHOTOFINISH_TEST_MIGRATED"], "a+") as done:
+        fcntl.flock(done, fcntl.LOCK_EX)
+        if not os.path.getsize(done.name):
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}")
+            environment = {**os.environ, "DATABASE_URL": urlunsplit(urlsplit(url)._replace(path=f"/{name}"))}
+            command = [sys.executable, "-m", "leaderboard.manage", "migrate", "--verbosity", "0"]
+            subprocess.run(command, env=environment, check=True)
+            done.write("done")
+    return name
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests that stay until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    from django.conf import settings
+
+    settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated_database()
 
 
 @pytest.fixture(scope="session")
@@ -106,15 +157,43 @@ def docker_problem() -> str:
     return ""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home.
 
-    A `timed` test runs last, alone on the machine: two judges would share the cores that each of them measures.
+    Long tests run first, so that no process is left with one at the end. A `timed` test runs last, alone on the
+    machine: two judges would share the cores that each of them measures.
     """
+    costs = json.loads(COSTS.read_text())
     for item in items:
         if item.get_closest_marker("docker"):
             item.fixturenames.insert(0, "_docker_or_out")  # type: ignore[attr-defined]
-    items.sort(key=lambda item: item.get_closest_marker("timed") is not None)
+        if function_of(item.nodeid) in costs:
+            item.add_marker("slow")
+    items.sort(
+        key=lambda item: (item.get_closest_marker("timed") is not None, -costs.get(function_of(item.nodeid), 0.0))
+    )
+
+
+def function_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+class CostWriter:
+    """Plugin of the controlling process that keeps the longest time of each test function."""
+
+    def __init__(self) -> None:
+        self.took_s: dict[str, float] = defaultdict(float)  # by test, from its set-up to its tear-down
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.took_s[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        longest: dict[str, float] = {}
+        for nodeid, seconds in self.took_s.items():
+            longest[function_of(nodeid)] = max(longest.get(function_of(nodeid), 0.0), round(seconds, 1))
+        long = {name: seconds for name, seconds in sorted(longest.items()) if seconds >= LONG_S}
+        COSTS.write_text(json.dumps(long, indent=1) + "\n")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 
@@ -13,7 +14,10 @@ import pytest
 from problems.spec import Problem
 from runner import config
 from runner.commands.local import find_problem
+from runner.job import prepare
 from runner.job.execute import execute
+from runner.judge.device.processor import Meter
+from runner.judge.sides.oracle import Oracle
 from runner.wire import Job, Report
 from sandbox import container
 
@@ -44,8 +48,61 @@ def owner() -> Iterator[str]:
     assert left == 0, "a judge left containers behind"
 
 
+class Oracles:
+    """The oracle of a problem, kept for the next submissions: it never meets their code, and importing torch takes
+    most of a short job. Tenants are fresh for each job."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._kept: dict[str, tuple[Oracle, ExitStack]] = {}
+
+    def sets(self, problem: Problem) -> Callable[..., prepare.Prepared]:
+        """Return a maker of prepared sets that have the kept oracle of this problem."""
+        oracles, name = self, problem.digest
+
+        class WithKeptOracle(prepare.Prepared):
+            def _start_oracle(self) -> Oracle:
+                if name not in oracles._kept:
+                    own, self._stack, settings = self._stack, ExitStack(), self.settings
+                    self.settings = settings.model_copy(update={"runner_id": oracles._owner})
+                    oracle = super()._start_oracle()
+                    oracle.connect()
+                    oracles._kept[name] = oracle, self._stack
+                    self._stack, self.settings = own, settings
+                oracle = oracles._kept[name][0]
+                oracle.meter = Meter(oracle.container.pid, self._others.ns)
+                return oracle
+
+            def connect(self) -> None:
+                for side in self.sides.values():
+                    side.connect()
+                self._compare()
+
+            def another_oracle(self) -> Oracle:
+                oracles.forget(name)
+                self.oracle = self._start_oracle()
+                return self.oracle
+
+        return WithKeptOracle
+
+    def forget(self, name: str) -> None:
+        if name in self._kept:
+            self._kept.pop(name)[1].close()
+
+    def close(self) -> None:
+        for name in list(self._kept):
+            self.forget(name)
+
+
+@pytest.fixture(scope="session")
+def oracles(owner: str) -> Iterator[Oracles]:
+    kept = Oracles(f"{owner}o")
+    yield kept
+    kept.close()
+
+
 @pytest.fixture
-def judge(owner: str) -> Judge:
+def judge(owner: str, oracles: Oracles, monkeypatch: pytest.MonkeyPatch) -> Judge:
     """Judge `source` against a problem (of the library, or given); the report."""
 
     def judge(source: str, problem: str | Problem = "softmax", mode: str = "test") -> Report:
@@ -63,8 +120,11 @@ def judge(owner: str) -> Judge:
             problem_digest=found.digest,
         )
         settings = config.load_judge().model_copy(update={"runner_id": owner})
+        monkeypatch.setattr(prepare, "Prepared", oracles.sets(found))
         for _ in range(TRIES):
             report = execute(job, settings, lambda event: None)
+            if report.outcome == "infra_error":
+                oracles.forget(found.digest)
             if report.reason not in ("unsteady", "voids", "starved"):  # a busy machine may cause these, once
                 break
         return Report.from_json(report.to_json())  # as the site would read it

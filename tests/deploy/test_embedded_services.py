@@ -15,7 +15,7 @@ import psycopg
 import pytest
 import redis
 
-from deploy.embedded import Postgres, Valkey, start_postgres, start_valkey
+from deploy.embedded import Postgres, Valkey
 from deploy.parties import SetupError, is_root
 
 needs_root = pytest.mark.skipif(not is_root(), reason="only root can give each server a user of its own")
@@ -31,20 +31,20 @@ def state() -> Iterator[Path]:
 
 @pytest.fixture
 def postgres(state: Path) -> Iterator[Postgres]:
-    server = start_postgres(state, durable=False)
+    server = Postgres(state, durable=False)
     yield server
     server.stop()
 
 
 @pytest.fixture
 def valkey(state: Path) -> Iterator[Valkey]:
-    server = start_valkey(state)
+    server = Valkey(state)
     yield server
     server.stop()
 
 
 def test_data_survives_a_crash_and_a_second_start(state: Path) -> None:
-    first = start_postgres(state, durable=True)
+    first = Postgres(state, durable=True)
     with psycopg.connect(first.url) as db:
         db.execute("CREATE TABLE kept (n int)")
         db.execute("INSERT INTO kept VALUES (7)")
@@ -52,7 +52,7 @@ def test_data_survives_a_crash_and_a_second_start(state: Path) -> None:
     first.process.wait(10)
     _wait_for_orphans(state)
 
-    second = start_postgres(state, durable=True)
+    second = Postgres(state, durable=True)
     try:
         assert second.url == first.url
         with psycopg.connect(second.url) as db:
@@ -92,7 +92,7 @@ def test_the_sites_role_is_no_superuser(postgres: Postgres) -> None:
 
 def test_a_second_server_on_the_same_data_is_refused(state: Path, postgres: Postgres) -> None:
     with pytest.raises(SetupError, match="already runs"):
-        start_postgres(state, durable=False)
+        Postgres(state, durable=False)
 
 
 def test_valkey_refuses_the_default_user_and_a_wrong_password(valkey: Valkey) -> None:
@@ -179,7 +179,7 @@ def test_a_deep_state_folder_gets_a_short_socket_path() -> None:
     deep.mkdir(parents=True)
     for folder in (top, *top.rglob("*")):
         folder.chmod(0o711)
-    server = start_valkey(deep)
+    server = Valkey(deep)
     try:
         assert len(os.fsencode(server.server.socket)) <= 100
         assert redis.from_url(server.url).ping()
@@ -193,4 +193,4 @@ def test_a_deep_state_folder_gets_a_short_socket_path() -> None:
 def test_a_state_folder_that_servers_cannot_enter_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with pytest.raises(SetupError, match="PHOTOFINISH_STATE"):
-        start_valkey(tmp_path)
+        Valkey(tmp_path)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy.image import debootstrap_command, digest_inputs, image_digest, inside_files, prune, wheels_command
-from deploy.places import CHECKOUT
+from deploy.parties import CHECKOUT
 from tests.conftest import SANDBOX_IMAGE
 
 PIP = ["python", "-m", "pip"]

@@ -59,12 +59,12 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site() -> Iterator[FakeSite]:
-    from deploy.places import CHECKOUT
+    from deploy.parties import CHECKOUT
     from deploy.samples import LIBRARY, plan
 
     site = FakeSite()
     for number, sample in enumerate(sample for sample in plan(CHECKOUT / LIBRARY) if sample.account == "ada"):
-        row = {"id": number, "filename": sample.filename, "board": sample.board, "status": "queued", "outcome": None}
+        row = {"id": number, "filename": sample.path.name, "board": sample.board, "status": "queued", "outcome": None}
         site.rows.append(row)
     yield site
     site.shutdown()

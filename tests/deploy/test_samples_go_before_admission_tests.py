@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from deploy import samples, up
-from deploy.parties import myself
-from deploy.places import CHECKOUT
+from deploy.parties import CHECKOUT, myself
 from deploy.site import Site
 
 
@@ -21,8 +20,8 @@ class FakeSupervisor:
         self._done = done
         self._pid = "7" if ran else ""
 
-    def log_size(self, name: str) -> int:
-        return 0
+    def log(self, name: str) -> bytes:
+        return b""
 
     def pid(self, name: str) -> str:
         return self._pid
@@ -58,9 +57,9 @@ def test_samples_are_sent_before_the_runner_is_waited_for(
 def test_nothing_is_sent_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site(tmp_path, CHECKOUT, tmp_path / "python", myself(), 8000)
     sent: list[str] = []
-    monkeypatch.setattr(samples, "_find", lambda site, sample, tokens: {"id": 1} if sample.filename in sent else None)
+    monkeypatch.setattr(samples, "_find", lambda site, sample, tokens: {"id": 1} if sample.path.name in sent else None)
     monkeypatch.setattr(samples, "_full", lambda *given: {"outcome": None, "status": "queued"})
-    monkeypatch.setattr(samples, "_send", lambda site, sample, tokens: sent.append(sample.filename))
+    monkeypatch.setattr(samples, "_send", lambda site, sample, tokens: sent.append(sample.path.name))
     planned = samples.plan(CHECKOUT / samples.LIBRARY)
     assert samples.send_missing(site, planned, {"ada": "a token"})
     assert not samples.send_missing(site, planned, {"ada": "a token"})

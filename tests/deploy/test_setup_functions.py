@@ -125,7 +125,7 @@ def test_five_accounts_enter_softmax_and_somebody_is_wrong(tmp_path: Path) -> No
     entrants = [sample.account for sample in samples if sample.board == "softmax" and sample.folder == "accepted"]
     assert entrants == list(ACCOUNTS)
     assert {sample.folder for sample in samples} == {"accepted", "slow", "wrong"}
-    assert len({(sample.account, sample.board, sample.filename) for sample in samples}) == len(samples)
+    assert len({(sample.account, sample.board, sample.path.name) for sample in samples}) == len(samples)
 
 
 def test_no_token_stands_on_the_command_line(tmp_path: Path) -> None:

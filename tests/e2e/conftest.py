@@ -19,6 +19,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from tests.conftest import migrated_database
+
 SET = "problems/library/kernels101.yaml"
 LEASE_S = 3.0
 
@@ -96,7 +98,7 @@ class Stage:
 
 
 @contextmanager
-def made_database(template: str = "template1") -> Iterator[str]:
+def made_database(template: str) -> Iterator[str]:
     """A database beside the test run's own, for as long as the context lasts; its name."""
     server, name = os.environ["DATABASE_URL"], f"e2e_{secrets.token_hex(6)}"
     with psycopg.connect(server, autocommit=True) as connection:
@@ -122,10 +124,9 @@ class Founded:
 
 @pytest.fixture(scope="session")
 def founded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Founded]:
-    with made_database() as database:
+    with made_database(migrated_database()) as database:
         stage = Stage(tmp_path_factory.mktemp("founded"), "", url_of(database), dict(os.environ))
         stage.environment["DATABASE_URL"] = stage.database
-        stage.manage("migrate", "--verbosity", "0")
         stage.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none", "--publish")
         yield Founded(database, stage.manage("sample_accounts"))
 

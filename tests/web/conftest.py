@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from tests.leaderboard.stage import Stage
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def stage(db: None) -> Stage:
     from tests.leaderboard.stage import make_stage

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
-from pytest_django.fixtures import Settings
 
 from leaderboard import pipeline
 from leaderboard.accounts.logins import MAX_LOGINS, logins_of, unlink
@@ -22,11 +21,6 @@ from leaderboard.standings.models import Entry
 from tests.leaderboard.stage import Stage
 
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
