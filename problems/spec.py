@@ -222,8 +222,20 @@ def _check_together(problem: Problem) -> None:
     _check_hardware(problem)
     if not problem.unsupported and "reference.py" not in problem.files:
         raise ProblemError("files", "reference.py is missing; it makes the inputs and the expected output")
-    if not problem.unsupported:
-        _check_build(problem)
+    if problem.unsupported:
+        return
+    is_native = problem.lang == "cu"
+    if is_native != (problem.build is not None):
+        raise ProblemError("build", "belongs to lang: cu, and to nothing else")
+    if is_native and not problem.submission_name.endswith(SUFFIXES):
+        name, endings = shown(problem.submission_name), " or ".join(SUFFIXES)
+        raise ProblemError(
+            "submission_name",
+            f"{name}, the submission's file, does not end in {endings}, as one of lang: cu does; name it submission.cu",
+        )
+    for name in problem.build.sources if problem.build else ():
+        if name not in problem.files:
+            raise ProblemError("build.sources", f"there is no file {shown(name)} among the problem's files")
 
 
 def _check_hardware(problem: Problem) -> None:
@@ -246,21 +258,6 @@ def _check_hardware(problem: Problem) -> None:
             raise ProblemError(where, f"{hardware} is not among gpus ({offered}); add it there, or leave it out here")
         if not cases:
             raise ProblemError(where, f"is empty; leave {hardware} out, and `benchmarks` are timed there")
-
-
-def _check_build(problem: Problem) -> None:
-    is_native = problem.lang == "cu"
-    if is_native != (problem.build is not None):
-        raise ProblemError("build", "belongs to lang: cu, and to nothing else")
-    if is_native and not problem.submission_name.endswith(SUFFIXES):
-        raise ProblemError(
-            "submission_name",
-            f"{shown(problem.submission_name)}, the submission's file, does not end in {' or '.join(SUFFIXES)}, as "
-            "one of lang: cu does; name it submission.cu",
-        )
-    for name in problem.build.sources if problem.build else ():
-        if name not in problem.files:
-            raise ProblemError("build.sources", f"there is no file {shown(name)} among the problem's files")
 
 
 def in_python(problem: Problem) -> Problem:

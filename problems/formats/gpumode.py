@@ -103,7 +103,13 @@ def load_problem(
     """Read a problem folder. Its paths may not leave `root`; by default its set's folder, else its own."""
     try:
         folder = folder.resolve()
-        root = (root or _set_root(folder)).resolve()
+        known = Files()
+        above = list(folder.parents)[:MAX_ANCESTORS] if root is None else []
+        for ancestor in above:
+            if any(folder in _folders(path, known) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
+                root = ancestor
+                break
+        root = (root or folder).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # links that lead in a circle, a NUL in the name
         raise ProblemError(TASK_FILE, f"{shown(folder.name)} is no folder: {type(error).__name__}") from error
     return read_task(folder, root, slug or folder.name, files or Files())
@@ -182,15 +188,6 @@ def _hardware(value: object, where: str) -> _Hardware:
     if wrong and not names:
         raise wrong[0]
     return tuple(dict.fromkeys(names)), tuple(f"{error}; left out" for error in wrong)
-
-
-def _set_root(folder: Path) -> Path:
-    """Return the folder above this problem whose set lists it, or the problem's own folder without a set."""
-    files = Files()
-    for ancestor in list(folder.parents)[:MAX_ANCESTORS]:
-        if any(folder in _folders(path, files) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
-            return ancestor
-    return folder
 
 
 def _folders(path: Path, files: Files) -> Iterator[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, TypeAlias
@@ -46,11 +46,33 @@ def code(source: str) -> Code:
 
 
 def code_of(tree: ast.Module) -> Code:
+    names: set[str] = set()
+    imported: set[str] = set()  # unguarded: not under `try` or `if`
+    checked_with: list[str] = []
+    for node in tree.body:
+        match node:
+            case (
+                ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name) | ast.AnnAssign(ast.Name(name))
+            ):
+                names.add(name)
+            case ast.Import(aliases):
+                names.update(alias.asname or alias.name for alias in aliases)
+                imported.update(alias.name.partition(".")[0] for alias in aliases)
+            case ast.ImportFrom(module, aliases, level):
+                names.update(alias.asname or alias.name for alias in aliases)
+                modules = [module] if module else [alias.name for alias in aliases]
+                imported.update("." * level + name if level else name.partition(".")[0] for name in modules)
+            case ast.Assign(targets, value):
+                bound = {target.id for target in targets if isinstance(target, ast.Name)}
+                names |= bound
+                if CHECK in bound and isinstance(value, ast.Call):
+                    given = [*value.args, *(word.value for word in value.keywords)]
+                    checked_with += [argument.id for argument in given if isinstance(argument, ast.Name)]
     return Code(
-        names=frozenset(_top_level_names(tree)),
-        imported=frozenset(_imported_first(tree.body)),
+        names=frozenset(names),
+        imported=frozenset(imported),
         entries=_submission_functions(tree),
-        checked_with=tuple(_given_to_check(tree)),
+        checked_with=tuple(checked_with),
         inputs=_arguments_of(tree, "generate_input"),
     )
 
@@ -131,27 +153,6 @@ def _submission_functions(tree: ast.Module) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted or imported.values()))
 
 
-def _given_to_check(tree: ast.Module) -> Iterator[str]:
-    for node in tree.body:
-        called = node.value if isinstance(node, ast.Assign) else None
-        targets = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
-        if isinstance(called, ast.Call) and CHECK in targets:
-            given = [*called.args, *(word.value for word in called.keywords)]
-            yield from (one.id for one in given if isinstance(one, ast.Name))
-
-
-def _imported_first(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield unguarded imports: not those under `try` or `if`. `from . import x` yields `.x`: there is no package."""
-    for node in body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            names = [node.module] if node.module else [alias.name for alias in node.names]
-            yield from ("." * node.level + name for name in names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module.partition(".")[0]
-
-
 def _arguments_of(tree: ast.Module, name: str) -> Arguments | None:
     """Return the arguments of the top-level function of that name, or None if it is no plain `def`."""
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
@@ -180,17 +181,3 @@ def parse(source: str, where: str = "file") -> ast.Module:
         raise ProblemError(where, f"does not parse as Python: {error.msg}{line}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ProblemError(where, f"does not parse as Python: {error or type(error).__name__}") from error
-
-
-def _top_level_names(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names.update(alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.Assign):
-            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            names.add(node.target.id)
-    return names
