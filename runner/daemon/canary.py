@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import problems
 from problems.formats.gpumode import load_problem
@@ -98,17 +98,14 @@ def run_once(settings: JudgeSettings, judge: Judge) -> Fitness:
     if report is None:
         return Fitness(False, "the canary was stopped before it ended")
     found = _look_at(report, known.healthy_us.get(report.epoch), hardware)
-    _write(state, _after(known, report, found))
-    return found
-
-
-def _after(known: _State, report: Report, found: Fitness) -> _State:
     if not found.ok:
-        return replace(known, set_aside=known.set_aside or report.set_aside, passes=0)
-    passes = known.passes + 1
-    if known.set_aside and passes < PASSES:
-        return replace(known, passes=passes)
-    return _State(healthy_us={report.epoch: _time_us(report), **known.healthy_us})
+        after = replace(known, set_aside=known.set_aside or report.set_aside, passes=0)
+    elif known.set_aside and known.passes + 1 < PASSES:
+        after = replace(known, passes=known.passes + 1)
+    else:
+        after = _State(healthy_us={report.epoch: _time_us(report), **known.healthy_us})
+    _write(state, after)
+    return found
 
 
 def _look_at(report: Report, healthy_us: float | None, hardware: str) -> Fitness:
@@ -152,18 +149,15 @@ def _problem(size: int) -> Problem:
 def _read(state: Path) -> _State:
     """Read the state. An unreadable file sets the device aside: a canary costs seconds, a false record more."""
     try:
-        return _parse(json.loads((state / FILE).read_text(encoding="utf-8")))
+        data = json.loads((state / FILE).read_text(encoding="utf-8"))
+        healthy = {str(epoch): float(us) for epoch, us in data["healthy_us"].items()}
+        if not all(us > 0 and math.isfinite(us) for us in healthy.values()):
+            raise ValueError("healthy_us: a time is not positive")
+        return _State(str(data["set_aside"]), int(data["passes"]), healthy)
     except FileNotFoundError:
         return _State()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return _State(set_aside=UNREADABLE)
-
-
-def _parse(data: dict[str, Any]) -> _State:
-    healthy = {str(epoch): float(us) for epoch, us in data["healthy_us"].items()}
-    if not all(us > 0 and math.isfinite(us) for us in healthy.values()):
-        raise ValueError("healthy_us: a time is not positive")
-    return _State(str(data["set_aside"]), int(data["passes"]), healthy)
 
 
 def _write(state: Path, value: _State) -> None:

@@ -64,7 +64,7 @@ class Lease:
         pause_s = self._renew_s
         while not self._over.wait(pause_s):
             try:
-                if self._client.renew(self._job).cancel:
+                if self._client.renew(self._job):
                     self.lose("cancelled")
                 failures, pause_s = 0, self._renew_s
             except SiteUnreachable as error:

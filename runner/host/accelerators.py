@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from runner.errors import ConfigError, DeviceBusy
@@ -45,29 +44,36 @@ def device_of(hardware: str, index: int = 0) -> Device:
 
 
 class DeviceLock:
-    """Exclusive hold on a device, as a context manager. Raises DeviceBusy instead of waiting."""
+    """Exclusive hold on a device. `take` raises DeviceBusy instead of waiting, and so does entering the context."""
 
     def __init__(self, device: Device, folder: Path, kind: str = "lock") -> None:
         self.path = folder / f"photofinish-{device.name}.{kind}"
         self._fd = -1
 
-    def __enter__(self) -> DeviceLock:
+    @property
+    def held(self) -> bool:
+        return self._fd >= 0
+
+    def take(self) -> None:
         self._fd = open_shared(self.path)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._close()
+            self.close()
             raise DeviceBusy(f"{self.path}: another runner on this host holds the device; stop it first") from None
+
+    def close(self) -> None:
+        """Give the device back, if it is held."""
+        if self.held:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> DeviceLock:
+        self.take()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        os.close(self._fd)
-        self._fd = -1
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def open_shared(path: Path) -> int:
