@@ -209,6 +209,25 @@ class Report:
         )
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """Expected and actual result of a sample or of a part of an admission test, as a table shows them.
+
+    `good` None: it does not apply to this problem. Not `judged`: this machine failed.
+    """
+
+    name: str
+    expected: str
+    got: str
+    good: bool | None
+    explained: str = ""
+    figures: JSON = field(default_factory=dict)
+    judged: bool = True
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+
 def dump(value: Job | Event | Report) -> str:
     """Return strict JSON text: NaN and infinities are an error here, not a surprise at the other end."""
     return json.dumps(value.to_json(), allow_nan=False, separators=(",", ":"))

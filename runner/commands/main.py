@@ -37,10 +37,9 @@ except ModuleNotFoundError as missing:  # `photofinish` installs this command wi
     )
     sys.exit(2)
 from problems.spec import Problem
-from runner.admission.report_line import Line
 from runner.daemon.loan import Patience
 from runner.errors import RunnerError
-from runner.wire import MODES, MOST_RUNS, Report
+from runner.wire import MODES, MOST_RUNS, Expectation, Report
 
 DRAIN_LOOK_S: Final = 2.0
 NOT_WRITTEN: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
@@ -245,10 +244,10 @@ def verify_problem(
         tested = verify.ADMISSION.startswith(only)
         if not samples and not tested:
             _refuse(screen, f"--only {only!r}: no sample's name begins so")
-        lines: list[Line] = []
+        lines: list[Expectation] = []
         marks: list[str] = []
 
-        def tell(line: Line) -> None:
+        def tell(line: Expectation) -> None:
             lines.append(line)
             if not as_json:
                 render.verified(Console(), line)

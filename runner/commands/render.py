@@ -11,14 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
-from runner.admission.report_line import Line
 from runner.commands.replay import Replayed
 from runner.evidence.ceilings import Ceilings
 from runner.evidence.replay import Difference
 from runner.evidence.verdict import Verdict
 from runner.host import host_checks
 from runner.host.host_checks import Check
-from runner.wire import Event, Report
+from runner.wire import Event, Expectation, Report
 from sandbox.protocol import clean_text
 
 COLOURS = {
@@ -206,7 +205,7 @@ def confirmation(screen: Console, made: Report) -> None:
         screen.print(Text("Held: a person must look at the incumbent before anything changes.", style="yellow"))
 
 
-def verified(screen: Console, line: Line) -> None:
+def verified(screen: Console, line: Expectation) -> None:
     """Print the line of a sample as soon as it is known."""
     mark, colour = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}[line.good]
     screen.print(Text.assemble((mark, colour), f" {line.name}: ", (line.got, colour)))
@@ -214,7 +213,7 @@ def verified(screen: Console, line: Line) -> None:
         screen.print(Text(f"    {line.explained}"))
 
 
-def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = ()) -> None:
+def verification(screen: Console, lines: Sequence[Expectation], marks: Sequence[str] = ()) -> None:
     if NEAR_CONSTANT in marks:
         said = "Marked near_constant: on every timed case a constant, or the last output, is within 1 % of the answer."
         screen.print(Text(said, style="yellow"))

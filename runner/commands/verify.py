@@ -17,9 +17,8 @@ from typing import Final
 
 from problems.directives import other_hardware
 from problems.spec import Problem, in_python
-from runner.admission.report_line import Line
 from runner.commands.local import UsageError, read_source
-from runner.wire import Report
+from runner.wire import Expectation, Report
 
 SLOWER: Final = 1.25  # times the baseline's time, at least, for a sample in `slow`
 TRIES: Final = 2  # if a sample could not be measured: the machine was disturbed
@@ -61,12 +60,12 @@ def asked(problem: Problem, sample: Sample) -> Problem:
     return in_python(problem) if sample.filename.endswith(".py") else problem
 
 
-def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]:
+def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Expectation]:
     """Judge the samples in turn and yield each line as soon as it is known. `hardware`: the hardware that judges."""
     for sample in samples:
         if meant := other_hardware(sample.source, hardware):
             said = f"left out: it is for {', '.join(meant)}, this is {hardware}"
-            yield Line(sample.name, sample.expected, said, None)
+            yield Expectation(sample.name, sample.expected, said, None)
             continue
         report = judge(sample)
         for _ in range(TRIES - 1):
@@ -75,7 +74,7 @@ def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]
         yield line(sample, report)
 
 
-def exit_code(lines: list[Line]) -> int:
+def exit_code(lines: list[Expectation]) -> int:
     """Return 0 if all is as required, 1 if a line is wrong, 2 if no line is wrong but not all could be judged."""
     counted = [line for line in lines if line.good is not None]
     if any(line.judged and not line.good for line in counted):
@@ -88,14 +87,14 @@ def _was_judged(report: Report) -> bool:
     return report.outcome not in REPEATED or report.reason == PROBLEM
 
 
-def admission_lines(report: Report) -> list[Line]:
+def admission_lines(report: Report) -> list[Expectation]:
     """Return the lines of an admission job's report; one bad line if it has none."""
     told = report.admission.get("lines", [])
     if report.outcome in REPEATED or not told:
         detail = str(report.evidence.get("operator", "")) or report.message
         said = f"It could not be tested here. {ends_of(detail, MOST_DETAIL)}"
-        return [Line("admission", "accepted", _outcome(report), False, said, judged=_was_judged(report))]
-    return [Line(**line) for line in told]
+        return [Expectation("admission", "accepted", _outcome(report), False, said, judged=_was_judged(report))]
+    return [Expectation(**line) for line in told]
 
 
 def ends_of(text: str, most: int) -> str:
@@ -129,7 +128,7 @@ def starters(problem: Problem) -> Iterator[Sample]:
     yield Sample("starter/ModelNew.py", "accepted", problem.templates["Python"])
 
 
-def line(sample: Sample, report: Report) -> Line:
+def line(sample: Sample, report: Report) -> Expectation:
     got = _outcome(report)
     if report.ratio is not None:
         got += f", {report.ratio:.3g}× the baseline's time"
@@ -138,7 +137,7 @@ def line(sample: Sample, report: Report) -> Line:
         got += f", held: {', '.join(findings)}"
     good = RULES[sample.expected](report)
     explained = "" if good else _explained(sample, report)
-    return Line(sample.name, sample.expected, got, good, explained, judged=_was_judged(report))
+    return Expectation(sample.name, sample.expected, got, good, explained, judged=_was_judged(report))
 
 
 def _outcome(report: Report) -> str:

@@ -243,7 +243,7 @@ def test_who_cannot_be_ended_is_to_blame_and_nobody_else(
         for name in (A, B, I)
     }
     evidence: dict[str, Any] = {"fault": None}
-    execute._end(sides, evidence)
+    execute.end_foreign_code(sides, evidence)
     assert sorted(killed) == [B, I]
     fault = evidence["fault"] or {}
     assert (fault.get("outcome"), fault.get("reason")) == (outcome, reason)
