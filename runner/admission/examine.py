@@ -284,7 +284,7 @@ def declared(
     reference itself did not beat it."""
     wrong = speed_of_light.faults(problem) if problem.speed_of_light else []
     for one in drawn:
-        bound_ns = (hard_ns or {}).get(case_name(one.case), 0.0)
+        bound_ns = hard_ns.get(case_name(one.case), 0.0)
         if 0 < one.eager_ns < speed_of_light.CERTAIN * bound_ns:
             took, least = (f"{ns / 1e3:.3g} µs" for ns in (one.eager_ns, bound_ns))
             wrong.append(TOO_MUCH.format(case=case_name(one.case), took=took, least=least))

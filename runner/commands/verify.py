@@ -9,7 +9,6 @@ job. Failures of this machine are reported apart from unexpected verdicts.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,15 +111,14 @@ def in_folders(folder: Path) -> Iterator[Sample]:
     """Yield the samples in a problem's folders. Raises UsageError if a sample could not be submitted."""
     for place, expected in FOLDERS.items():
         for path in sorted((folder / place).glob("*")):
-            if path.suffix in SUFFIXES:
-                yield Sample(f"{place}/{path.name}", expected, _source(path, folder))
-
-
-def _source(path: Path, folder: Path) -> str:
-    real = Path(os.path.realpath(path))
-    if not real.is_file() or not real.is_relative_to(os.path.realpath(folder)):
-        raise UsageError(f"{path} is no file in the problem's folder; put the sample itself there, or take it away")
-    return read_source(path)
+            if path.suffix not in SUFFIXES:
+                continue
+            real = path.resolve()
+            if not real.is_file() or not real.is_relative_to(folder.resolve()):
+                raise UsageError(
+                    f"{path} is no file in the problem's folder; put the sample itself there, or take it away"
+                )
+            yield Sample(f"{place}/{path.name}", expected, read_source(path))
 
 
 def starters(problem: Problem) -> Iterator[Sample]:
@@ -135,7 +133,7 @@ def line(sample: Sample, report: Report) -> Expectation:
     findings = _findings(report)
     if findings:
         got += f", held: {', '.join(findings)}"
-    good = RULES[sample.expected](report)
+    good = is_as_expected(sample.expected, report)
     explained = "" if good else _explained(sample, report)
     return Expectation(sample.name, sample.expected, got, good, explained, judged=_was_judged(report))
 
@@ -148,26 +146,18 @@ def _findings(report: Report) -> list[str]:
     return sorted({str(finding.get("rule")) for finding in report.evidence.get("findings", ())})
 
 
-def _is_accepted(report: Report) -> bool:
-    return report.outcome == "passed" and not _findings(report)
-
-
-def _is_slow(report: Report) -> bool:
-    slower = report.outcome == "passed" and report.ratio is not None and report.ratio >= SLOWER
-    return slower or report.outcome == "timeout"
-
-
-def _is_caught(report: Report) -> bool:
-    """Return whether it was refused for a reason of its own, or passed and is held for a person to look at."""
-    return report.outcome not in ("passed", *REPEATED) or (report.outcome == "passed" and bool(_findings(report)))
-
-
-RULES: Final[dict[str, Callable[[Report], bool]]] = {
-    "accepted": _is_accepted,
-    "wrong": lambda report: report.outcome == "wrong",
-    "slow": _is_slow,
-    "cheating": _is_caught,
-}
+def is_as_expected(expected: str, report: Report) -> bool:
+    """Return whether the report is right for this folder. A cheating sample must be refused for a reason of its own, or
+    pass and be held for a person to look at."""
+    passed = report.outcome == "passed"
+    if expected == "accepted":
+        return passed and not _findings(report)
+    if expected == "slow":
+        slower = passed and report.ratio is not None and report.ratio >= SLOWER
+        return slower or report.outcome == "timeout"
+    if expected == "cheating":
+        return report.outcome not in ("passed", *REPEATED) or (passed and bool(_findings(report)))
+    return report.outcome == "wrong"
 
 
 def _explained(sample: Sample, report: Report) -> str:

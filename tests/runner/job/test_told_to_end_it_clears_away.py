@@ -180,7 +180,7 @@ def told(monkeypatch: pytest.MonkeyPatch, number: int, *arguments: str) -> Any:
 
     monkeypatch.setattr(cleanup, "reap_of_the_dead", lambda: 0)
     monkeypatch.setattr(local, "judge_here", judge)
-    monkeypatch.setattr("runner.commands.bench.measure_ceilings", lambda settings, **named: judge())
+    monkeypatch.setattr("runner.commands.bench.measure_ceilings", lambda *given, **named: judge())
     return CliRunner().invoke(main.app, list(arguments))
 
 
