@@ -114,9 +114,8 @@ class Prepared:
         self._read = self._fingerprint()
         driver, cpus = str(self._read.get("driver", "")), accelerators.cpuset(cores.oracle)
         # While the containers import torch.
-        self.fingerprint = self._read | versions_inside(
-            self._client, settings, gpu=hardware.gpu, cpus=cpus, driver=driver
-        )
+        versions = versions_inside(self._client, settings, gpu=hardware.gpu, cpus=cpus, driver=driver)
+        self.fingerprint = {**self._read, **versions}
 
     def _fingerprint(self) -> dict[str, str | int]:
         """Return the fingerprint; this process itself has a single core."""

@@ -82,7 +82,7 @@ class Oracle:
     """The four regions, and the problem's module after loading."""
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
-        wide_bytes = min(slots.WIDE_FACTOR * arena["output_bytes"], slots.WIDE_MOST_BYTES)
+        wide_bytes = min(protocol.WIDE_FACTOR * arena["output_bytes"], protocol.WIDE_MOST_BYTES)
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), wide_bytes)
         self.device = arena["device"]
         self.watch: watches.HostWatch | watches.DeviceWatch = watches.HostWatch()
@@ -257,7 +257,7 @@ class Oracle:
         return {
             index: _doubles_like(slot, found[index])
             for index, slot in enumerate(layout["slots"])
-            if slots.is_output(slot) and slot["dtype"] in slots.WIDE_BYTES
+            if slots.is_output(slot) and slot["dtype"] in protocol.WIDE_BYTES
         }
 
     def _keep(self, tensors: dict[int, torch.Tensor], places: list[int], offset: int) -> None:
@@ -268,8 +268,10 @@ class Oracle:
             slots.view(self.wide, slot, "output").copy_(flat)
 
     def _place(self, placed: list[slots.Slot], case: dict[str, Any]) -> tuple[int, int]:
-        if len(placed) > slots.MOST_SLOTS:
-            raise tree.TreeError(f"case {case}: {len(placed)} tensors in data and result, at most {slots.MOST_SLOTS}")
+        if len(placed) > protocol.MOST_SLOTS:
+            raise tree.TreeError(
+                f"case {case}: {len(placed)} tensors in data and result, at most {protocol.MOST_SLOTS}"
+            )
         sizes: tuple[int, int] = slots.place(placed)
         for what, size, room in zip(("inputs", "outputs"), sizes, self.limits, strict=True):
             if size > room and any(self.at):

@@ -31,7 +31,6 @@ from runner.judge.data.memory import NoMemory, Words
 from sandbox.errors import SandboxError
 from sandbox.inside import device
 
-GIB: Final = 1 << 30
 WITHHELD_SHARE: Final = 256  # one word of four bytes in this many comes last
 SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
 LONGEST_HOLD_S: Final = 0.5  # to hand over the device's own work, which takes 0.2 ms

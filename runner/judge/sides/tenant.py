@@ -380,6 +380,3 @@ class Tenant:
             self._connection = None
         self.container.close()
         self._arena.close()
-
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "certified": self.certified, "cpus": self.container.policy.cpus}
