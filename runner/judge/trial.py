@@ -27,9 +27,9 @@ from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
-from runner.judge.sides.copy_times import Copies
+from runner.judge.sides.handover import baseline_files, files_beside
 from runner.judge.sides.oracle import Oracle
-from runner.judge.sides.task_files import baseline_files, files_beside
+from runner.judge.sides.own_times import Copies
 from runner.judge.sides.tenant import Tenant
 from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide, pause_for

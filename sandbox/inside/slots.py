@@ -22,12 +22,12 @@ import tree
 MOST_BYTES = 16  # of one element
 Slot = dict[str, Any]
 
-_CARRIED = (
+DTYPES = (  # by name, in the order of native.py's enumeration
     *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32", "bool"),
     *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
 )
-CARRIED = frozenset(getattr(torch, name) for name in _CARRIED if hasattr(torch, name))
+CARRIED = frozenset(getattr(torch, name) for name in DTYPES if hasattr(torch, name))
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 

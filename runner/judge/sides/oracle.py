@@ -24,7 +24,7 @@ from runner.judge.data.faults import OracleFailed, ProblemRaised
 from runner.judge.data.layout import MALFORMED, Layout, parse_layout
 from runner.judge.data.memory import Buffer, Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
-from runner.judge.sides.handshake import connect
+from runner.judge.sides.handover import connect
 from sandbox import protocol
 from sandbox.container import Container
 

@@ -23,7 +23,7 @@ from runner.judge.data.memory import Buffer, Memory, NoMemory, Shot
 from runner.judge.device.processor import Meter
 from runner.judge.sides.arena import PLACES, Arena
 from runner.judge.sides.control_pages import Orders, died
-from runner.judge.sides.handshake import START_S, connect
+from runner.judge.sides.handover import START_S, connect
 from sandbox import protocol
 from sandbox.container import Container
 from sandbox.errors import SandboxError
