@@ -42,7 +42,7 @@ from runner.judge import cases
 from runner.judge.data import compare, host_arrays
 from runner.judge.data.call import Input
 from runner.judge.data.criterion import Rule
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from tests.problems.judged_here import Call, Kernel, is_built, load
 
@@ -58,7 +58,7 @@ class Here(Oracle):
     awake = nullcontext  # type: ignore[assignment]
 
     def __init__(self) -> None:
-        super().__init__(None, HostMemory(), REGION_BYTES, REGION_BYTES)  # type: ignore[arg-type]
+        super().__init__(None, Memory(), REGION_BYTES, REGION_BYTES)  # type: ignore[arg-type]
         fds = tuple(region.fd for region in (self._inputs, self._expected, self._answer, self._wide))
         self.inside = inside.Oracle({"device": "cpu", "input_bytes": REGION_BYTES, "output_bytes": REGION_BYTES}, fds)
 

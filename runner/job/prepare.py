@@ -24,7 +24,7 @@ from runner.host import accelerators
 from runner.host.image_versions import versions_inside
 from runner.judge.data.ablation import ALL, Steps
 from runner.judge.data.clock import WallClock
-from runner.judge.data.memory import HostMemory, Memory
+from runner.judge.data.memory import Memory
 from runner.judge.device import fitness
 from runner.judge.device.processor import Meter, Others
 from runner.judge.sides import own_times
@@ -62,7 +62,7 @@ class Hardware:
         except ValueError as err:
             raise ConfigError(f"RUNNER_LEAVE_OUT: {err}") from None
         if settings.runner_hardware == "cpu":
-            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
+            return cls(Memory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
         accelerators.own_gpu(settings)
         if wrong := _wrong_with(settings.runner_gpu):
             raise SandboxError(wrong)

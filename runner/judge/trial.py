@@ -99,12 +99,11 @@ class Trial:
         """Load a submission into its container, with the problem's files and, if needed, the reference."""
         problem = self.problem
         tenant, given = self.calls.sides[side], {**files_beside(source, problem.files), problem.submission_name: source}
-        if problem.build is None:
-            tenant.load(given, problem.submission_name, problem.entry, problem.interface, problem.test_timeout_s)
-            return
-        flags = problem.build.flags("g++" if self.calls.memory.device == "cpu" else "nvcc")
-        build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
-        longest_s = COMPILE_S + problem.test_timeout_s
+        build, longest_s = None, problem.test_timeout_s
+        if problem.build is not None:
+            flags = problem.build.flags("g++" if self.calls.memory.device == "cpu" else "nvcc")
+            build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
+            longest_s += COMPILE_S
         tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
 
     def load_baseline(self) -> None:

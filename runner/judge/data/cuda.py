@@ -27,7 +27,7 @@ from runner.judge.data.ablation import ALL, Steps
 from runner.judge.data.criterion import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
-from runner.judge.data.memory import NoMemory, Words
+from runner.judge.data.memory import Memory, NoMemory, Words
 from sandbox.errors import SandboxError
 from sandbox.inside import device
 
@@ -123,7 +123,7 @@ class CudaShot:
         return int(self._marks[first].elapsed_time(self._marks[last]) * 1e6)
 
 
-class CudaMemory:
+class CudaMemory(Memory):
     """The device's primary context through torch. Each operation ends with a synchronisation, except in a shot and, in
     `together`, except at the end."""
 

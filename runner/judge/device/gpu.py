@@ -246,7 +246,12 @@ class NvmlTelemetry:
     def _read_slow(self) -> Reading:
         at_ns = self._now_ns()
         if not self._rare or at_ns - self._rare_ns > FRESH_NS:
-            self._rare, self._rare_ns = self._read_rare(), at_ns
+            ask, self._rare_ns = self._device.ask, at_ns
+            self._rare = {
+                "limits": self._device.limits(),
+                "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
+                "pcie_width_most": ask("nvmlDeviceGetMaxPcieLinkWidth"),
+            }
         return Reading(
             at_ns=at_ns,
             **self._rare,
@@ -255,15 +260,6 @@ class NvmlTelemetry:
             xids=self._xids.new(),
             lost=self._device.lost,
         )
-
-    def _read_rare(self) -> dict[str, Any]:
-        """Read the fields of a Reading that hardly ever change."""
-        ask = self._device.ask
-        return {
-            "limits": self._device.limits(),
-            "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
-            "pcie_width_most": ask("nvmlDeviceGetMaxPcieLinkWidth"),
-        }
 
     def _poll(self) -> Poll:
         return Poll(self._now_ns(), self._device.mask(), self._strangers.count())
