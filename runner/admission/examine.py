@@ -277,9 +277,7 @@ def conclude(
     return Admission(lines, tuple(marks), cases, margin)
 
 
-def declared(
-    problem: Problem, drawn: Sequence[seeds.Drawn] = (), hard_ns: Mapping[str, float] | None = None
-) -> Expectation:
+def declared(problem: Problem, drawn: Sequence[seeds.Drawn], hard_ns: Mapping[str, float]) -> Expectation:
     """Check that the speed of light of each timed case can be computed from the problem's declaration, and that the
     reference itself did not beat it."""
     wrong = speed_of_light.faults(problem) if problem.speed_of_light else []

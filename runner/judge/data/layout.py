@@ -43,7 +43,7 @@ DTYPES: Final[dict[str, tuple[int, str]]] = {
 
 
 # The value of each of the 256 patterns.
-FLOAT8: Final = {
+FLOAT8: Final[dict[str, np.ndarray[Any, np.dtype[np.float32]]]] = {
     name: np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, name)).astype(np.float32)
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 }
@@ -207,7 +207,8 @@ def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarra
     bytes."""
     raw = region[slot.output : slot.output + slot.nbytes]
     if slot.dtype == "bfloat16":
-        return raw.view(ml_dtypes.bfloat16).astype(np.float32)
+        widened: np.ndarray[Any, Any] = raw.view(ml_dtypes.bfloat16).astype(np.float32)
+        return widened
     if slot.dtype in FLOAT8:
         return FLOAT8[slot.dtype][raw]
     if slot.dtype.startswith("complex"):  # real and imaginary part are compared separately
