@@ -84,7 +84,8 @@ def draw(trial: Trial, case: Case) -> Drawn:
         fixed -= set(_unlike(memory, one, third))
         oracle.release(third)
     oracle.release(one)
-    same = sorted((one.layout.slots[number] for number in sorted(fixed)), key=_is_changed_by_near_duplicates)
+    same = [one.layout.slots[number] for number in sorted(fixed)]  # first, what sandbox/inside/near.py never changes
+    same.sort(key=lambda slot: slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1)
     eager_ns = min(eager_ns, again.eager_ns)
     return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=eager_ns, fixed=tuple(same))
 
@@ -94,20 +95,14 @@ def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
     slots, others = one.layout.slots, other.layout.slots
     for number, slot in enumerate(slots):
         is_there = len(slots) == len(others) and slot == others[number]
-        if not is_there or (slot.input >= 0 and not _same(memory, slot, one, other)):
+        if not is_there:
             yield number
-
-
-def _same(memory: Memory, slot: Slot, one: Input, other: Input) -> bool:
-    words, end = slot.input + slot.nbytes // WORD * WORD, slot.input + slot.nbytes
-    left, right = (given.inputs[words:end] for given in (one, other))
-    whole = words == slot.input or memory.same(one.inputs[slot.input :], other.inputs[slot.input :], words - slot.input)
-    return whole and bool((left == right).all())
-
-
-def _is_changed_by_near_duplicates(slot: Slot) -> bool:
-    """Return whether near-duplicates change the slot, as sandbox/inside/near.py defines it."""
-    return slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1
+        elif slot.input >= 0:
+            words, end = slot.nbytes // WORD * WORD, slot.nbytes
+            left, right = (given.inputs[slot.input :] for given in (one, other))
+            whole = not words or memory.same(left, right, words)
+            if not whole or not bool((left[words:end] == right[words:end]).all()):
+                yield number
 
 
 def _given(layout: Layout, interface: str) -> set[int]:

@@ -19,13 +19,11 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 import problems
 from problems.formats.gpumode import load_problem
-from problems.spec import Problem
 from runner.config import JudgeSettings
 from runner.daemon.spool import write_durably
 from runner.errors import JudgeFault
@@ -126,7 +124,8 @@ def _time_us(report: Report) -> float:
 
 
 def _job(hardware: str) -> Job:
-    problem = _problem(SIZES.get(hardware, SIZE))
+    benchmark = {"size": SIZES.get(hardware, SIZE), "seed": 1}
+    problem = replace(load_problem(PROBLEM), benchmarks=(benchmark,))
     return Job(
         attempt_id=f"canary-{secrets.token_hex(8)}",
         token=0,
@@ -139,11 +138,6 @@ def _job(hardware: str) -> Job:
         problem=problem.to_bundle(),
         problem_digest=problem.digest,
     )
-
-
-@cache
-def _problem(size: int) -> Problem:
-    return replace(load_problem(PROBLEM), benchmarks=({"size": size, "seed": 1},))
 
 
 def _read(state: Path) -> _State:

@@ -64,7 +64,8 @@ class _Groups:
     def processes_ns(self) -> int:
         for pid in self._processes:
             with suppress(OSError):
-                self._processes[pid] = time.clock_gettime_ns(_clock_of(pid))
+                clock = (~pid << 3) | 2  # the CPU time of the whole process, as clock_getcpuclockid returns it
+                self._processes[pid] = time.clock_gettime_ns(clock)
         return sum(self._processes.values())
 
     def _find(self, pid: int) -> None:
@@ -204,11 +205,6 @@ def groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
         elif name != PER_CORE and not controllers:
             found += [base / path.lstrip("/") for base in (root, root / "unified")]
     return found
-
-
-def _clock_of(pid: int) -> int:
-    """Return the kernel's number for the CPU-time clock of a whole process (the result of clock_getcpuclockid)."""
-    return (~pid << 3) | 2
 
 
 def usage_ns(text: bytes) -> int:

@@ -193,7 +193,7 @@ class NvmlTelemetry:
         self._before = self._after = replace(self._slow, **self._quick(), counters=self._device.counters())
         self._moves = False  # whether a counter ever moved
         self._inherits = False  # whether the last window's first counters come from the window before
-        self._poller = _Poller(self._poll, poll_s)
+        self._poller = _Poller(lambda: Poll(now_ns(), self._device.mask(), self._strangers.count()), poll_s)
         self.level = level_of(self._before)
 
     def begin(self) -> None:
@@ -260,9 +260,6 @@ class NvmlTelemetry:
             xids=self._xids.new(),
             lost=self._device.lost,
         )
-
-    def _poll(self) -> Poll:
-        return Poll(self._now_ns(), self._device.mask(), self._strangers.count())
 
 
 class _Poller:
