@@ -86,7 +86,7 @@ class JudgeSettings(_Settings):
     runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|cdi|host)$")  # policy.Gpu explains the values
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
     runner_gpu_library_path: str = ""
-    # Steps of a call, for experiments: runner/judge/data/ablation.py.
+    # Steps of a call, for experiments: runner/judge/data/call.py.
     runner_leave_out: str = Field(default="", max_length=100)
     runner_prepared_s: float = Field(default=3_600.0, ge=1)  # containers that waited longer for a job are replaced
     runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from itertools import islice
-from types import TracebackType
 from typing import Final
 
 from runner.daemon.client import SiteClient, backoff_s
@@ -49,9 +48,7 @@ class EventFeed:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._news.set()
         self._thread.join()

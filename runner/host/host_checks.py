@@ -6,17 +6,18 @@ Each check is a function from a `Host` to a `Check`: the state found, its reason
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from runner.host import accelerators
+from runner.judge.data.memory import SharedPages
 from runner.judge.device.fitness import Fit, host_fit
 
 OK: Final = "ok"
@@ -24,8 +25,6 @@ WARNING: Final = "warning"  # it can judge; figures are noisier or an error is p
 NOT_CERTIFIED: Final = "not certified"  # good enough at home, not for a site
 UNFIT: Final = "unfit"  # it cannot judge
 
-F_ADD_SEALS: Final = 1033
-F_SEAL_FUTURE_WRITE: Final = 0x10  # Python has no name for it
 GOOD_CLOCKS: Final = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
 COARSE_CLOCK_NS: Final = 1_000
 SLOW_CLOCK_NS: Final = 2_000  # a read; clocks outside the kernel's fast path cost more
@@ -96,20 +95,13 @@ def _on_os_error(act: Callable[[], Any]) -> str:
 
 
 def _try_sealing() -> str:
-    fd = os.memfd_create("doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        os.ftruncate(fd, mmap.PAGESIZE)
-        ours = mmap.mmap(fd, mmap.PAGESIZE)
-        fcntl.fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-        ours[:1] = b"x"  # the map from before stays writable
-        ours.close()
+    with closing(SharedPages("doctor", mmap.PAGESIZE, for_reading_only=True)) as page:
+        page.map[:1] = b"x"  # the map from before stays writable
         try:
-            mmap.mmap(fd, mmap.PAGESIZE).close()
+            mmap.mmap(page.fd, mmap.PAGESIZE).close()
         except PermissionError:
             return ""
         return "a sealed page can still be mapped for writing"
-    finally:
-        os.close(fd)
 
 
 def check_fitness(host: Host, hardware: str, gpu: int = 0) -> list[Check]:

@@ -23,7 +23,7 @@ from typing import Any, Final
 import torch
 
 from runner.judge.data import compare, host_arrays
-from runner.judge.data.ablation import ALL, Steps
+from runner.judge.data.call import ALL, Steps
 from runner.judge.data.criterion import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot

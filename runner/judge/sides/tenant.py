@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from problems.spec import MODEL
 from runner.judge.data import faults
-from runner.judge.data.ablation import ALL, Steps
-from runner.judge.data.call import Call, Input, Way
+from runner.judge.data.call import ALL, Call, Input, Steps, Way
 from runner.judge.data.clock import HANDS_OFF, Clock
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer, Memory, NoMemory, Shot
