@@ -42,8 +42,7 @@ from runner.judge import cases
 from runner.judge.data import compare, host_arrays
 from runner.judge.data.call import Input
 from runner.judge.data.criterion import Rule
-from runner.judge.data.layout import wide_places
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from tests.problems.judged_here import Call, Kernel, is_built, load
 
@@ -59,7 +58,7 @@ class Here(Oracle):
     awake = nullcontext  # type: ignore[assignment]
 
     def __init__(self) -> None:
-        super().__init__(None, HostMemory(), REGION_BYTES, REGION_BYTES)  # type: ignore[arg-type]
+        super().__init__(None, Memory(), REGION_BYTES, REGION_BYTES)  # type: ignore[arg-type]
         fds = tuple(region.fd for region in (self._inputs, self._expected, self._answer, self._wide))
         self.inside = inside.Oracle({"device": "cpu", "input_bytes": REGION_BYTES, "output_bytes": REGION_BYTES}, fds)
 
@@ -102,7 +101,10 @@ class Answer(Call):
     def _farther(self, output: Any) -> Any:
         """Move an output as `margin` of problems/library/admission.py does; formats unknown to numpy stay unmoved."""
         moved = output.copy()
-        for number, place in wide_places(self.given.layout)[0].items() if self.given.expected64 is not None else ():
+        places = self.given.layout.wide_places()[0] if self.given.expected64 is not None else []
+        for number, place in enumerate(places):
+            if place < 0:
+                continue
             came = host_arrays.HOST.values(self.given.layout.outputs[number], moved)
             right = host_arrays.HOST.doubles(self.given.expected64, place, len(came))
             came[:] = right + MARGIN * (came - right)

@@ -23,33 +23,12 @@ from runner.errors import ConfigError
 
 # Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
 PASSED_ON: Final = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TMPDIR",
-    "XDG_RUNTIME_DIR",
-    "PYTHONPATH",
-    "PYTHONDONTWRITEBYTECODE",
-    "VIRTUAL_ENV",
-    "LD_LIBRARY_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES",
-    "DOCKER_HOST",
-    "DOCKER_CERT_PATH",
-    "DOCKER_TLS_VERIFY",
-    "DOCKER_CONTEXT",
-    "SANDBOX_IMAGE",
-    "RUNNER_HARDWARE",
-    "RUNNER_GPU",
-    "RUNNER_GPU_STACK",
-    "RUNNER_GPU_INTERPRETER",
-    "RUNNER_GPU_LIBRARY_PATH",
-    "RUNNER_STATE",
-    "RUNNER_PREPARED_S",
-    "RUNNER_LEAVE_OUT",
-    "LOG_LEVEL",
+    *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "LOG_LEVEL"),
+    *("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+    *("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"),
+    *("DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_CONTEXT"),
+    *("SANDBOX_IMAGE", "RUNNER_HARDWARE", "RUNNER_STATE", "RUNNER_PREPARED_S", "RUNNER_LEAVE_OUT"),
+    *("RUNNER_GPU", "RUNNER_GPU_STACK", "RUNNER_GPU_INTERPRETER", "RUNNER_GPU_LIBRARY_PATH"),
 )
 
 
@@ -70,11 +49,6 @@ def _proxy(value: SecretStr) -> SecretStr:
     if value.get_secret_value() and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ValueError("expected an address such as http://proxy.example:3128")
     return value
-
-
-def _locks_folder() -> Path:
-    shared = Path("/run/lock")
-    return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def _command(value: object) -> object:
@@ -105,14 +79,15 @@ class JudgeSettings(_Settings):
     sandbox_image: str = "photofinish-sandbox:latest"
     runner_hardware: Hardware = "cpu"
     runner_state: Folder = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
-    runner_locks: Folder = Field(default_factory=_locks_folder)  # shared by all runners of a host
+    runner_locks: Folder = Field(  # shared by all runners of a host
+        default_factory=lambda: Path("/run/lock" if os.access("/run/lock", os.W_OK) else tempfile.gettempdir())
+    )
     runner_gpu: int = Field(default=0, ge=0, le=255)  # nvidia-smi's number of the GPU
     runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|cdi|host)$")  # policy.Gpu explains the values
     runner_gpu_interpreter: str = "/opt/venv/bin/python"
     runner_gpu_library_path: str = ""
-    runner_leave_out: str = Field(
-        default="", max_length=100
-    )  # steps of a call, for experiments: runner/judge/data/ablation.py
+    # Steps of a call, for experiments: runner/judge/data/call.py.
+    runner_leave_out: str = Field(default="", max_length=100)
     runner_prepared_s: float = Field(default=3_600.0, ge=1)  # containers that waited longer for a job are replaced
     runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
     log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
@@ -134,9 +109,8 @@ class DaemonSettings(JudgeSettings):
     runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = SecretStr("")  # the only way to the site
     runner_drain_s: float = Field(default=40.0, ge=0, le=86_400)  # from SIGTERM until an attempt is handed back
     runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even without a doorbell
-    runner_judge_limit_s: float = Field(
-        default=1_800.0, ge=1, le=86_400
-    )  # hard wall-clock limit of one run; a confirmation has several
+    # Hard wall-clock limit of one run; a confirmation has several.
+    runner_judge_limit_s: float = Field(default=1_800.0, ge=1, le=86_400)
     runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60)  # between SIGTERM and SIGKILL
     runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000)
     runner_judge_command: Command = (sys.executable, "-m", "runner.job.judge_main")

@@ -194,19 +194,38 @@ class Report:
             reason=fields.text("reason", 64, default=""),
             message=fields.text("message", MAX_MESSAGE_CHARS, default=""),
             flags=tuple(fields.texts("flags", 64, most=32)),
-            score_us=fields.positive_or_none("score_us"),
-            ratio=fields.positive_or_none("ratio"),
-            half_width=fields.positive_or_none("half_width"),
+            score_us=fields.number_or_none("score_us", LEAST_POSITIVE, 1e15),
+            ratio=fields.number_or_none("ratio", LEAST_POSITIVE, 1e15),
+            half_width=fields.number_or_none("half_width", LEAST_POSITIVE, 1e15),
             cases=tuple(fields.mappings("cases", most=256)),
             logs=fields.text_map("logs", MAX_LOG_CHARS, most=4),
             evidence=fields.mapping("evidence", default={}),
             set_aside=fields.text("set_aside", 500, default=""),
             telemetry=fields.one_of("telemetry", TELEMETRY, default=""),
             epoch=fields.text("epoch", 64, default=""),
-            forgeable=fields.share_or_none("forgeable"),
+            forgeable=fields.number_or_none("forgeable", 0.0, 1.0),
             confirmation=fields.mapping("confirmation", default={}, limit_bytes=MAX_CONFIRMATION_BYTES),
             admission=fields.mapping("admission", default={}, limit_bytes=MAX_ADMISSION_BYTES),
         )
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Expected and actual result of a sample or of a part of an admission test, as a table shows them.
+
+    `good` None: it does not apply to this problem. Not `judged`: this machine failed.
+    """
+
+    name: str
+    expected: str
+    got: str
+    good: bool | None
+    explained: str = ""
+    figures: JSON = field(default_factory=dict)
+    judged: bool = True
+
+    def to_json(self) -> JSON:
+        return asdict(self)
 
 
 def dump(value: Job | Event | Report) -> str:
@@ -262,22 +281,15 @@ class _Fields:
         return value
 
     def number(self, key: str, least: float, most: float, default: float | None = None) -> float:
-        return self._number(key, self._get(key, _REQUIRED if default is None else default), least, most)
-
-    def _number(self, key: str, value: object, least: float, most: float) -> float:
+        value = self._get(key, _REQUIRED if default is None else default)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
             raise self._fail(key, "expected a finite number")
         if not least <= value <= most:
             raise self._fail(key, f"it is outside {least:g} … {most:g}")
         return float(value)
 
-    def positive_or_none(self, key: str) -> float | None:
-        value = self._get(key, None)
-        return None if value is None else self._number(key, value, LEAST_POSITIVE, 1e15)
-
-    def share_or_none(self, key: str) -> float | None:
-        value = self._get(key, None)
-        return None if value is None else self._number(key, value, 0.0, 1.0)
+    def number_or_none(self, key: str, least: float, most: float) -> float | None:
+        return None if self._get(key, None) is None else self.number(key, least, most)
 
     def value_or_none(self, key: str) -> object:
         """Return the value unparsed."""

@@ -21,7 +21,6 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import docker
@@ -118,16 +117,12 @@ def connect(timeout_s: float = 60) -> docker.DockerClient:
         client = docker.from_env(timeout=int(timeout_s))
         client.ping()
     except (docker.errors.DockerException, OSError, ValueError) as err:  # ValueError: a malformed address
-        raise DockerMissing(_no_engine(err)) from None
+        remedy = "install docker.io and start dockerd; where DOCKER_HOST is set, correct that address, or unset it"
+        text = f"no Docker Engine answers ({err}); {remedy}"
+        if "Permission denied" in str(err):
+            text = "this user may not use the Docker Engine: join the group `docker` (usermod -aG), then sign in anew"
+        raise DockerMissing(text) from None
     return client
-
-
-def _no_engine(err: Exception) -> str:
-    """Return the error with its remedy: this user's rights, the engine, or the address that is set."""
-    if "Permission denied" in str(err):
-        return "this user may not use the Docker Engine: join the group `docker` (usermod -aG), then sign in anew"
-    remedy = "install docker.io and start dockerd; where DOCKER_HOST is set, correct that address, or unset it"
-    return f"no Docker Engine answers ({err}); {remedy}"
 
 
 def image_id(client: docker.DockerClient, name: str) -> str:
@@ -195,7 +190,7 @@ def _thaw_by_id(attrs: dict[str, Any]) -> None:
         return
     freezer = find_freezer(pid)
     if freezer is not None:
-        with contextlib.suppress(OSError), freezer:
+        with contextlib.suppress(OSError), contextlib.closing(freezer):
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             freezer.thaw()
     os.close(descriptor)
@@ -231,7 +226,10 @@ class Container:
         options["log_config"] = docker.types.LogConfig(**options["log_config"])
         try:
             self._handle = self._client.containers.create(**options)
-            self._attach()
+            params = {"stdout": 1, "stderr": 1, "stream": 1}
+            self._output = self._client.api.attach_socket(self._handle.id, params=params)
+            self._reader = threading.Thread(target=self._drain, name="drain", daemon=True)
+            self._reader.start()
             self._handle.start()
             self._handle.reload()
         except docker.errors.ImageNotFound:
@@ -254,12 +252,6 @@ class Container:
         os.chmod(self._folder, 0o711)  # noqa: S103  the container's uid may traverse it; no user may list it
         self._listener.listen(1)
 
-    def _attach(self) -> None:
-        params = {"stdout": 1, "stderr": 1, "stream": 1}
-        self._output = self._client.api.attach_socket(self._handle.id, params=params)
-        self._reader = threading.Thread(target=self._drain, name="drain", daemon=True)
-        self._reader.start()
-
     def accept(self, deadline_ns: int) -> socket.socket:
         """Return the one connection of the program inside, its credentials checked, and remove the socket for good."""
         while True:
@@ -273,15 +265,11 @@ class Container:
         connection, _ = self._listener.accept()
         self._close_door()
         _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        if uid != self._host_uid():
+        status = Path(f"/proc/{self.pid}/status").read_text()  # as the host sees it: Docker may remap users
+        if uid != int(status.split("\nUid:")[1].split()[0]):
             connection.close()
             raise SandboxError(f"a process of uid {uid} knocked at the door of uid {self.policy.uid}")
         return connection
-
-    def _host_uid(self) -> int:
-        """Return the container's uid as the host sees it: a different number where Docker remaps users."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(status.split("\nUid:")[1].split()[0])
 
     def _close_door(self) -> None:
         self._listener.close()
@@ -430,7 +418,5 @@ class Container:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -77,14 +77,15 @@ class Policy:
             raise ValueError("tmpfs_bytes must be below memory_bytes: the tmpfs is charged to the container")
 
 
-def tenant(image: str, uid: int, cpus: str) -> Policy:
+def tenant(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container of a submission, or of the baseline that it is compared with."""
-    return Policy(image=image, command=(*PYTHON, HARNESS), uid=uid, cpus=cpus)
+    return _with_gpu(Policy(image=image, command=(*PYTHON, HARNESS), uid=uid, cpus=cpus), gpu)
 
 
-def oracle(image: str, uid: int, cpus: str) -> Policy:
+def oracle(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container of a problem's own code."""
-    return replace(tenant(image, uid, cpus), command=(*PYTHON, ORACLE), memory_bytes=4096 * MIB)
+    made = Policy(image=image, command=(*PYTHON, ORACLE), uid=uid, cpus=cpus, memory_bytes=4096 * MIB)
+    return _with_gpu(made, gpu)
 
 
 GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a CUDA context alone needs some
@@ -92,11 +93,11 @@ GPU_TMPFS_BYTES: Final = 2 << 30
 GPU_HARNESS_FOLDER: Final = "/photofinish"  # in the image of mount points; /opt is the host's there
 
 
-def with_gpu(policy: Policy, gpu: Gpu) -> Policy:
-    """Return the same policy with a GPU, and the memory that its stack needs on the host."""
-    program = policy.command[-1]
-    if gpu.stack == HOST:
-        program = f"{GPU_HARNESS_FOLDER}/{Path(program).name}"
+def _with_gpu(policy: Policy, gpu: Gpu | None) -> Policy:
+    """Return the same policy with the GPU, if there is one, and the memory that its stack needs on the host."""
+    if gpu is None:
+        return policy
+    program = f"{harness_folder(gpu)}/{Path(policy.command[-1]).name}"
     return replace(
         policy,
         gpu=gpu,
@@ -105,6 +106,11 @@ def with_gpu(policy: Policy, gpu: Gpu) -> Policy:
         tmpfs_bytes=GPU_TMPFS_BYTES,
         pids=256,
     )
+
+
+def harness_folder(gpu: Gpu | None) -> str:
+    """Return the folder of the harness in the image that goes with this GPU."""
+    return GPU_HARNESS_FOLDER if gpu is not None and gpu.stack == HOST else str(Path(HARNESS).parent)
 
 
 def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dict[str, Any]:
@@ -145,20 +151,17 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "labels": {LABEL: owner},
         "auto_remove": False,
     }
-    if policy.gpu is not None:
-        _add_gpu(options, policy.gpu)
-    return options
-
-
-def _add_gpu(options: dict[str, Any], gpu: Gpu) -> None:
+    if policy.gpu is None:
+        return options
+    gpu = policy.gpu
     options["environment"]["PATH"] = f"{Path(gpu.interpreter).parent}:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
     if gpu.library_path:
         options["environment"]["LD_LIBRARY_PATH"] = gpu.library_path
     if gpu.stack == TOOLKIT:
         options["device_requests"] = [{"device_ids": [gpu.device_id], "capabilities": [["gpu"]]}]
-        return
-    if gpu.stack == CDI:
+    elif gpu.stack == CDI:
         options["device_requests"] = [{"driver": "cdi", "device_ids": [f"{CDI_KIND}={gpu.device_id}"]}]
-        return
-    options["devices"] = gpu.nodes
-    options["volumes"] |= {folder: {"bind": folder, "mode": "ro"} for folder in gpu.host_folders}
+    else:
+        options["devices"] = gpu.nodes
+        options["volumes"] |= {folder: {"bind": folder, "mode": "ro"} for folder in gpu.host_folders}
+    return options

@@ -18,11 +18,13 @@ before, waits for that. No host code therefore lies between the inputs and the r
 from __future__ import annotations
 
 import json
+import math
 import re
 import socket
 import struct
 import time
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 VERSION = 12  # of this file and the harness: the judge refuses an image that speaks another
@@ -41,6 +43,19 @@ QUEUE, TELL = 5, 6  # QUEUE: a call's work behind the gate, answered once the de
 OWN = 7  # as QUEUE, for a small kernel of the harness while there is no submission: the sum of two vectors
 OWN_BYTES = 1 << 20  # of each vector of float32 in OWN: two where the inputs begin, the third where the outputs do
 PLACE_BYTES = 1 << 16  # unit of the places in an order's number
+
+# Layouts, the places of nested data's tensors in the regions: inside/slots.py, runner/judge/data/layout.py
+ALIGN = 256  # bytes: of offsets and sizes of regions, as device allocators give
+MOST_SLOTS = 1024
+MOST_DIMS = 12
+WIDE_FACTOR = 2  # bytes for outputs in double precision per byte for outputs
+WIDE_MOST_BYTES = 4 << 30  # larger outputs are compared with the reference alone
+# Bytes of an element in double precision, of the formats that an error model knows.
+WIDE_BYTES = {
+    **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
+    **dict.fromkeys(("complex32", "complex64", "complex128"), 16),
+}
 
 # Statuses of an answer
 OK = 0
@@ -88,6 +103,19 @@ def cut(text: str, most: int) -> str:
     kept = text[: most - 40]
     kept = kept[: kept.rfind("\n") + 1] or kept + "\n"
     return f"{kept}… {len(text) - len(kept)} characters left out"
+
+
+def wide_places(outputs: Iterable[tuple[str, Sequence[int]]]) -> tuple[list[int], int]:
+    """Return the place in double precision of each output, given as dtype and shape, and the bytes of all.
+
+    The place of an output without any is -1. Behind these bytes the spreads of the same elements have the same places.
+    """
+    places, end = [], 0
+    for dtype, shape in outputs:
+        size = math.prod(shape) * WIDE_BYTES.get(dtype, 0)
+        places.append(end if size else -1)
+        end += -(-size // ALIGN) * ALIGN
+    return places, end
 
 
 def write_page(page: Any, nonce: int, kind: int, number: int = 0, text: bytes = b"") -> None:

@@ -34,7 +34,7 @@ from problems.directives import overruled_directives
 from problems.errors import ProblemError
 from problems.formats import gpumode, inspect, kernelbench
 from problems.formats.text import parse_yaml
-from runner.judge.sides.task_files import files_beside
+from runner.judge.sides.handover import files_beside
 from sandbox.protocol import clean_text, cut
 
 GROWTH = 2.5

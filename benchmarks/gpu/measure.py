@@ -56,7 +56,8 @@ def one(problem: str, file: str, kept: str) -> None:
     found = local.find_problem(name).on(settings.runner_hardware)
     found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
     began = time.monotonic()
-    report = local.judge_once(found, Path(file), "ranked", settings, lambda event: None)
+    job = local.job_of(found, Path(file), "ranked", settings.runner_hardware)
+    report = local.judge_here(job, settings, lambda event: None)
     Path(kept).write_text(json.dumps(report.to_json()))
     _say_job(problem, file, report, time.monotonic() - began)
 

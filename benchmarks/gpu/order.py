@@ -58,7 +58,9 @@ def one(first: str, calls: str, kept: str) -> None:
         mock.patch.object(prepare, "random", mock.Mock(SystemRandom=Fixed)),
         mock.patch.object(schedule, "GPU", profile),
     ):
-        report = local.judge_once(problem, FILE, "ranked", config.load_judge(), lambda event: None)
+        settings = config.load_judge()
+        job = local.job_of(problem, FILE, "ranked", settings.runner_hardware)
+        report = local.judge_here(job, settings, lambda event: None)
     Path(kept).write_text(json.dumps(report.to_json()))
     times = [f"{case['measured_us']:.2f}" for case in report.cases if case["stage"] == "time"]
     print(f"{first} first: {report.outcome} {report.reason}, µs {' '.join(times)}", flush=True)

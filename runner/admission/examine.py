@@ -20,21 +20,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import problems
-from problems.spec import MODEL, Case, Problem, case_name
+from problems.spec import MODEL, Problem, case_name
 from runner.admission import seeds
 from runner.admission.outputs import MOST as MOST_OUTPUTS
 from runner.admission.outputs import EachOutput
-from runner.admission.report_line import Line
 from runner.admission.seeds import SAID_CHARS
 from runner.evidence import speed_of_light
 from runner.evidence.schedule import A, B
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import faults
-from runner.judge.data.call import Input
 from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.memory import NoMemory
 from runner.judge.time_budget import Stage
 from runner.judge.trial import Trial
+from runner.wire import Expectation
 
 MARGIN: Final = 4.0  # times the error of the working precision, in the variant `margin`
 NEAR: Final = 0.01  # relative L2 distance below which an output counts as equal to the last output, or to a constant
@@ -79,7 +78,7 @@ PUBLIC_ONLY: Final = (
 class Admission:
     """Result of an admission test. `margin`: the least multiple of its rounding error that honest code may have."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[Expectation, ...]
     marks: tuple[str, ...] = ()
     cases: int = 0
     margin: float | None = None
@@ -121,10 +120,13 @@ class Tally:
         self.held |= held
         if not check["good"]:
             self.refused = self.refused or check["message"]
-        shares = [] if self.own_check else [_share(figures) for figures in check["figures"]]
-        self.shares += [share for share in shares if share is not None]
+        for figures in () if self.own_check else check["figures"]:  # of its worst element, or as a whole
+            self.shares += [] if figures["worst_share"] is None else [figures["worst_share"]]
+            if figures["relative_l2"] is not None and figures["limit_l2"]:
+                self.shares.append(figures["relative_l2"] / figures["limit_l2"])
         if timed:
-            far = 0.0 if check["good"] else _distance(check["figures"])
+            distances = [1.0 if one["relative_l2"] is None else one["relative_l2"] for one in check["figures"]]
+            far = 0.0 if check["good"] else max(distances, default=1.0)
             self.far[timed] = max(self.far.get(timed, 0.0), far)
 
     def _count(self, *, wrong: bool, public: bool) -> None:
@@ -160,7 +162,10 @@ def source(problem: Problem, turns: tuple[str, ...]) -> str:
     """Return a submission whose calls are answered by `turns` in rotation."""
     reference, answer = problem.files["reference.py"], "model()" if problem.interface == MODEL else "kernel"
     legal = problem.precision.legal if problem.precision else ()
-    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\nLEGAL = {legal!r}\n{_text()}\n{problem.entry} = {answer}\n"
+    text = SOURCE.read_text("utf-8")
+    docstring = ast.parse(text).body[0]  # it describes the lines before it
+    text = "\n".join(text.splitlines()[docstring.end_lineno :])
+    return f"REFERENCE = {reference!r}\nTURNS = {turns!r}\nLEGAL = {legal!r}\n{text}\n{problem.entry} = {answer}\n"
 
 
 def plan(problem: Problem, trial: Trial) -> list[Planned]:
@@ -189,7 +194,10 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
         trial.load_oracle()
         drawn = [seeds.draw(trial, case) for case in problem.benchmarks]
         if beside is not None:
-            _load_baseline(trial, beside)
+            try:
+                trial.load_baseline()
+            except OracleFailed as err:
+                beside.fault = str(err)[:SAID_CHARS]
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
             _take_turns(trial, one, tallies, each, beside, stage)
@@ -203,21 +211,16 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
     return conclude(problem, tallies, each, cases=len(planned), drawn=drawn, hard_ns=hard_ns)
 
 
-def _load_baseline(trial: Trial, tally: Tally) -> None:
-    try:
-        trial.load_baseline()
-    except OracleFailed as err:
-        tally.fault = str(err)[:SAID_CHARS]
-
-
 def _take_turns(
     trial: Trial, one: Planned, tallies: dict[str, Tally], each: EachOutput, beside: Tally | None, stage: Stage
 ) -> None:
     """Run all variants on an input, then the baseline. Raises Fault if the tenant can take no more orders."""
     fp64 = trial.calls.rule(one.case).fp64(timed=False)
     given = trial.calls.oracle.make(one.case, one.seed, fp64=fp64)
-    timed = _timed(trial.problem, one.case)
-    each.nans.look(trial.calls.memory, given)
+    arguments = {**one.case, "seed": None}
+    same = [case for case in trial.problem.benchmarks if {**case, "seed": None} == arguments]
+    timed = case_name(same[0]) if same else ""
+    each.look(trial.calls.memory, given)
     for name, tally in tallies.items():
         trial.evidence["findings"] = []
         try:
@@ -233,19 +236,12 @@ def _take_turns(
         if name == HONEST and check["good"]:
             each.ask(trial, given, call, output, public=one.public)
     if beside is not None and not beside.fault:
-        _ask_baseline(trial, given, beside, stage)
+        try:  # it must only be right: no rule holds our own code
+            call, output = trial.calls.call(A, given, stage, 0, public=True)
+            beside.judged(trial.calls.judge_output(given, call, output, public=True, side=A), set(), "")
+        except OracleFailed as err:
+            beside.fault = f"Case {given.case}: {err}"[:SAID_CHARS]
     trial.calls.oracle.release(given)
-
-
-def _ask_baseline(trial: Trial, given: Input, tally: Tally, stage: Stage) -> None:
-    """Run the baseline, which must only be right: no rule holds our own code."""
-    try:
-        call, output = trial.calls.call(A, given, stage, 0, public=True)
-        check = trial.calls.judge_output(given, call, output, public=True, side=A)
-    except OracleFailed as err:
-        tally.fault = f"Case {given.case}: {err}"[:SAID_CHARS]
-        return
-    tally.judged(check, set(), "")
 
 
 def conclude(
@@ -259,45 +255,44 @@ def conclude(
 ) -> Admission:
     """Return the result. `drawn` has an entry for every timed case; it is empty if the draw was not tried."""
     tf32 = problem.precision is not None and TF32 in problem.precision.legal
+    strict = problem.precision is not None and problem.precision.strict
     lines = (
         declared(problem, drawn, hard_ns or {}),
         seeds.seeded(drawn),
         seeds.repeatable(drawn),
         seeds.plain_stays(drawn),
         *seeds.fixed(drawn),
-        *(line(name, tally, tf32=tf32, lenient=_is_lenient(problem, tally)) for name, tally in tallies.items()),
+        *(
+            line(name, tally, tf32=tf32, lenient=not strict and (tally.own_check or problem.tolerance is not None))
+            for name, tally in tallies.items()
+        ),
         *(each.lines() if each is not None else ()),
     )
     margin = tallies["margin"].margin if "margin" in tallies else None
-    marks = _marks(problem, tallies)
+    timed = {case_name(case) for case in problem.benchmarks}
+    near = [any(tallies[guess].far.get(name, 1.0) <= NEAR for guess in GUESSES if guess in tallies) for name in timed]
+    marks = [NEAR_CONSTANT] if near and all(near) else []
     if any(one.explained == HALF_ACCEPTED for one in lines):
         marks.append(ACCEPTS_HALF)
     return Admission(lines, tuple(marks), cases, margin)
 
 
-def _is_lenient(problem: Problem, tally: Tally) -> bool:
-    """Return whether the tolerance is the problem's own, by a declaration or a check, without a request for a strict
-    test."""
-    strict = problem.precision is not None and problem.precision.strict
-    return not strict and (tally.own_check or problem.tolerance is not None)
-
-
-def declared(problem: Problem, drawn: Sequence[seeds.Drawn] = (), hard_ns: Mapping[str, float] | None = None) -> Line:
+def declared(problem: Problem, drawn: Sequence[seeds.Drawn], hard_ns: Mapping[str, float]) -> Expectation:
     """Check that the speed of light of each timed case can be computed from the problem's declaration, and that the
     reference itself did not beat it."""
     wrong = speed_of_light.faults(problem) if problem.speed_of_light else []
     for one in drawn:
-        bound_ns = (hard_ns or {}).get(case_name(one.case), 0.0)
+        bound_ns = hard_ns.get(case_name(one.case), 0.0)
         if 0 < one.eager_ns < speed_of_light.CERTAIN * bound_ns:
             took, least = (f"{ns / 1e3:.3g} µs" for ns in (one.eager_ns, bound_ns))
             wrong.append(TOO_MUCH.format(case=case_name(one.case), took=took, least=least))
     got = "wrong" if wrong else "declared" if problem.speed_of_light else "not declared"
-    return Line(
+    return Expectation(
         "speed_of_light", "declared", got, not wrong if problem.speed_of_light else None, "; ".join(wrong)[:SAID_CHARS]
     )
 
 
-def line(variant: str, tally: Tally, *, tf32: bool = False, lenient: bool = False) -> Line:
+def line(variant: str, tally: Tally, *, tf32: bool = False, lenient: bool = False) -> Expectation:
     """Return the line of a variant: its result against the requirement.
 
     `tf32`: it is legal, and indistinguishable from half precision. `lenient`: half precision that the problem's own
@@ -307,18 +302,20 @@ def line(variant: str, tally: Tally, *, tf32: bool = False, lenient: bool = Fals
     name, expected = f"admission/{variant}", "accepted" if must_pass else "wrong"
     figures = {"called": tally.called, "refused": tally.wrong, "margin": tally.margin if variant in MUST_PASS else None}
     if tally.fault:
-        return Line(name, expected, "failed", False, tally.fault, figures)
+        return Expectation(name, expected, "failed", False, tally.fault, figures)
     if not tally.called:
         why = tally.not_applicable or "it was never called: the test ended before"
         good = None if variant in MAY_NOT_APPLY and tally.not_applicable else False
-        return Line(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
+        return Expectation(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
     is_refused = tally.secret_wrong > 0 if tally.secret else tally.wrong > 0
     if variant == "half" and tf32 and not is_refused:
-        return Line(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
+        return Expectation(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
     if variant == "half" and lenient and not is_refused:
-        return Line(name, expected, _got(variant, tally), None, HALF_ACCEPTED, figures)
+        return Expectation(name, expected, _got(variant, tally), None, HALF_ACCEPTED, figures)
     good = not tally.wrong and not tally.held if must_pass else is_refused
-    return Line(name, expected, _got(variant, tally), good, "" if good else _explained(variant, tally), figures)
+    why = PUBLIC_ONLY if variant in MUST_FAIL and tally.wrong else EXPLAINED.get(variant, ACCEPTED)
+    why += f" It says: {tally.refused[:SAID_CHARS]}" if tally.refused else ""
+    return Expectation(name, expected, _got(variant, tally), good, "" if good else why, figures)
 
 
 def _got(variant: str, tally: Tally) -> str:
@@ -330,42 +327,3 @@ def _got(variant: str, tally: Tally) -> str:
     if variant == "margin" and not tally.own_check:
         got += f", margin {tally.margin:.3g}×" if tally.margin else ", nothing is rounded"
     return got
-
-
-def _explained(variant: str, tally: Tally) -> str:
-    said = f" It says: {tally.refused[:SAID_CHARS]}" if tally.refused else ""
-    if variant in MUST_FAIL and tally.wrong:
-        return PUBLIC_ONLY + said
-    return EXPLAINED.get(variant, ACCEPTED) + said
-
-
-def _marks(problem: Problem, tallies: dict[str, Tally]) -> list[str]:
-    timed = {case_name(case) for case in problem.benchmarks}
-    near = [any(tallies[guess].far.get(name, 1.0) <= NEAR for guess in GUESSES if guess in tallies) for name in timed]
-    return [NEAR_CONSTANT] if near and all(near) else []
-
-
-def _timed(problem: Problem, case: Case) -> str:
-    """Return the name of the timed case with these arguments, whatever its seed; else ""."""
-    same = [one for one in problem.benchmarks if {**one, "seed": None} == {**case, "seed": None}]
-    return case_name(same[0]) if same else ""
-
-
-def _share(figures: dict[str, Any]) -> float | None:
-    """Return the share of its limit that an output's error takes: of its worst element, or as a whole."""
-    shares = [figures["worst_share"]]
-    if figures["relative_l2"] is not None and figures["limit_l2"]:
-        shares.append(figures["relative_l2"] / figures["limit_l2"])
-    return max((share for share in shares if share is not None), default=None)
-
-
-def _distance(figures: list[dict[str, Any]]) -> float:
-    """Return the largest distance of an answer's outputs; an output without this figure is far."""
-    return max((1.0 if one["relative_l2"] is None else one["relative_l2"] for one in figures), default=1.0)
-
-
-def _text() -> str:
-    """Return the source without its docstring, which describes the lines before it."""
-    text = SOURCE.read_text("utf-8")
-    docstring = ast.parse(text).body[0]
-    return "\n".join(text.splitlines()[docstring.end_lineno :])

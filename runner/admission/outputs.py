@@ -3,21 +3,25 @@
 The admission test's variants replace all outputs at once. A refusal of one output does not prove that each output is
 checked: the problem's own check may never look at it, or its numbers may be so small that the tolerance takes zeros for
 them. Here each output of the reference's own answer in turn becomes zeros, in the judge's memory: no call is needed.
+
+A NaN in the reference's outputs may come from a fault in the problem's data or formula. Every kernel must then copy it,
+or the problem's own check refuses even the reference. It may also be intended: it is reported and never fails the test.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from problems.spec import MODEL
-from runner.admission.nans import Nans
-from runner.admission.report_line import Line
-from runner.admission.seeds import WORD, as_told
+from runner.admission.seeds import WORD, described
 from runner.judge.data.call import Call, Input
+from runner.judge.data.error_model import UNIT
 from runner.judge.data.layout import Slot, returned
-from runner.judge.data.memory import Buffer
+from runner.judge.data.memory import Buffer, Memory
+from runner.wire import Expectation
 
 if TYPE_CHECKING:
     from runner.judge.trial import Trial
@@ -41,6 +45,10 @@ CHANGED: Final = (
     "The reference changes this part of its data and does not return it: every kernel must change it in the same way. "
     "If that is not meant, let the reference work on a copy."
 )
+NAN: Final = (
+    "Case {case}: {count} of {of} numbers of {what}, which the reference returns, are NaN. A right answer's must be, "
+    "too, unless the problem's own check says otherwise. If that is not meant, choose other data, or guard the formula."
+)
 
 
 @dataclass
@@ -62,11 +70,23 @@ class _Asked:
 
 @dataclass
 class EachOutput:
-    """Test of each output. Call `nans.look` on each case, `ask` after each right reference answer, then `lines`."""
+    """Test of each output. Call `look` on each case, `ask` after each right reference answer, then `lines`."""
 
-    nans: Nans = field(default_factory=Nans)
+    _cases: int = 0
+    _nan_cases: int = 0
+    _nan: str = ""  # the first NaN, as a sentence
     _in_place: str = ""  # data that are changed and not returned, though the function returns a result
     _asked: dict[tuple[str, int, int], _Asked] = field(default_factory=dict)  # by kind, number and count
+
+    def look(self, memory: Memory, given: Input) -> None:
+        """Look for NaN in a case's expected outputs. Raises NoMemory, OracleFailed."""
+        self._cases += 1
+        for slot in returned(given.layout):
+            if slot.dtype in UNIT and slot.nbytes and (count := memory.nans(slot, given.expected)):
+                self._nan_cases += 1
+                of = math.prod(slot.shape) * (2 if slot.dtype.startswith("complex") else 1)
+                self._nan = self._nan or NAN.format(case=given.case, count=count, of=of, what=described(slot))
+                return
 
     def ask(self, trial: Trial, given: Input, call: Call, output: Buffer, *, public: bool) -> None:
         """Test the outputs of a right answer with zeros. Raises OracleFailed."""
@@ -81,44 +101,40 @@ class EachOutput:
             return  # the variants themselves test a single output
         for number in sorted(trial.calls.chance.sample(range(len(wanted)), min(MOST, len(wanted)))):
             slot = wanted[number]
-            said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=as_told(slot))
+            said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=described(slot))
             kind = f"{slot.dtype} {len(slot.shape)}"
             one = self._asked.setdefault((kind, number, len(wanted)), _Asked(number, said))
-            is_zero = _is_zero(slot, output)
-            is_wrong = not is_zero and not _is_right_without(slot, trial, given, call, output)
-            one.was_more |= not is_zero
+            was_zero, is_wrong = is_zero(slot, output), False
+            if not was_zero:
+                changed_output = trial.calls.buffer(PLACE, given.layout.output_bytes)
+                trial.calls.memory.copy(changed_output, output, given.layout.output_bytes)
+                changed_output[slot.output : slot.output + slot.nbytes] = 0
+                is_wrong = trial.calls.judge_output(given, call, changed_output, public=True)["good"] is not True
+            one.was_more |= not was_zero
             one.wrong += is_wrong
             one.secret += not public
             one.secret_wrong += is_wrong and not public
 
-    def lines(self) -> list[Line]:
-        """Return the lines; empty if no case has a second output that is not always zeros, no other data are changed,
+    def lines(self) -> list[Expectation]:
+        """Return the results; empty if no case has a second output that is not always zeros, no other data are changed,
         and no number is NaN."""
-        return self._each() + self._by_the_way() + self.nans.lines()
-
-    def _by_the_way(self) -> list[Line]:
-        got = f"changed, not returned: {self._in_place}"
-        return [Line(IN_PLACE, "returned", got, None, CHANGED)] if self._in_place else []
-
-    def _each(self) -> list[Line]:
-        asked = [one for one in self._asked.values() if one.was_more]
-        if not asked:
-            return []
-        accepted = sorted((one for one in asked if not one.is_refused), key=lambda one: one.number)
-        got = f"wrong, each of {len({one.number for one in asked})}"
-        if accepted:
-            got = f"accepted without output {', '.join(str(one.number + 1) for one in accepted)}"
-        return [Line(NAME, "wrong", got, not accepted, accepted[0].said if accepted else "")]
-
-
-def _is_right_without(slot: Slot, trial: Trial, given: Input, call: Call, output: Buffer) -> bool:
-    changed = trial.calls.buffer(PLACE, given.layout.output_bytes)
-    trial.calls.memory.copy(changed, output, given.layout.output_bytes)
-    changed[slot.output : slot.output + slot.nbytes] = 0
-    return trial.calls.judge_output(given, call, changed, public=True)["good"] is True
+        found = []
+        if asked := [one for one in self._asked.values() if one.was_more]:
+            accepted = sorted((one for one in asked if not one.is_refused), key=lambda one: one.number)
+            got = f"wrong, each of {len({one.number for one in asked})}"
+            if accepted:
+                got = f"accepted without output {', '.join(str(one.number + 1) for one in accepted)}"
+            found.append(Expectation(NAME, "wrong", got, not accepted, accepted[0].said if accepted else ""))
+        if self._in_place:
+            got = f"changed, not returned: {self._in_place}"
+            found.append(Expectation(IN_PLACE, "returned", got, None, CHANGED))
+        if self._nan:
+            got = f"NaN in {self._nan_cases} of {self._cases} cases"
+            found.append(Expectation("admission/nan", "numbers", got, None, self._nan))
+        return found
 
 
-def _is_zero(slot: Slot, output: Buffer) -> bool:
+def is_zero(slot: Slot, output: Buffer) -> bool:
     """Return whether the output is all zeros, including -0.0."""
     whole = output[slot.output : slot.output + slot.nbytes]
     if slot.dtype not in SIGNED_ZERO:
@@ -134,7 +150,7 @@ def _first_changed(trial: Trial, given: Input, changed: Sequence[Slot]) -> str:
         words = slot.nbytes // WORD * WORD
         before, after = given.inputs[max(slot.input, 0) :], given.expected[slot.output :]
         if slot.input < 0 or (words and not trial.calls.memory.same(before, after, words)):
-            return as_told(slot)
+            return described(slot)
     return ""
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, case_name
-from runner.admission.report_line import Line
 from runner.judge.cases import fresh_seed
 from runner.judge.data.call import Input
 from runner.judge.data.error_model import UNIT
@@ -19,6 +18,7 @@ from runner.judge.data.faults import OracleFailed
 from runner.judge.data.layout import DTYPES, Layout, Slot, slots_of
 from runner.judge.data.memory import Memory
 from runner.judge.trial import Trial
+from runner.wire import Expectation
 
 SAID_CHARS: Final = 400
 SAME_DATA, OTHER_DATA = "the same data", "other data"
@@ -84,7 +84,8 @@ def draw(trial: Trial, case: Case) -> Drawn:
         fixed -= set(_unlike(memory, one, third))
         oracle.release(third)
     oracle.release(one)
-    same = sorted((one.layout.slots[number] for number in sorted(fixed)), key=_is_changed_by_near_duplicates)
+    same = [one.layout.slots[number] for number in sorted(fixed)]  # first, what sandbox/inside/near.py never changes
+    same.sort(key=lambda slot: slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1)
     eager_ns = min(eager_ns, again.eager_ns)
     return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=eager_ns, fixed=tuple(same))
 
@@ -94,20 +95,14 @@ def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
     slots, others = one.layout.slots, other.layout.slots
     for number, slot in enumerate(slots):
         is_there = len(slots) == len(others) and slot == others[number]
-        if not is_there or (slot.input >= 0 and not _same(memory, slot, one, other)):
+        if not is_there:
             yield number
-
-
-def _same(memory: Memory, slot: Slot, one: Input, other: Input) -> bool:
-    words, end = slot.input + slot.nbytes // WORD * WORD, slot.input + slot.nbytes
-    left, right = (given.inputs[words:end] for given in (one, other))
-    whole = words == slot.input or memory.same(one.inputs[slot.input :], other.inputs[slot.input :], words - slot.input)
-    return whole and bool((left == right).all())
-
-
-def _is_changed_by_near_duplicates(slot: Slot) -> bool:
-    """Return whether near-duplicates change the slot, as sandbox/inside/near.py defines it."""
-    return slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1
+        elif slot.input >= 0:
+            words, end = slot.nbytes // WORD * WORD, slot.nbytes
+            left, right = (given.inputs[slot.input :] for given in (one, other))
+            whole = not words or memory.same(left, right, words)
+            if not whole or not bool((left[words:end] == right[words:end]).all()):
+                yield number
 
 
 def _given(layout: Layout, interface: str) -> set[int]:
@@ -121,7 +116,7 @@ def _given(layout: Layout, interface: str) -> set[int]:
         raise OracleFailed(MALFORMED.format(err=f"{err!r:.{SAID_CHARS}}")) from None
 
 
-def as_told(slot: Slot) -> str:
+def described(slot: Slot) -> str:
     """Return a tensor's kind and shape for a sentence."""
     return f"{slot.dtype} {list(slot.shape)}"
 
@@ -149,7 +144,7 @@ def _parts(node: dict[str, Any]) -> dict[Any, dict[str, Any]]:
     return dict(enumerate(of)) if node["kind"] in ("tuple", "list", "size") else dict(of)
 
 
-def seeded(drawn: Sequence[Drawn]) -> Line:
+def seeded(drawn: Sequence[Drawn]) -> Expectation:
     """Check that timed data are fresh each time."""
     same = () if any(one.varied for one in drawn) else drawn
     return _line(
@@ -157,7 +152,7 @@ def seeded(drawn: Sequence[Drawn]) -> Line:
     )
 
 
-def repeatable(drawn: Sequence[Drawn]) -> Line:
+def repeatable(drawn: Sequence[Drawn]) -> Expectation:
     """Check that the same data can be made again. Cases that no seed changes are left to `seeded`."""
     asked = [one for one in drawn if one.again is not None]
     lost = () if any(one.again for one in asked) else asked
@@ -165,24 +160,24 @@ def repeatable(drawn: Sequence[Drawn]) -> Line:
     return _line("admission/again", SAME_DATA, OTHER_DATA, asked, said)
 
 
-def plain_stays(drawn: Sequence[Drawn]) -> Line:
+def plain_stays(drawn: Sequence[Drawn]) -> Expectation:
     """Check that no fresh value is known before the clock starts."""
     said = [PLAIN.format(case=case_name(one.case), place=one.plain[:SAID_CHARS]) for one in drawn if one.plain]
     return _line("admission/plain", "the same", "other values", drawn, said)
 
 
-def fixed(drawn: Sequence[Drawn]) -> list[Line]:
+def fixed(drawn: Sequence[Drawn]) -> list[Expectation]:
     """Return a line on fixed tensors; empty if all tensors follow the seed, or none does."""
     for one in drawn:
         if one.fixed:
-            told = ", ".join(map(as_told, one.fixed[:FIXED_TOLD])) + (", …" if len(one.fixed) > FIXED_TOLD else "")
+            told = ", ".join(map(described, one.fixed[:FIXED_TOLD])) + (", …" if len(one.fixed) > FIXED_TOLD else "")
             said = FIXED.format(case=case_name(one.case))
-            return [Line("admission/fixed", OTHER_DATA, f"the same: {told}", None, said)]
+            return [Expectation("admission/fixed", OTHER_DATA, f"the same: {told}", None, said)]
     return []
 
 
-def _line(name: str, wanted: str, unwanted: str, asked: Sequence[Drawn], said: Sequence[str]) -> Line:
+def _line(name: str, wanted: str, unwanted: str, asked: Sequence[Drawn], said: Sequence[str]) -> Expectation:
     """Return a line. `said` holds the faults, of which the first is shown; empty if all is well."""
     if not asked:
-        return Line(name, wanted, "not tried", None)
-    return Line(name, wanted, unwanted if said else wanted, not said, "".join(said[:1]))
+        return Expectation(name, wanted, "not tried", None)
+    return Expectation(name, wanted, unwanted if said else wanted, not said, "".join(said[:1]))

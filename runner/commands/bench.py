@@ -8,7 +8,7 @@ that was reached at least once, and a disturbed block is no evidence of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,24 +22,13 @@ from runner.errors import RunnerError
 from runner.evidence import datasheet, stats
 from runner.evidence.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
 from runner.evidence.estimates import blocks_ns
-from runner.evidence.schedule import A, B, Profile
+from runner.evidence.schedule import A, B
 from runner.host import accelerators
-from runner.host.epochs import device_name, keep_ceilings, make_room, stored_ceilings
+from runner.host.epochs import device_name
 from runner.job import cleanup, prepare
 from runner.job.execute import execute
 from runner.wire import Report
 from sandbox.errors import SandboxError
-
-__all__ = [
-    "BenchFailed",
-    "Judge",
-    "Measured",
-    "keep_ceilings",
-    "make_room",
-    "measure_ceilings",
-    "plan",
-    "stored_ceilings",
-]
 
 FOLDER: Final = local.LIBRARY / "calibration"
 CPUS: Final = Path("/sys/devices/system/cpu")
@@ -52,6 +41,16 @@ GPU_PRODUCTS: Final = (8192, 4096, 2048)  # rows, to choose from
 PRODUCT_S: Final = 5e-3  # a product takes up to this long: its start and its end then hardly count
 DISTURBED: Final = 0.25  # a usual block is slower than the fastest by this: foreign work ran on the machine
 MEMORY: Final = frozenset({"copy", "read"})
+BRIEF: Final[dict[str, Any]] = {  # of the profile of a timing: a ceiling needs no narrow interval of a ratio
+    "first_look": 4,
+    "most_quads": 4,
+    "noisy_quads": 0,
+    "least_calls": 2,
+    "most_calls": 5,
+    "most_windows": 2,
+    "idle_calls": 3,
+    "most_void": 1.0,
+}
 
 Judge = Callable[[Problem, Path], Report]
 
@@ -93,7 +92,7 @@ class Measured:
 
 
 def measure_ceilings(
-    settings: JudgeSettings, *, when: str, judge: Judge | None = None, tell: Callable[[str], None] = lambda label: None
+    settings: JudgeSettings, judge: Judge, *, when: str, tell: Callable[[str], None] = lambda label: None
 ) -> Measured:
     """Judge every calibration. `when` is stored (UTC, ISO 8601); `tell` receives each label before it is judged.
 
@@ -102,7 +101,6 @@ def measure_ceilings(
     hardware = settings.runner_hardware
     fingerprint, epoch = accelerators.fingerprint(hardware, settings.runner_gpu), ""
     device = device_name(hardware, fingerprint)
-    judge = judge or judge_of(settings)
     found: dict[str, float] = {}
     missing: dict[str, str] = {}
     disturbed: dict[str, float] = {}
@@ -116,12 +114,17 @@ def measure_ceilings(
         rates = rates_of(calibration, report.evidence)
         found |= rates
         if not rates:
-            missing[calibration.label] = _why(report)
+            why = str(report.evidence.get("operator", "")) or report.message or "no block was timed"
+            missing[calibration.label] = f"{report.outcome} ({report.reason}): {why}"
         if (slower := usually_slower(report.evidence)) > DISTURBED:
             disturbed[calibration.label] = slower
         if missing.keys() >= MEMORY:  # memory comes first: no later calibration would go better
             raise BenchFailed(f"memory could not be timed: {missing[calibration.label]}")
-    bare = Ceilings(
+
+    def by_engine(field: str) -> dict[str, float]:
+        return {name.partition(".")[2]: rate for name, rate in found.items() if name.startswith(f"{field}.")}
+
+    ceilings = Ceilings(
         hardware=hardware,
         device=device,
         epoch=epoch or accelerators.epoch(fingerprint),
@@ -129,13 +132,14 @@ def measure_ceilings(
         how="runner bench: the library's own kernels in the judge's containers, fastest block of each case",
         swept=hardware != "cpu",
         cache_bytes=UNKNOWN_CACHE_BYTES if hardware != "cpu" else last_level_cache_bytes(),
+        copy_bytes_per_s=found.get("copy_bytes_per_s"),
+        read_bytes_per_s=found.get("read_bytes_per_s"),
+        cache_bytes_per_s=found.get("cache_bytes_per_s"),
+        flops=by_engine("flops"),
+        flops_zeros=by_engine("flops_zeros"),
+        launch_ns=found.get("launch_ns"),
     )
-    return Measured(_filled(bare, found).with_hard(int(fingerprint.get("max_sm_mhz") or 0)), missing, disturbed)
-
-
-def _why(report: Report) -> str:
-    told = str(report.evidence.get("operator", "")) or report.message or "no block was timed"
-    return f"{report.outcome} ({report.reason}): {told}"
+    return Measured(ceilings.with_hard(int(fingerprint.get("max_sm_mhz") or 0)), missing, disturbed)
 
 
 def plan(hardware: str, device: str) -> list[Calibration]:
@@ -150,7 +154,10 @@ def plan(hardware: str, device: str) -> list[Calibration]:
     return [
         Calibration("copy", "copy", tuple(copies)),
         Calibration("read", "read", (Timed("read_bytes_per_s", {"size": read}, 4 * read),)),
-        *(Calibration(engine, "matmul", tuple(_products(engine, n))) for engine, n in products.items()),
+        *(
+            Calibration(engine, "matmul", (_product(engine, n, "random"), _product(engine, n, "zeros")))
+            for engine, n in products.items()
+        ),
         Calibration("launch", "empty", (Timed("launch_ns", {}, 0),)),
     ]
 
@@ -160,9 +167,9 @@ def _copy(words: int, rounds: int = 1) -> Timed:
     return Timed(name, {"words": words, "rounds": rounds}, 2 * 4 * words * rounds)
 
 
-def _products(engine: str, n: int) -> Iterator[Timed]:
-    for name, fill in (("flops", "random"), ("flops_zeros", "zeros")):
-        yield Timed(f"{name}.{engine}", {"n": n, "engine": engine, "fill": fill}, 2 * n**3)
+def _product(engine: str, n: int, fill: str) -> Timed:
+    name = "flops" if fill == "random" else "flops_zeros"
+    return Timed(f"{name}.{engine}", {"n": n, "engine": engine, "fill": fill}, 2 * n**3)
 
 
 def _gpu_products(device: str) -> dict[str, int]:
@@ -202,23 +209,8 @@ def _blocks(timing: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[floa
     return [block for side in (A, B) for block in blocks_ns(timing, evidence, side)]
 
 
-def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:
-    def by_engine(field: str) -> dict[str, float]:
-        return {name.partition(".")[2]: rate for name, rate in found.items() if name.startswith(f"{field}.")}
-
-    return replace(
-        bare,
-        copy_bytes_per_s=found.get("copy_bytes_per_s"),
-        read_bytes_per_s=found.get("read_bytes_per_s"),
-        cache_bytes_per_s=found.get("cache_bytes_per_s"),
-        flops=by_engine("flops"),
-        flops_zeros=by_engine("flops_zeros"),
-        launch_ns=found.get("launch_ns"),
-    )
-
-
 def judge_of(settings: JudgeSettings, patience: Patience = local.FOR_EVER) -> Judge:
-    """Return the judge of every attempt, in less time: a ceiling needs no narrow interval of a ratio."""
+    """Return the judge of every attempt, in less time."""
     own = local.replace_id(settings)
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
 
@@ -230,26 +222,13 @@ def judge_of(settings: JudgeSettings, patience: Patience = local.FOR_EVER) -> Ju
                 cleanup.cleared(own.runner_id),
                 prepare.prepared(own) as ready,
             ):
-                ready.hardware = replace(ready.hardware, profile=_brief(ready.hardware.profile))
+                brief = replace(ready.hardware.profile, **BRIEF)
+                ready.hardware = replace(ready.hardware, profile=brief)
                 return execute(job, own, lambda event: None, ready)
         except (SandboxError, OSError) as err:
             raise BenchFailed(str(err)) from None
 
     return judge
-
-
-def _brief(profile: Profile) -> Profile:
-    return replace(
-        profile,
-        first_look=4,
-        most_quads=4,
-        noisy_quads=0,
-        least_calls=2,
-        most_calls=5,
-        most_windows=2,
-        idle_calls=3,
-        most_void=1.0,
-    )
 
 
 def last_level_cache_bytes(cpus: Path = CPUS) -> int:
@@ -261,20 +240,12 @@ def last_level_cache_bytes(cpus: Path = CPUS) -> int:
     sizes: dict[str, tuple[int, int]] = {}  # the cores that share it → level, bytes
     for index in cpus.glob("cpu[0-9]*/cache/index*"):
         try:
-            level, kind, shared, size = (_line(index / name) for name in ("level", "type", "shared_cpu_list", "size"))
+            names = ("level", "type", "shared_cpu_list", "size")
+            level, kind, shared, size = ((index / name).read_text(encoding="ascii").strip() for name in names)
             if kind in ("Unified", "Data"):
-                sizes[f"{level} {shared}"] = int(level), _bytes(size)
+                unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:], 1)
+                sizes[f"{level} {shared}"] = int(level), int(size.rstrip("KMG")) * unit
         except (OSError, ValueError):
             continue
     last = max((level for level, _ in sizes.values()), default=0)
     return sum(size for level, size in sizes.values() if level == last) or 1 << 40
-
-
-def _line(path: Path) -> str:
-    return path.read_text(encoding="ascii").strip()
-
-
-def _bytes(text: str) -> int:
-    """Parse a size like 32768K."""
-    unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
-    return int(text.rstrip("KMG")) * unit

@@ -80,26 +80,6 @@ def not_meant_for(hardware: str, path: Path, source: str) -> str:
     return f"{path} says that it is for {named}; here it is judged as {hardware} (RUNNER_HARDWARE)" if named else ""
 
 
-def judge_once(problem: Problem, path: Path, mode: str, settings: config.JudgeSettings, on_event: OnEvent) -> Report:
-    """Judge a file and hold the device meanwhile. Raises UsageError, DeviceBusy."""
-    return judge_here(job_of(problem, path, mode, settings.runner_hardware), settings, on_event)
-
-
-def confirm_here(
-    problem: Problem,
-    candidate: Path,
-    incumbent: Path,
-    runs: int,
-    settings: config.JudgeSettings,
-    on_event: OnEvent,
-    patience: Patience = FOR_EVER,
-) -> Report:
-    """Judge a confirmation and hold the device meanwhile: one report over all runs. Raises UsageError, DeviceBusy."""
-    held = Incumbent(read_source(incumbent), incumbent.name, "incumbent")
-    job = job_of(problem, candidate, "ranked", settings.runner_hardware)
-    return judge_here(replace(job, incumbent=held, runs=runs), settings, on_event, patience)
-
-
 def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent, patience: Patience = FOR_EVER) -> Report:
     """Judge any job while this process holds the device. Raises DeviceBusy if the device is not free in time."""
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
@@ -129,6 +109,12 @@ def job_from(problem: Problem, source: str, filename: str, mode: str, hardware: 
         problem=problem.to_bundle(),
         problem_digest=problem.digest,
     )
+
+
+def confirmation_job(problem: Problem, candidate: Path, incumbent: Path, runs: int, hardware: str) -> Job:
+    """Return a job that confirms a record: one report over all runs. Raises UsageError."""
+    held = Incumbent(read_source(incumbent), incumbent.name, "incumbent")
+    return replace(job_of(problem, candidate, "ranked", hardware), incumbent=held, runs=runs)
 
 
 def admission_job(problem: Problem, hardware: str) -> Job:

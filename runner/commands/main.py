@@ -11,6 +11,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -34,14 +35,14 @@ except ModuleNotFoundError as missing:  # an editable install without the extra 
     sys.exit(2)
 from leaderboard.cli.start import on_terminal
 from problems.spec import Problem
-from runner.admission.report_line import Line
 from runner.daemon.loan import Patience
 from runner.errors import RunnerError
-from runner.wire import MODES, MOST_RUNS, Report
+from runner.wire import MODES, MOST_RUNS, Expectation, Report
 
 DRAIN_LOOK_S: Final = 2.0
 
 TOLD_EVERY_S: Final = 30.0
+Named = Annotated[str, typer.Argument(help="A problem's folder, one in the library by name, or a KernelBench file.")]
 Wait = Annotated[
     float | None,
     typer.Option("--wait", min=0, metavar="SECONDS", help="For a device that is busy; 0: fail at once. Else no limit."),
@@ -75,17 +76,13 @@ def drain(
     from runner.daemon import client  # the daemon's packages
 
     screen = Console(stderr=True)
-    try:
-        site = client.client_of(config.load())
-        with contextlib.closing(site):
-            found = site.drain(not off)
-            if wait and not off and found.holds:
-                screen.print(f"Runner {found.runner} still judges {found.holds}; waiting.", highlight=False)
-            while wait and not off and found.holds:
-                time.sleep(DRAIN_LOOK_S)
-                found = site.drain(True)
-    except RunnerError as err:
-        _refuse(screen, str(err))
+    with _refusing(screen), contextlib.closing(client.client_of(config.load())) as site:
+        found = site.drain(not off)
+        if wait and not off and found.holds:
+            screen.print(f"Runner {found.runner} still judges {found.holds}; waiting.", highlight=False)
+        while wait and not off and found.holds:
+            time.sleep(DRAIN_LOOK_S)
+            found = site.drain(True)
     if off:
         typer.echo(f"Runner {found.runner} claims work again.")
     else:
@@ -95,9 +92,7 @@ def drain(
 
 @app.command("once")
 def judge_once(
-    problem: Annotated[
-        str, typer.Argument(help="A problem's folder, one in the library by name, or a KernelBench file.")
-    ],
+    problem: Named,
     file: Annotated[Path, typer.Argument(help="The submission: a Python file that defines what the problem asks for.")],
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "ranked",
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
@@ -113,7 +108,7 @@ def judge_once(
     screen = Console(stderr=True)
     if mode not in MODES:
         _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
-    try:
+    with _refusing(screen):
         found, settings = _loaded(screen, problem), config.load_judge()
         source = local.read_source(file)
         if other := local.not_meant_for(settings.runner_hardware, file, source):
@@ -123,13 +118,7 @@ def judge_once(
             report = local.judge_here(
                 job, settings, lambda event: status.update(render.progress(event)), _patience(wait, screen, status)
             )
-    except (local.UsageError, RunnerError) as err:
-        _refuse(screen, str(err))
-    if as_json:
-        typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
-    _refuse_unjudged(screen, report)
-    if not as_json:
-        render.report(Console(), report)
+    _show(screen, report, render.report, found.warnings if as_json else None)
     raise typer.Exit(0 if report.outcome == "passed" else 1)
 
 
@@ -166,11 +155,26 @@ def _log_warnings() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", handlers=[handler])
 
 
-def _refuse_unjudged(screen: Console, report: Report) -> None:
-    """Exit without a verdict if the host or the problem failed."""
+def _show(
+    screen: Console, report: Report, draw: Callable[[Console, Report], None], warnings: tuple[str, ...] | None
+) -> None:
+    """Print a report, as JSON if `warnings` are given. Exit without a verdict if the host or the problem failed."""
+    if warnings is not None:
+        typer.echo(json.dumps({**report.to_json(), "warnings": warnings}, allow_nan=False))
     if report.outcome == "infra_error":
         found = str(report.evidence.get("operator") or report.message)
         _refuse(screen, f"The problem's own code failed. {found}" if report.reason == "problem" else found)
+    if warnings is None:
+        draw(Console(), report)
+
+
+@contextlib.contextmanager
+def _refusing(screen: Console) -> Iterator[None]:
+    """End the command with exit code 2 and one sentence if the request cannot be carried out."""
+    try:
+        yield
+    except (local.UsageError, RunnerError) as err:
+        _refuse(screen, str(err))
 
 
 def _refuse(screen: Console, sentence: str) -> None:
@@ -193,33 +197,20 @@ def confirm_record(
     """
     _log_warnings()
     screen = Console(stderr=True)
-    try:
-        found = _loaded(screen, problem)
+    with _refusing(screen):
+        found, settings = _loaded(screen, problem), config.load_judge()
         with cleanup.tidy(screen), screen.status("starting containers") as status:
-            report = local.confirm_here(
-                found,
-                candidate,
-                incumbent,
-                runs,
-                config.load_judge(),
-                lambda event: status.update(render.progress(event)),
-                _patience(wait, screen, status),
+            job = local.confirmation_job(found, candidate, incumbent, runs, settings.runner_hardware)
+            report = local.judge_here(
+                job, settings, lambda event: status.update(render.progress(event)), _patience(wait, screen, status)
             )
-    except (local.UsageError, RunnerError) as err:
-        _refuse(screen, str(err))
-    if as_json:
-        typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
-    _refuse_unjudged(screen, report)
-    if not as_json:
-        render.confirmation(Console(), report)
+    _show(screen, report, render.confirmation, found.warnings if as_json else None)
     raise typer.Exit(0 if report.confirmation.get("accepted") else 1)
 
 
 @app.command("verify")
 def verify_problem(
-    problem: Annotated[
-        str, typer.Argument(help="A problem's folder, one in the library by name, or a KernelBench file.")
-    ],
+    problem: Named,
     only: Annotated[str, typer.Option(help="Only samples whose name begins so, such as admission/.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print all lines as JSON, and nothing else.")] = False,
     wait: Wait = None,
@@ -232,19 +223,18 @@ def verify_problem(
 
     logging.basicConfig(level=logging.CRITICAL)
     screen = Console(stderr=True)
-    try:
+    with _refusing(screen):
         found, settings = _loaded(screen, problem), config.load_judge()
-        of_it = (
-            verify.starters(found) if local.is_model_file(problem) else verify.in_folders(local.find_folder(problem))
-        )
-        samples = [one for one in of_it if one.name.startswith(only)]
+        is_file = local.is_model_file(problem)
+        every = verify.starters(found) if is_file else verify.in_folders(local.find_folder(problem))
+        samples = [sample for sample in every if sample.name.startswith(only)]
         tested = verify.ADMISSION.startswith(only)
         if not samples and not tested:
             _refuse(screen, f"--only {only!r}: no sample's name begins so")
-        lines: list[Line] = []
+        lines: list[Expectation] = []
         marks: list[str] = []
 
-        def tell(line: Line) -> None:
+        def tell(line: Expectation) -> None:
             lines.append(line)
             if not as_json:
                 render.verified(Console(), line)
@@ -254,9 +244,8 @@ def verify_problem(
 
             def judge(sample: verify.Sample) -> Report:
                 status.update(f"judging {sample.name}")
-                job = local.job_from(
-                    verify.asked(found, sample), sample.source, sample.filename, sample.mode, settings.runner_hardware
-                )
+                hardware, asked = settings.runner_hardware, verify.asked(found, sample)
+                job = local.job_from(asked, sample.source, sample.filename, sample.mode, hardware)
                 return local.judge_here(job, settings, lambda event: None, patience)
 
             if tested:
@@ -267,12 +256,10 @@ def verify_problem(
                     tell(line)
             for line in verify.verify(samples, judge, settings.runner_hardware):
                 tell(line)
-    except (local.UsageError, RunnerError) as err:
-        _refuse(screen, str(err))
     code = verify.exit_code(lines)
     if as_json:
-        told = {"verified": code == 0, "warnings": found.warnings, "marks": marks}
-        typer.echo(json.dumps({**told, "lines": [line.to_json() for line in lines]}))
+        verified = {"verified": code == 0, "warnings": found.warnings, "marks": marks}
+        typer.echo(json.dumps({**verified, "lines": [line.to_json() for line in lines]}))
     else:
         render.verification(Console(), lines, marks)
     raise typer.Exit(code)
@@ -306,17 +293,14 @@ def examine_host(
     from runner.host import doctor
 
     screen = Console(stderr=True)
-    try:
+    with _refusing(screen), cleanup.tidy(screen), screen.status("looking"):
         settings = config.load_judge()
-        with cleanup.tidy(screen), screen.status("looking"):
-            checks = list(doctor.examine(settings, host_checks.Host(), doctor.DockerEngine(settings)))
-    except RunnerError as err:
-        _refuse(screen, str(err))
+        checks = list(doctor.examine(settings, host_checks.Host(), doctor.DockerEngine(settings)))
     fit = doctor.is_fit(checks, home=home)
     if as_json:
         typer.echo(json.dumps({"fit": fit, "home": home, "checks": [check.to_json() for check in checks]}))
     else:
-        render.checks(Console(), checks, fit=fit, home=home)
+        render.checks(Console(), checks, fit=fit)
     raise typer.Exit(0 if fit else 1)
 
 
@@ -327,21 +311,18 @@ def measure_host(
 ) -> None:
     """Measure what this host's device can do at most, through the judge's own way, and store it for its epoch."""
     from runner.commands import bench
+    from runner.host import epochs
 
     _log_warnings()
     screen = Console(stderr=True)
-    try:
+    with _refusing(screen):
         settings = config.load_judge()
-        bench.make_room(settings)
+        epochs.make_room(settings)
         when = datetime.now(UTC).isoformat(timespec="seconds")
         with cleanup.tidy(screen), screen.status("starting containers") as status:
             judge = bench.judge_of(settings, _patience(wait, screen, status))
-            found = bench.measure_ceilings(
-                settings, when=when, judge=judge, tell=lambda label: status.update(Text(label))
-            )
-        path = bench.keep_ceilings(settings, found.ceilings)
-    except (local.UsageError, RunnerError) as err:
-        _refuse(screen, str(err))
+            found = bench.measure_ceilings(settings, judge, when=when, tell=lambda label: status.update(Text(label)))
+        path = epochs.keep_ceilings(settings, found.ceilings)
     if as_json:
         typer.echo(json.dumps(found.ceilings.to_json(), allow_nan=False))
     else:
@@ -349,10 +330,8 @@ def measure_host(
     for label, why in found.missing.items():
         screen.print(Text(f"{label} was not measured: {why}", style="yellow"))
     for label, slower in found.disturbed.items():
-        said = (
-            f"{label}: a usual block took {100 * slower:.0f} % longer than the fastest; measure again when it is quiet"
-        )
-        screen.print(Text(said, style="yellow"))
+        longer = f"{label}: a usual block took {100 * slower:.0f} % longer than the fastest"
+        screen.print(Text(f"{longer}; measure again when it is quiet", style="yellow"))
 
 
 def run() -> None:

@@ -12,16 +12,15 @@ from rich.text import Text
 
 from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
-from runner.admission.report_line import Line
 from runner.commands.replay import Replayed
 from runner.evidence.ceilings import Ceilings
-from runner.evidence.replay import Difference
 from runner.evidence.verdict import Verdict
 from runner.host import host_checks
 from runner.host.host_checks import Check
-from runner.wire import Event, Report
+from runner.wire import Event, Expectation, Report
 from sandbox.protocol import clean_text
 
+WIDE = (0, 2, 0, 0)  # padding
 COLOURS = {
     host_checks.OK: "green",
     host_checks.WARNING: "yellow",
@@ -30,16 +29,23 @@ COLOURS = {
 }
 
 
+def _table(*headings: str, left: str = "case", **options: Any) -> Table:
+    """Return an empty table without lines. The column `left` is aligned to the left, and figures to the right; with
+    left="" all columns are text."""
+    table = Table(box=None, header_style="dim", **options)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == left or not left else "right")
+    return table
+
+
 def seen(text: str, style: str = "") -> Text:
     """Return foreign text without any character that steers the terminal."""
     return Text(clean_text(text.encode("utf-8", "replace")), style=style)
 
 
-def checks(screen: Console, found: Sequence[Check], *, fit: bool, home: bool) -> None:
+def checks(screen: Console, found: Sequence[Check], *, fit: bool) -> None:
     """Print the table; then the remedies, in the order of the table."""
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for heading in ("result", "check", "found"):
-        table.add_column(heading)
+    table = _table("result", "check", "found", left="", padding=WIDE)
     for check in found:
         table.add_row(Text(check.result, style=COLOURS[check.result]), Text(check.name), Text(check.found))
     screen.print(table)
@@ -50,18 +56,15 @@ def checks(screen: Console, found: Sequence[Check], *, fit: bool, home: bool) ->
             screen.print(Text(check.why))
             screen.print(Text(f"→ {check.remedy}"))
     screen.print()
-    screen.print(_fitness(found, fit=fit, home=home))
-
-
-def _fitness(found: Sequence[Check], *, fit: bool, home: bool) -> Text:
-    uncertified = any(check.result == host_checks.NOT_CERTIFIED for check in found)
-    if not fit and uncertified and not any(check.result == host_checks.UNFIT for check in found):
-        return Text("Fit to try things at home (--home), not to judge for a site: not certified.", style="bold yellow")
-    if not fit:
-        return Text("Not fit to judge.", style="bold red")
-    if uncertified:
-        return Text("Fit to judge at home; verdicts will say: not certified.", style="bold green")
-    return Text("Fit to judge.", style="bold green")
+    results = {check.result for check in found}
+    uncertified, sentence, colour = host_checks.NOT_CERTIFIED in results, "Fit to judge.", "green"
+    if not fit and uncertified and host_checks.UNFIT not in results:
+        sentence, colour = "Fit to try things at home (--home), not to judge for a site: not certified.", "yellow"
+    elif not fit:
+        sentence, colour = "Not fit to judge.", "red"
+    elif uncertified:
+        sentence = "Fit to judge at home; verdicts will say: not certified."
+    screen.print(Text(sentence, style=f"bold {colour}"))
 
 
 def progress(event: Event) -> Text:
@@ -80,8 +83,10 @@ def report(screen: Console, report: Report) -> None:
     screen.print(Text(title, style=f"bold {colour}"))
     if report.message:
         screen.print(Text(report.message))
-    if any(case["stage"] == "check" for case in report.cases):
-        screen.print(Text(_checked(report), style="dim"))
+    if checks := [case for case in report.cases if case["stage"] == "check"]:
+        right, public = sum(case["good"] for case in checks), sum(case["public"] for case in checks)
+        parts = f"({public} public, {len(checks) - public} secret)"
+        screen.print(Text(f"{right} of {len(checks)} checked cases are right {parts}", style="dim"))
     timed = [case for case in report.cases if case["stage"] == "time"]
     if timed:
         screen.print(_times(timed, bounds(report)))
@@ -97,12 +102,6 @@ def report(screen: Console, report: Report) -> None:
             screen.print(Text(f"── {name}"), Text(text), sep="\n")
     if timed:
         screen.print(Text("Judged on this machine: on a site, its hardware and seeds of its own count.", style="dim"))
-
-
-def _checked(report: Report) -> str:
-    checks = [case for case in report.cases if case["stage"] == "check"]
-    right, public = sum(case["good"] for case in checks), sum(case["public"] for case in checks)
-    return f"{right} of {len(checks)} checked cases are right ({public} public, {len(checks) - public} secret)"
 
 
 EXPLAINED = {
@@ -135,26 +134,22 @@ def _remarks(report: Report) -> Iterator[str]:
 
 def ceilings(screen: Console, found: Ceilings, path: Path) -> None:
     """Print the measured and the hard ceilings, and where they are stored."""
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for heading in ("ceiling", "measured", "hard"):
-        table.add_column(heading, justify="left" if heading == "ceiling" else "right")
-    for line in _ceiling_lines(found):
-        table.add_row(*line)
+    table = _table("ceiling", "measured", "hard", left="ceiling", padding=WIDE)
+    hard = found.hard
+    for name, rate, limit in (
+        ("copy, memory", found.copy_bytes_per_s, hard.memory_bytes_per_s),
+        ("read, memory", found.read_bytes_per_s, hard.memory_bytes_per_s),
+        ("copy, cache", found.cache_bytes_per_s, hard.cache_bytes_per_s),
+    ):
+        table.add_row(name, per_s(rate, "B/s"), per_s(limit, "B/s"))
+    for engine in sorted(found.flops.keys() | found.flops_zeros.keys() | hard.flops.keys()):
+        for data, rates in (("random data", found.flops), ("zeros", found.flops_zeros)):
+            rate, limit = rates.get(engine), hard.flops.get(engine)
+            table.add_row(f"{engine}, {data}", per_s(rate, "op/s"), per_s(limit, "op/s"))
+    table.add_row("launch floor", "-" if found.launch_ns is None else f"{found.launch_ns / 1e3:.3g} µs", "-")
     screen.print(Text(f"{found.device}, epoch {found.epoch}, {found.when}"))
     screen.print(table)
     screen.print(Text(f"Hard: {found.source}. Stored in {path}", style="dim"))
-
-
-def _ceiling_lines(found: Ceilings) -> Iterator[tuple[str, str, str]]:
-    hard = found.hard
-    yield "copy, memory", per_s(found.copy_bytes_per_s, "B/s"), per_s(hard.memory_bytes_per_s, "B/s")
-    yield "read, memory", per_s(found.read_bytes_per_s, "B/s"), per_s(hard.memory_bytes_per_s, "B/s")
-    yield "copy, cache", per_s(found.cache_bytes_per_s, "B/s"), per_s(hard.cache_bytes_per_s, "B/s")
-    for engine in sorted(found.flops.keys() | found.flops_zeros.keys() | hard.flops.keys()):
-        limit = per_s(hard.flops.get(engine), "op/s")
-        yield f"{engine}, random data", per_s(found.flops.get(engine), "op/s"), limit
-        yield f"{engine}, zeros", per_s(found.flops_zeros.get(engine), "op/s"), limit
-    yield "launch floor", "-" if found.launch_ns is None else f"{found.launch_ns / 1e3:.3g} µs", "-"
 
 
 def per_s(rate: float | None, unit: str) -> str:
@@ -172,10 +167,8 @@ def bounds(report: Report) -> dict[str, float]:
 
 
 def _times(cases: list[dict[str, Any]], bounds: dict[str, float]) -> Table:
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    headings = ["case", "time, µs", "baseline, µs", "speed", "±, %", *(["of light, %"] if bounds else [])]
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "case" else "right")
+    light_too = ("of light, %",) if bounds else ()
+    table = _table("case", "time, µs", "baseline, µs", "speed", "±, %", *light_too, padding=WIDE)
     for case in cases:
         bound = bounds.get(case["name"])
         light = [] if not bounds else ["–" if bound is None else f"{bound / case['measured_us'] / 10:.3g}"]
@@ -205,7 +198,7 @@ def confirmation(screen: Console, made: Report) -> None:
         screen.print(Text("Held: a person must look at the incumbent before anything changes.", style="yellow"))
 
 
-def verified(screen: Console, line: Line) -> None:
+def verified(screen: Console, line: Expectation) -> None:
     """Print the line of a sample as soon as it is known."""
     mark, colour = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}[line.good]
     screen.print(Text.assemble((mark, colour), f" {line.name}: ", (line.got, colour)))
@@ -213,7 +206,7 @@ def verified(screen: Console, line: Line) -> None:
         screen.print(Text(f"    {line.explained}"))
 
 
-def verification(screen: Console, lines: Sequence[Line], marks: Sequence[str] = ()) -> None:
+def verification(screen: Console, lines: Sequence[Expectation], marks: Sequence[str] = ()) -> None:
     if NEAR_CONSTANT in marks:
         said = "Marked near_constant: on every timed case a constant, or the last output, is within 1 % of the answer."
         screen.print(Text(said, style="yellow"))
@@ -253,7 +246,10 @@ def replayed(screen: Console, found: Replayed) -> None:
         said = f"Of {found.summed_up} runs not all samples were kept, for want of room; they are not decided again."
         screen.print(Text(said))
     if found.differences:
-        screen.print(_differences(found.differences))
+        table = _table("differs", "the report says", "from the evidence follows", left="")
+        for difference in found.differences:
+            table.add_row(*(seen(str(cell)) for cell in (difference.what, difference.said, difference.found)))
+        screen.print(table)
         screen.print(Text("The report does not follow from its own evidence.", style="bold red"))
     elif found.compared:
         screen.print(Text(f"The report says the same; {found.blocks} blocks were ruled on again.", style="bold green"))
@@ -262,9 +258,7 @@ def replayed(screen: Console, found: Replayed) -> None:
 
 
 def _replayed_times(decided: Verdict) -> Table:
-    table = Table(box=None, header_style="dim")
-    for heading in ("case", "measured, µs", "speedup", "±, %", "forgeable, %"):
-        table.add_column(heading, justify="left" if heading == "case" else "right")
+    table = _table("case", "measured, µs", "speedup", "±, %", "forgeable, %")
     for time in decided.times:
         table.add_row(
             seen(time.case),
@@ -273,13 +267,4 @@ def _replayed_times(decided: Verdict) -> Table:
             f"{100 * time.estimate.half_width:.2f}",
             f"{100 * time.forgeable:.2g}",
         )
-    return table
-
-
-def _differences(found: Sequence[Difference]) -> Table:
-    table = Table(box=None, header_style="dim")
-    for heading in ("differs", "the report says", "from the evidence follows"):
-        table.add_column(heading)
-    for difference in found:
-        table.add_row(*(seen(str(one)) for one in (difference.what, difference.said, difference.found)))
     return table

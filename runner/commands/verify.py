@@ -9,7 +9,6 @@ job. Failures of this machine are reported apart from unexpected verdicts.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,8 @@ from typing import Final
 
 from problems.directives import other_hardware
 from problems.spec import Problem, in_python
-from runner.admission.report_line import Line
 from runner.commands.local import UsageError, read_source
-from runner.wire import Report
+from runner.wire import Expectation, Report
 
 SLOWER: Final = 1.25  # times the baseline's time, at least, for a sample in `slow`
 TRIES: Final = 2  # if a sample could not be measured: the machine was disturbed
@@ -61,12 +59,12 @@ def asked(problem: Problem, sample: Sample) -> Problem:
     return in_python(problem) if sample.filename.endswith(".py") else problem
 
 
-def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]:
+def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Expectation]:
     """Judge the samples in turn and yield each line as soon as it is known. `hardware`: the hardware that judges."""
     for sample in samples:
         if meant := other_hardware(sample.source, hardware):
             said = f"left out: it is for {', '.join(meant)}, this is {hardware}"
-            yield Line(sample.name, sample.expected, said, None)
+            yield Expectation(sample.name, sample.expected, said, None)
             continue
         report = judge(sample)
         for _ in range(TRIES - 1):
@@ -75,7 +73,7 @@ def verify(samples: list[Sample], judge: Judge, hardware: str) -> Iterator[Line]
         yield line(sample, report)
 
 
-def exit_code(lines: list[Line]) -> int:
+def exit_code(lines: list[Expectation]) -> int:
     """Return 0 if all is as required, 1 if a line is wrong, 2 if no line is wrong but not all could be judged."""
     counted = [line for line in lines if line.good is not None]
     if any(line.judged and not line.good for line in counted):
@@ -88,14 +86,14 @@ def _was_judged(report: Report) -> bool:
     return report.outcome not in REPEATED or report.reason == PROBLEM
 
 
-def admission_lines(report: Report) -> list[Line]:
+def admission_lines(report: Report) -> list[Expectation]:
     """Return the lines of an admission job's report; one bad line if it has none."""
     told = report.admission.get("lines", [])
     if report.outcome in REPEATED or not told:
         detail = str(report.evidence.get("operator", "")) or report.message
         said = f"It could not be tested here. {ends_of(detail, MOST_DETAIL)}"
-        return [Line("admission", "accepted", _outcome(report), False, said, judged=_was_judged(report))]
-    return [Line(**line) for line in told]
+        return [Expectation("admission", "accepted", _outcome(report), False, said, judged=_was_judged(report))]
+    return [Expectation(**line) for line in told]
 
 
 def ends_of(text: str, most: int) -> str:
@@ -113,15 +111,14 @@ def in_folders(folder: Path) -> Iterator[Sample]:
     """Yield the samples in a problem's folders. Raises UsageError if a sample could not be submitted."""
     for place, expected in FOLDERS.items():
         for path in sorted((folder / place).glob("*")):
-            if path.suffix in SUFFIXES:
-                yield Sample(f"{place}/{path.name}", expected, _source(path, folder))
-
-
-def _source(path: Path, folder: Path) -> str:
-    real = Path(os.path.realpath(path))
-    if not real.is_file() or not real.is_relative_to(os.path.realpath(folder)):
-        raise UsageError(f"{path} is no file in the problem's folder; put the sample itself there, or take it away")
-    return read_source(path)
+            if path.suffix not in SUFFIXES:
+                continue
+            real = path.resolve()
+            if not real.is_file() or not real.is_relative_to(folder.resolve()):
+                raise UsageError(
+                    f"{path} is no file in the problem's folder; put the sample itself there, or take it away"
+                )
+            yield Sample(f"{place}/{path.name}", expected, read_source(path))
 
 
 def starters(problem: Problem) -> Iterator[Sample]:
@@ -129,16 +126,16 @@ def starters(problem: Problem) -> Iterator[Sample]:
     yield Sample("starter/ModelNew.py", "accepted", problem.templates["Python"])
 
 
-def line(sample: Sample, report: Report) -> Line:
+def line(sample: Sample, report: Report) -> Expectation:
     got = _outcome(report)
     if report.ratio is not None:
         got += f", {report.ratio:.3g}× the baseline's time"
     findings = _findings(report)
     if findings:
         got += f", held: {', '.join(findings)}"
-    good = RULES[sample.expected](report)
+    good = is_as_expected(sample.expected, report)
     explained = "" if good else _explained(sample, report)
-    return Line(sample.name, sample.expected, got, good, explained, judged=_was_judged(report))
+    return Expectation(sample.name, sample.expected, got, good, explained, judged=_was_judged(report))
 
 
 def _outcome(report: Report) -> str:
@@ -149,26 +146,18 @@ def _findings(report: Report) -> list[str]:
     return sorted({str(finding.get("rule")) for finding in report.evidence.get("findings", ())})
 
 
-def _is_accepted(report: Report) -> bool:
-    return report.outcome == "passed" and not _findings(report)
-
-
-def _is_slow(report: Report) -> bool:
-    slower = report.outcome == "passed" and report.ratio is not None and report.ratio >= SLOWER
-    return slower or report.outcome == "timeout"
-
-
-def _is_caught(report: Report) -> bool:
-    """Return whether it was refused for a reason of its own, or passed and is held for a person to look at."""
-    return report.outcome not in ("passed", *REPEATED) or (report.outcome == "passed" and bool(_findings(report)))
-
-
-RULES: Final[dict[str, Callable[[Report], bool]]] = {
-    "accepted": _is_accepted,
-    "wrong": lambda report: report.outcome == "wrong",
-    "slow": _is_slow,
-    "cheating": _is_caught,
-}
+def is_as_expected(expected: str, report: Report) -> bool:
+    """Return whether the report is right for this folder. A cheating sample must be refused for a reason of its own, or
+    pass and be held for a person to look at."""
+    passed = report.outcome == "passed"
+    if expected == "accepted":
+        return passed and not _findings(report)
+    if expected == "slow":
+        slower = passed and report.ratio is not None and report.ratio >= SLOWER
+        return slower or report.outcome == "timeout"
+    if expected == "cheating":
+        return report.outcome not in ("passed", *REPEATED) or (passed and bool(_findings(report)))
+    return report.outcome == "wrong"
 
 
 def _explained(sample: Sample, report: Report) -> str:

@@ -19,13 +19,11 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import problems
 from problems.formats.gpumode import load_problem
-from problems.spec import Problem
 from runner.config import JudgeSettings
 from runner.daemon.spool import write_durably
 from runner.errors import JudgeFault
@@ -98,17 +96,14 @@ def run_once(settings: JudgeSettings, judge: Judge) -> Fitness:
     if report is None:
         return Fitness(False, "the canary was stopped before it ended")
     found = _look_at(report, known.healthy_us.get(report.epoch), hardware)
-    _write(state, _after(known, report, found))
-    return found
-
-
-def _after(known: _State, report: Report, found: Fitness) -> _State:
     if not found.ok:
-        return replace(known, set_aside=known.set_aside or report.set_aside, passes=0)
-    passes = known.passes + 1
-    if known.set_aside and passes < PASSES:
-        return replace(known, passes=passes)
-    return _State(healthy_us={report.epoch: _time_us(report), **known.healthy_us})
+        after = replace(known, set_aside=known.set_aside or report.set_aside, passes=0)
+    elif known.set_aside and known.passes + 1 < PASSES:
+        after = replace(known, passes=known.passes + 1)
+    else:
+        after = _State(healthy_us={report.epoch: _time_us(report), **known.healthy_us})
+    _write(state, after)
+    return found
 
 
 def _look_at(report: Report, healthy_us: float | None, hardware: str) -> Fitness:
@@ -129,7 +124,8 @@ def _time_us(report: Report) -> float:
 
 
 def _job(hardware: str) -> Job:
-    problem = _problem(SIZES.get(hardware, SIZE))
+    benchmark = {"size": SIZES.get(hardware, SIZE), "seed": 1}
+    problem = replace(load_problem(PROBLEM), benchmarks=(benchmark,))
     return Job(
         attempt_id=f"canary-{secrets.token_hex(8)}",
         token=0,
@@ -144,26 +140,18 @@ def _job(hardware: str) -> Job:
     )
 
 
-@cache
-def _problem(size: int) -> Problem:
-    return replace(load_problem(PROBLEM), benchmarks=({"size": size, "seed": 1},))
-
-
 def _read(state: Path) -> _State:
     """Read the state. An unreadable file sets the device aside: a canary costs seconds, a false record more."""
     try:
-        return _parse(json.loads((state / FILE).read_text(encoding="utf-8")))
+        data = json.loads((state / FILE).read_text(encoding="utf-8"))
+        healthy = {str(epoch): float(us) for epoch, us in data["healthy_us"].items()}
+        if not all(us > 0 and math.isfinite(us) for us in healthy.values()):
+            raise ValueError("healthy_us: a time is not positive")
+        return _State(str(data["set_aside"]), int(data["passes"]), healthy)
     except FileNotFoundError:
         return _State()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return _State(set_aside=UNREADABLE)
-
-
-def _parse(data: dict[str, Any]) -> _State:
-    healthy = {str(epoch): float(us) for epoch, us in data["healthy_us"].items()}
-    if not all(us > 0 and math.isfinite(us) for us in healthy.values()):
-        raise ValueError("healthy_us: a time is not positive")
-    return _State(str(data["set_aside"]), int(data["passes"]), healthy)
 
 
 def _write(state: Path, value: _State) -> None:

@@ -44,17 +44,10 @@ class Welcome:
 
 
 @dataclass(frozen=True)
-class Renewal:
-    expires_in_s: float
-    cancel: bool
-
-
-@dataclass(frozen=True)
 class Draining:
     """The site's view of this runner."""
 
     runner: str
-    draining: bool
     holds: str  # the attempt that it judges; "": none
 
 
@@ -119,8 +112,8 @@ class SiteClient:
     def hello(self, hardware: str, fingerprint: JSON, epoch: str) -> Welcome:
         """Introduce this runner. The call also reports a fit device: a site that had set it aside hands out work
         again."""
-        told = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
-        answer = self._post("/hello", {"wire": WIRE_VERSION, **told})
+        host = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
+        answer = self._post("/hello", {"wire": WIRE_VERSION, **host})
         return Welcome(
             runner=str(_field(answer, "runner")),
             hardware=str(_field(answer, "hardware")),
@@ -139,9 +132,10 @@ class SiteClient:
         except WireError as error:
             raise SiteRefused(f"the site sent a job that does not fit the contract: {error}", status=200) from None
 
-    def renew(self, job: Job) -> Renewal:
+    def renew(self, job: Job) -> bool:
+        """Renew the lease. Returns True if the site cancelled the attempt."""
         answer = self._post(f"/attempts/{quote(job.attempt_id, safe='')}/renew", {"token": job.token})
-        return Renewal(_seconds(answer, "expires_in_s"), bool(_field(answer, "cancel")))
+        return bool(_field(answer, "cancel"))
 
     def release(self, job: Job) -> None:
         """Hand the job back unjudged. Raises StaleLease if it is not ours, as after a replay."""
@@ -150,7 +144,7 @@ class SiteClient:
     def drain(self, on: bool) -> Draining:
         """Ask the site to give this runner no more work, or to give it work again. Safe to repeat."""
         answer = self._post("/drain", {"draining": on})
-        return Draining(str(_field(answer, "runner")), bool(_field(answer, "draining")), str(_field(answer, "holds")))
+        return Draining(str(_field(answer, "runner")), str(_field(answer, "holds")))
 
     def send_events(self, job: Job, events: list[Event]) -> None:
         body = {"token": job.token, "events": [event.to_json() for event in events]}
@@ -170,10 +164,13 @@ class SiteClient:
     def _exchange(self, path: str, body: JSON | bytes) -> tuple[httpx.Headers, JSON | None]:
         content = body if isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
         try:
-            with self._http.stream(
-                "POST", path, content=content, headers={"Content-Type": "application/json"}
-            ) as response:
-                text = _read_capped(response)
+            headers = {"Content-Type": "application/json"}
+            with self._http.stream("POST", path, content=content, headers=headers) as response:
+                text = b""
+                for part in response.iter_bytes():
+                    text += part
+                    if len(text) > MAX_ANSWER_BYTES:
+                        raise SiteRefused(f"the answer has more than {MAX_ANSWER_BYTES} bytes", response.status_code)
         except httpx.HTTPError as error:
             raise SiteUnreachable(f"POST {path}: {type(error).__name__}: {error}") from None
         _raise_for(response, path, text)
@@ -183,16 +180,6 @@ class SiteClient:
         if answer is None:
             raise SiteUnreachable(f"POST {path}: the answer is not a JSON object; is PHOTOFINISH_URL the site?")
         return response.headers, answer
-
-
-def _read_capped(response: httpx.Response) -> bytes:
-    parts, total = [], 0
-    for part in response.iter_bytes():
-        total += len(part)
-        if total > MAX_ANSWER_BYTES:
-            raise SiteRefused(f"the answer has more than {MAX_ANSWER_BYTES} bytes", response.status_code)
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _decode(text: bytes) -> JSON | None:
@@ -214,13 +201,9 @@ def _raise_for(response: httpx.Response, path: str, text: bytes) -> None:
     if status in (401, 403):
         raise Unauthorised(message)
     if status == 429 or status >= 500:
-        raise SiteUnreachable(message, _retry_after_s(response))
+        retry_after = response.headers.get("Retry-After", "")
+        raise SiteUnreachable(message, float(retry_after) if retry_after.isdecimal() else None)
     raise SiteRefused(message, status)
-
-
-def _retry_after_s(response: httpx.Response) -> float | None:
-    value = response.headers.get("Retry-After", "")
-    return float(value) if value.isdecimal() else None
 
 
 def _field(answer: JSON | None, name: str) -> object:

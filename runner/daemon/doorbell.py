@@ -29,16 +29,7 @@ SHUTDOWN_MS: Final = 5_000
 @contextmanager
 def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
     """Call `answer` in a separate thread for every bell, one after another."""
-    worker = _worker(broker_url, f"gpu.{hardware}", answer)
-    worker.start()
-    log.info("listening", queue=f"gpu.{hardware}")
-    try:
-        yield
-    finally:
-        worker.stop(timeout=SHUTDOWN_MS)
-
-
-def _worker(broker_url: str, queue: str, answer: Callable[[], None]) -> dramatiq.Worker:
+    queue = f"gpu.{hardware}"
     client = redis.Redis.from_url(broker_url, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S)
     broker = RedisBroker(  # type: ignore[no-untyped-call]
         client=client, middleware=[], heartbeat_timeout=HEARTBEAT_TIMEOUT_MS, maintenance_chance=MAINTENANCE_CHANCE
@@ -51,4 +42,9 @@ def _worker(broker_url: str, queue: str, answer: Callable[[], None]) -> dramatiq
 
     worker = dramatiq.Worker(broker, queues={queue}, worker_timeout=WORKER_TIMEOUT_MS, worker_threads=1)
     worker.queue_prefetch = 1  # dramatiq reads the environment variable for it only at its first import
-    return worker
+    worker.start()
+    log.info("listening", queue=queue)
+    try:
+        yield
+    finally:
+        worker.stop(timeout=SHUTDOWN_MS)

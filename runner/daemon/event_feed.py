@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from types import TracebackType
+from itertools import islice
 from typing import Final
 
 from runner.daemon.client import SiteClient, backoff_s
@@ -39,7 +39,8 @@ class EventFeed:
     def add(self, event: Event) -> None:
         with self._guard:
             if len(self._waiting) >= MAX_WAITING:
-                self._drop_one()
+                progress = (waiting for waiting in self._waiting if waiting.kind == "progress")
+                self._waiting.remove(next(progress, self._waiting[0]))
             self._waiting.append(event)
         self._news.set()
 
@@ -47,16 +48,10 @@ class EventFeed:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._news.set()
         self._thread.join()
-
-    def _drop_one(self) -> None:
-        victim = next((event for event in self._waiting if event.kind == "progress"), self._waiting[0])
-        self._waiting.remove(victim)
 
     def _send_for_ever(self) -> None:
         failures = 0
@@ -68,7 +63,9 @@ class EventFeed:
             try:
                 while batch := self._next_batch():
                     self._client.send_events(self._job, batch)
-                    self._sent(batch)
+                    with self._guard:
+                        while self._waiting and self._waiting[0].seq <= batch[-1].seq:
+                            self._waiting.popleft()
                 failures = 0
             except SiteUnreachable as error:
                 log.warning("events_not_sent", attempt=self._job.attempt_id, error=str(error))
@@ -79,19 +76,11 @@ class EventFeed:
                 self._lease.lose("stale")
             except (Unauthorised, SiteRefused) as error:
                 log.error("events_refused", attempt=self._job.attempt_id, error=str(error))
-                self._forget()
+                with self._guard:
+                    self._waiting.clear()
             if last_call:
                 return
 
     def _next_batch(self) -> list[Event]:
         with self._guard:
-            return [event for _, event in zip(range(MAX_EVENTS_PER_CALL), self._waiting, strict=False)]
-
-    def _forget(self) -> None:
-        with self._guard:
-            self._waiting.clear()
-
-    def _sent(self, batch: list[Event]) -> None:
-        with self._guard:
-            while self._waiting and self._waiting[0].seq <= batch[-1].seq:
-                self._waiting.popleft()
+            return list(islice(self._waiting, MAX_EVENTS_PER_CALL))

@@ -232,7 +232,9 @@ class JudgeProcess:
         """
         process = self._process
         assert process is not None
-        self._await_exit(process)
+        kill_at = min(self._kill_at, time.monotonic() + self._grace_s)
+        while time.monotonic() < kill_at and not self._has_ended(process):
+            time.sleep(0.02)
         with self._guard:
             self._signal(signal.SIGKILL)
             code = process.wait()
@@ -243,11 +245,6 @@ class JudgeProcess:
             if pipe is not None:
                 pipe.close()
         return code
-
-    def _await_exit(self, process: subprocess.Popen[bytes]) -> None:
-        kill_at = min(self._kill_at, time.monotonic() + self._grace_s)
-        while time.monotonic() < kill_at and not self._has_ended(process):
-            time.sleep(0.02)
 
     def _terminate(self) -> None:
         with self._guard:
@@ -324,35 +321,29 @@ class _Output:
                 raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
             ((kind, value),) = data.items()
             if kind == "ready":
-                self._take_ready(Host.from_json(value))
+                host = Host.from_json(value)
+                if self.host is not None:
+                    raise WireError("ready", "a second time")
+                self.host = host
             elif kind == "event":
-                self._take_event(Event.from_json(value))
+                event = Event.from_json(value)
+                if self._job is None or self.report is not None:
+                    raise WireError("event", "without a job")
+                if event.seq <= self._last_seq:
+                    raise WireError("event.seq", f"{event.seq} after {self._last_seq}")
+                self._last_seq = event.seq
+                self._on_event(event)
             elif kind == "report":
-                self._take_report(Report.from_json(value))
+                report = Report.from_json(value)
+                if self._job is None or self.report is not None:
+                    raise WireError("report", "without a job, or a second one")
+                if (report.attempt_id, report.token) != (self._job.attempt_id, self._job.token):
+                    raise WireError("report", "for another attempt or token")
+                self.report = report
             else:
                 raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
         except (ValueError, RecursionError) as error:  # JSON's, the wire's, and unicode's
             raise JudgeFault("judge_protocol", f"the judge wrote a line that does not fit: {error}") from None
-
-    def _take_ready(self, host: Host) -> None:
-        if self.host is not None:
-            raise WireError("ready", "a second time")
-        self.host = host
-
-    def _take_event(self, event: Event) -> None:
-        if self._job is None or self.report is not None:
-            raise WireError("event", "without a job")
-        if event.seq <= self._last_seq:
-            raise WireError("event.seq", f"{event.seq} after {self._last_seq}")
-        self._last_seq = event.seq
-        self._on_event(event)
-
-    def _take_report(self, report: Report) -> None:
-        if self._job is None or self.report is not None:
-            raise WireError("report", "without a job, or a second one")
-        if (report.attempt_id, report.token) != (self._job.attempt_id, self._job.token):
-            raise WireError("report", "for another attempt or token")
-        self.report = report
 
 
 def _refuse_constant(name: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
 
 from runner.daemon.client import SiteClient, backoff_s
 from runner.errors import SiteRefused, SiteUnreachable, StaleLease, Unauthorised
@@ -53,9 +52,7 @@ class Lease:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 
@@ -64,7 +61,7 @@ class Lease:
         pause_s = self._renew_s
         while not self._over.wait(pause_s):
             try:
-                if self._client.renew(self._job).cancel:
+                if self._client.renew(self._job):
                     self.lose("cancelled")
                 failures, pause_s = 0, self._renew_s
             except SiteUnreachable as error:

@@ -43,28 +43,24 @@ class Stay:
     def __init__(self, device: Device, folder: Path) -> None:
         self._lock = DeviceLock(device, folder)
         self._ask = folder / f"photofinish-{device.name}.ask"
-        self._held = False
 
     def take(self, stopping: threading.Event) -> bool:
         """Wait until no command asks and the device is free, then hold it. Returns False if the daemon is to stop."""
         quiet_since = time.monotonic() - COME_BACK_S
-        while not self._held:
+        while not self._lock.held:
             if self.asked():
                 quiet_since = time.monotonic()
             elif time.monotonic() - quiet_since >= COME_BACK_S:
                 with suppress(DeviceBusy):
-                    self._lock.__enter__()
-                    self._held = True
+                    self._lock.take()
                     return True
             if stopping.wait(TICK_S):
                 return False
         return True
 
     def give(self) -> None:
-        if self._held:
-            self.note("")
-            self._held = False
-            self._lock.__exit__(None, None, None)
+        self.note("")
+        self._lock.close()
 
     def asked(self) -> bool:
         """Return whether a command asks for the device, or has it."""
@@ -79,7 +75,7 @@ class Stay:
 
     def note(self, text: str) -> None:
         """Write the purpose of the hold for waiting commands."""
-        if self._held:
+        if self._lock.held:
             note(self._lock.path, text)
 
 
@@ -91,10 +87,9 @@ def borrowed(device: Device, folder: Path, patience: Patience, purpose: str) -> 
     began = time.monotonic()
     try:
         fcntl.flock(asking, fcntl.LOCK_SH)
-        while True:
+        while not lock.held:
             try:
-                lock.__enter__()
-                break
+                lock.take()
             except DeviceBusy:
                 waited_s, holder = time.monotonic() - began, holder_of(lock.path)
                 limit_s = max(patience.limit_s, LEND_S) if holder == IDLE else patience.limit_s
@@ -104,13 +99,13 @@ def borrowed(device: Device, folder: Path, patience: Patience, purpose: str) -> 
                         f"--wait SECONDS, or end it ({lock.path})"
                     ) from None
                 patience.tell(holder, waited_s)
-            time.sleep(TICK_S)
+                time.sleep(TICK_S)
         try:
             note(lock.path, purpose)
             yield
         finally:
             note(lock.path, "")
-            lock.__exit__(None, None, None)
+            lock.close()
     finally:
         os.close(asking)
 

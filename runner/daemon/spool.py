@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -50,8 +51,7 @@ class Spool:
 
     def put(self, report: Report) -> Spooled:
         """Write a report, which survives a crash after this call."""
-        name = f"{_SAFE.sub('_', report.attempt_id)}.{report.token}.json"
-        path = self._waiting / name
+        path = self._waiting / f"{_SAFE.sub('_', report.attempt_id)}.{report.token}.json"
         write_durably(path, dump(report).encode())
         self._make_room(spare=path)
         return Spooled(path, report)
@@ -59,9 +59,11 @@ class Spool:
     def waiting(self) -> list[Spooled]:
         """Return the reports of a former run, oldest first. Unreadable files are set aside, not deleted."""
         found = []
-        for path in sorted(self._waiting.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
+        for path in _by_age(self._waiting.glob("*.json")):
             try:
-                found.append(Spooled(path, _read(path)))
+                if path.stat().st_size > MAX_REPORT_BYTES:
+                    raise WireError("report", f"more than {MAX_REPORT_BYTES} bytes")
+                found.append(Spooled(path, Report.from_json(json.loads(path.read_text(encoding="utf-8")))))
             except (OSError, ValueError):  # WireError and JSON errors are ValueErrors
                 self._set_aside(path)
         return found
@@ -77,13 +79,12 @@ class Spool:
     def _set_aside(self, path: Path) -> None:
         if path.exists():
             path.replace(self._aside / path.name)
-        kept = sorted(self._aside.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        for old in kept[:-ASIDE_FILES]:
+        for old in _by_age(self._aside.iterdir())[:-ASIDE_FILES]:
             old.unlink()
 
     def _make_room(self, spare: Path) -> None:
         """Drop the oldest reports over the limit: an attempt without a report is judged again after its lease."""
-        files = sorted(self._waiting.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        files = _by_age(self._waiting.glob("*.json"))
         total = sum(path.stat().st_size for path in files)
         for path in files:
             if total <= self._limit_bytes:
@@ -93,10 +94,8 @@ class Spool:
                 path.unlink()
 
 
-def _read(path: Path) -> Report:
-    if path.stat().st_size > MAX_REPORT_BYTES:
-        raise WireError("report", f"more than {MAX_REPORT_BYTES} bytes")
-    return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
+def _by_age(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: path.stat().st_mtime_ns)
 
 
 def _identify(path: Path) -> str:

@@ -16,9 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import closing
 from typing import Final
 
 from runner import config
@@ -132,8 +130,13 @@ class Daemon:
             while not self._stopping.is_set():
                 self._has_job = False
                 try:
-                    self._send_leftovers()
-                    self._lend()
+                    for unsent in self._spool.waiting():  # of a former run, or from when the site was away
+                        self._hand_in(unsent)
+                    if self._stay.asked():  # `_prepared` takes the device back when no command asks any more
+                        log.info("device_lent")
+                        self._stop_judge("lent")
+                        self._clear_away()
+                        self._stay.give()
                     if not self._is_fit():
                         return
                     if self._prepared().host != self._host or self._owes_hello:
@@ -143,8 +146,7 @@ class Daemon:
                 except JudgeStopped:
                     return
                 except JudgeFault as fault:
-                    log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
-                    self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**unprepared))
+                    self._not_prepared(fault, unprepared)
                     unprepared += 1
                     continue
                 except SiteUnreachable as error:
@@ -163,14 +165,6 @@ class Daemon:
                         log.warning("no_work_for_this_runner", why=self._client.standing)
                     return
                 self._work_on(job)
-
-    def _lend(self) -> None:
-        """Leave the device to a command that asks for it; `_prepared` takes it back when no command asks any more."""
-        if self._stay.asked():
-            log.info("device_lent")
-            self._stop_judge("lent")
-            self._clear_away()
-            self._stay.give()
 
     def _is_fit(self) -> bool:
         """Return whether this device may judge. While a device that was set aside must prove it, canaries run once
@@ -231,8 +225,7 @@ class Daemon:
         return judge
 
     def _stop_judge(self, why: str) -> None:
-        judge = self._judge
-        if judge is not None:
+        if (judge := self._judge) is not None:
             judge.stop(why)
 
     def _clear_away(self) -> None:
@@ -250,12 +243,15 @@ class Daemon:
             except (SiteUnreachable, JudgeStopped):  # only when stopping
                 return False
             except JudgeFault as fault:
-                log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
-                self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**failures))
+                self._not_prepared(fault, failures)
                 failures += 1
             else:
                 return True
         return False
+
+    def _not_prepared(self, fault: JudgeFault, failures: int) -> None:
+        log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
+        self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**failures))
 
     def _hello(self) -> None:
         """Send hello once. Raises SiteUnreachable, Unauthorised, SiteRefused; JudgeFault, JudgeStopped."""
@@ -294,20 +290,24 @@ class Daemon:
             report = self._run_judge(job, lease)
             if report is None:
                 if not lease.lost:  # otherwise we stopped the judge
-                    self._release(job, lease)
+                    try:  # if this fails, the lease runs out, and the site counts a loss
+                        persist(lambda: self._client.release(job), lease.wait, RELEASE_PATIENCE_S)
+                        log.info("released", attempt=job.attempt_id)
+                    except SiteError as error:
+                        log.warning("not_released", attempt=job.attempt_id, error=str(error))
                 return False
             if report.set_aside:  # noted before the report is sent, to survive a crash
                 canary.set_aside(self._settings.runner_state, report.set_aside)
-            self._deliver(self._spool.put(report), lease)
+            item = self._spool.put(report)
+            try:
+                persist(
+                    lambda: self._hand_in(item),
+                    lambda pause_s: self._stopping.wait(0) or lease.wait(pause_s),
+                    REPORT_PATIENCE_S,
+                )
+            except SiteUnreachable as error:  # it stays in the spool
+                log.warning("report_kept", attempt=report.attempt_id, error=str(error))
         return report.outcome == "infra_error" and report.reason not in NOT_THE_HOSTS
-
-    def _release(self, job: Job, lease: Lease) -> None:
-        """Hand back an unfinished attempt. If that fails, the lease runs out, and the site counts a loss."""
-        try:
-            persist(lambda: self._client.release(job), lease.wait, RELEASE_PATIENCE_S)
-            log.info("released", attempt=job.attempt_id)
-        except SiteError as error:
-            log.warning("not_released", attempt=job.attempt_id, error=str(error))
 
     def _run_judge(self, job: Job, lease: Lease) -> Report | None:
         """Return the judge's report, or ours about a judge that failed; None if the attempt is no longer ours to
@@ -334,22 +334,6 @@ class Daemon:
                 return None
             return _fault_report(job.attempt_id, job.token, fault.reason)
 
-    def _deliver(self, item: Spooled, lease: Lease) -> None:
-        """Send while the lease is ours; an unsent report stays in the spool."""
-        try:
-            persist(
-                lambda: self._hand_in(item),
-                lambda pause_s: self._stopping.wait(0) or lease.wait(pause_s),
-                REPORT_PATIENCE_S,
-            )
-        except SiteUnreachable as error:
-            log.warning("report_kept", attempt=item.report.attempt_id, error=str(error))
-
-    def _send_leftovers(self) -> None:
-        """Send reports of a former run, or of a time when the site was away. Raises SiteUnreachable."""
-        for item in self._spool.waiting():
-            self._hand_in(item)
-
     def _hand_in(self, item: Spooled) -> None:
         """Send a report once. Removes it if it is settled; raises SiteUnreachable if not."""
         report = item.report
@@ -365,12 +349,8 @@ class Daemon:
         except SiteRefused as error:
             log.error("report_refused", attempt=report.attempt_id, error=str(error))
             self._spool.refused(item)
-            self._own_up(report)
-
-    def _own_up(self, refused: Report) -> None:
-        """End an attempt whose report the site refuses, to spare the wait for its lease."""
-        if refused.reason != "report_refused":
-            self._hand_in(self._spool.put(_fault_report(refused.attempt_id, refused.token, "report_refused")))
+            if report.reason != "report_refused":  # ends the attempt, to spare the wait for its lease
+                self._hand_in(self._spool.put(_fault_report(report.attempt_id, report.token, "report_refused")))
 
     def _reap(self) -> None:
         """Remove containers that a judge of this runner left behind. A failure is the operator's; the daemon goes
@@ -395,33 +375,24 @@ def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
 def main() -> int:
     """`runner work`, until a signal. Exit code: 0 after a signal, 2 when it cannot work at all."""
     signals = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(
-        signal.SIG_BLOCK, signals
-    )  # waited for below; runner/daemon/die_with_parent.py unblocks them for the judge
+    # `_serve` waits for them; runner/daemon/die_with_parent.py unblocks them for the judge.
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         settings = config.load()
         configure(settings.log_level)
         device = device_of(settings.runner_hardware, settings.runner_gpu)
-        with _hold(device, settings.runner_locks, signals):
+        with closing(DeviceLock(device, settings.runner_locks, "runner")) as lock:  # the device's only daemon
+            give_up_at = time.monotonic() + DEVICE_PATIENCE_S
+            while not lock.held:
+                try:
+                    lock.take()
+                except DeviceBusy:
+                    if time.monotonic() > give_up_at or signal.sigtimedwait(signals, 0.2):
+                        raise
             return _serve(settings, signals)
     except RunnerError as error:
         print(f"runner: {error}", file=sys.stderr)
         return 2
-
-
-@contextmanager
-def _hold(device: Device, folder: Path, signals: set[signal.Signals]) -> Iterator[None]:
-    """Be the device's only daemon, after a short wait for a predecessor that is ending. Raises DeviceBusy."""
-    give_up_at = time.monotonic() + DEVICE_PATIENCE_S
-    with ExitStack() as held:
-        while True:
-            try:
-                held.enter_context(DeviceLock(device, folder, "runner"))
-                break
-            except DeviceBusy:
-                if time.monotonic() > give_up_at or signal.sigtimedwait(signals, 0.2):
-                    raise
-        yield
 
 
 def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
@@ -444,10 +415,11 @@ def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
     thread.start()
     stop_at = math.inf
     while thread.is_alive():
-        if told := signal.sigtimedwait(signals, 0.5):
-            at_once = told.si_signo == signal.SIGINT or stop_at < math.inf
-            stop_at = time.monotonic() + (0.0 if at_once else settings.runner_drain_s)
-            log.info("stopping", within_s=0.0 if at_once else settings.runner_drain_s)
+        if received := signal.sigtimedwait(signals, 0.5):
+            at_once = received.si_signo == signal.SIGINT or stop_at < math.inf
+            within_s = 0.0 if at_once else settings.runner_drain_s
+            stop_at = time.monotonic() + within_s
+            log.info("stopping", within_s=within_s)
             daemon.wind_down()
         if time.monotonic() >= stop_at:
             daemon.stop()

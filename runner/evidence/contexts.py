@@ -2,7 +2,7 @@
 
 On an H200 every kernel takes up to 0.2 µs longer in one container than in another, and the gap between a call's two
 clocks (gap.py) is up to 2.4 µs longer there. Both offsets are much the same for all kernels, so queued calls of a small
-kernel of the harness (judge/sides/own_calls.py) show them. The offsets are subtracted from the candidate's times and
+kernel of the harness (judge/sides/own_times.py) show them. The offsets are subtracted from the candidate's times and
 gaps. A submission that moves itself to a place as good as the baseline's gains that much, so the offset is also added
 to the forgeable share (docs/lab-notebook).
 """

@@ -1,7 +1,8 @@
-"""Devices of this host, their locks, and the host's fingerprint.
+"""Devices and cores of this host, the locks of its devices, and its fingerprint.
 
 A runner judges on one device at a time, and no two processes of a host on the same device: an exclusive flock per
-device, in a folder that all runners of the host share, freed by the kernel when its holder dies in any way.
+device, in a folder that all runners of the host share, freed by the kernel when its holder dies in any way. The judge
+keeps a core for itself, tenants get some of the rest, the oracle all of them. Only `draw_uid` is random.
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from runner import config
 from runner.errors import ConfigError, DeviceBusy
 from runner.judge.device import gpu
+from sandbox import policy
+
+MOST_TENANT_CORES: Final = 4
+UIDS: Final = range(200_000, 600_000)  # of containers; no user of a host lies here
 
 
 @dataclass(frozen=True)
@@ -45,29 +52,36 @@ def device_of(hardware: str, index: int = 0) -> Device:
 
 
 class DeviceLock:
-    """Exclusive hold on a device, as a context manager. Raises DeviceBusy instead of waiting."""
+    """Exclusive hold on a device. `take` raises DeviceBusy instead of waiting, and so does entering the context."""
 
     def __init__(self, device: Device, folder: Path, kind: str = "lock") -> None:
         self.path = folder / f"photofinish-{device.name}.{kind}"
         self._fd = -1
 
-    def __enter__(self) -> DeviceLock:
+    @property
+    def held(self) -> bool:
+        return self._fd >= 0
+
+    def take(self) -> None:
         self._fd = open_shared(self.path)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._close()
+            self.close()
             raise DeviceBusy(f"{self.path}: another runner on this host holds the device; stop it first") from None
+
+    def close(self) -> None:
+        """Give the device back, if it is held."""
+        if self.held:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> DeviceLock:
+        self.take()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        os.close(self._fd)
-        self._fd = -1
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def open_shared(path: Path) -> int:
@@ -83,6 +97,32 @@ def open_shared(path: Path) -> int:
         raise ConfigError(f"RUNNER_LOCKS: cannot open {path}: {error.strerror}") from None
 
 
+@dataclass(frozen=True)
+class Cores:
+    """Core numbers. On a host with one core all three are the same, and the figures are worth little."""
+
+    judge: tuple[int, ...]
+    tenant: tuple[int, ...]
+    oracle: tuple[int, ...]
+
+
+def share_out(available: Sequence[int]) -> Cores:
+    cores = tuple(sorted(available))
+    if not cores:
+        raise ValueError("no core to share out")
+    return Cores(cores[:1], cores[1 : 1 + MOST_TENANT_CORES] or cores, cores)
+
+
+def cpuset(cores: Sequence[int]) -> str:
+    """Return the cores in Docker's format: "1" or "1,2,3"."""
+    return ",".join(map(str, cores))
+
+
+def draw_uid() -> int:
+    """Return a random uid for a container, far from the host's own users."""
+    return secrets.choice(UIDS)
+
+
 def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     """Return the properties of this host for the site to keep beside results: small, public, without names of people or
     machines.
@@ -90,6 +130,10 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     Raises ConfigError if the device cannot be read: times of an unknown device belong to no epoch. The versions in
     containers come from runner/host/image_versions.py.
     """
+    try:
+        own_version = version("photofinish")
+    except PackageNotFoundError:
+        own_version = "uninstalled"
     host: dict[str, str | int] = {
         "hardware": hardware,
         "timing_version": TIMING_VERSION,
@@ -99,7 +143,7 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
         "kernel": platform.release(),
         "machine": platform.machine(),
         "python": platform.python_version(),
-        "photofinish": _own_version(),
+        "photofinish": own_version,
     }
     return host if hardware == "cpu" else {**host, **_gpu(index)}
 
@@ -130,13 +174,30 @@ class GpuNames(NamedTuple):
 def gpu_names(index: int) -> GpuNames:
     """Return the names of a GPU. Raises ConfigError if NVML knows no GPU with this number."""
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        return GpuNames(str(pynvml.nvmlDeviceGetUUID(handle)), str(pynvml.nvmlDeviceGetMinorNumber(handle)))
+        library = gpu.load_nvml()
+        handle = library.nvmlDeviceGetHandleByIndex(index)
+        return GpuNames(str(library.nvmlDeviceGetUUID(handle)), str(library.nvmlDeviceGetMinorNumber(handle)))
     except Exception as err:  # NVML raises its own tree, and ImportError where it is not installed
         raise ConfigError(f"RUNNER_GPU: this host's GPU {index} does not answer NVML ({err}); see nvidia-smi") from None
+
+
+def gpu_of(settings: config.JudgeSettings) -> policy.Gpu | None:
+    """Return the GPU for containers, None on a CPU: the device's node goes by its minor number, which need not be
+    NVML's. Raises ConfigError."""
+    if settings.runner_hardware == "cpu":
+        return None
+    names = gpu_names(settings.runner_gpu)
+    return policy.Gpu(
+        stack=settings.runner_gpu_stack,
+        device_id=names.minor if settings.runner_gpu_stack == policy.HOST else names.uuid,
+        interpreter=settings.runner_gpu_interpreter,
+        library_path=settings.runner_gpu_library_path,
+    )
+
+
+def own_gpu(settings: config.JudgeSettings) -> None:
+    """Make the runner's GPU this process's first device; before any CUDA call. Raises ConfigError."""
+    config.show_cuda(gpu_names(settings.runner_gpu).uuid)
 
 
 def _gpu(index: int) -> dict[str, str | int]:
@@ -152,7 +213,11 @@ def _gpu(index: int) -> dict[str, str | int]:
         reading = "the highest clock"
         found["max_sm_mhz"] = int(library.nvmlDeviceGetMaxClockInfo(device.handle, gpu.SM))
         reading = "the power limit"
-        found |= _power_limit(library, device)
+        try:
+            found["power_limit_w"] = int(library.nvmlDeviceGetPowerManagementLimit(device.handle)) // 1000
+        except Exception as error:
+            if getattr(error, "value", None) != gpu.NOT_SUPPORTED:  # a virtual GPU has no limit of its own
+                raise
     except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
         text = f"NVML does not tell {reading} of GPU {index} ({type(error).__name__}: {error})"
         remedy = "times of a device that cannot be read belong to no epoch; `nvidia-smi -q` must work on this host"
@@ -164,30 +229,10 @@ def _gpu(index: int) -> dict[str, str | int]:
     return found | {name: str(value) for name, value in asked.items() if value is not None}
 
 
-def _power_limit(library: Any, device: gpu.Device) -> dict[str, int]:
-    """Return the configured limit; empty on a virtual GPU, which has no limit of its own."""
-    try:
-        return {"power_limit_w": int(library.nvmlDeviceGetPowerManagementLimit(device.handle)) // 1000}
-    except Exception as error:
-        if getattr(error, "value", None) == gpu.NOT_SUPPORTED:
-            return {}
-        raise
-
-
 def _cpu_model() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                name, _, value = line.partition(":")
-                if name.strip() == "model name":
-                    return value.strip()[:128]
-    except OSError:
-        pass
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()[:128]
     return platform.processor()[:128] or platform.machine()
-
-
-def _own_version() -> str:
-    try:
-        return version("photofinish")
-    except PackageNotFoundError:
-        return "uninstalled"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from runner import config
-from runner.host import cores
-from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, listed
+from runner.host import accelerators
+from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, checked, listed
 from sandbox import policy, protocol
 from sandbox.errors import ImageMissing, SandboxError
 
@@ -40,12 +40,17 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
         return
     yield engine_version(info)
     yield engine_limits(info)
-    cpus = cores.cpuset(cores.share_out(host.cores()).tenant)
+    cpus = accelerators.cpuset(accelerators.share_out(host.cores()).tenant)
     try:
         seen = engine.probe(cpus)
     except SandboxError as err:
         why = "A submission runs in one with exactly these options."
-        yield Check("container", UNFIT, str(err), why, _container_remedy(err, settings))
+        remedy = "See the engine's log (journalctl -u docker)."
+        if isinstance(err, ImageMissing):
+            remedy = f"Build it with `make image`, or set SANDBOX_IMAGE, which is {settings.sandbox_image}."
+        elif settings.runner_hardware != "cpu":
+            remedy = _gpu_remedy(settings)
+        yield Check("container", UNFIT, str(err), why, remedy)
         return
     yield harness(seen)
     yield from walls(seen, cpus)
@@ -54,34 +59,24 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
         yield device_nodes(seen, settings)
 
 
-def _container_remedy(err: SandboxError, settings: config.JudgeSettings) -> str:
-    if isinstance(err, ImageMissing):
-        return f"Build it with `make image`, or set SANDBOX_IMAGE, which is {settings.sandbox_image}."
-    return (
-        "See the engine's log (journalctl -u docker)." if settings.runner_hardware == "cpu" else _gpu_remedy(settings)
-    )
-
-
 ENGINE_REMEDY: Final = "Start it (systemctl start docker), install it (docker.io), or set DOCKER_HOST."
 
 
 def engine_version(info: dict[str, Any]) -> Check:
-    said = str(info.get("ServerVersion", "?"))
+    version = str(info.get("ServerVersion", "?"))
     why = "Older engines lack options of the sandbox."
-    known = tuple(int(part) for part in said.split(".")[:2] if part.isdigit())
-    if known >= LEAST_ENGINE:
-        return Check("Docker Engine", OK, f"{said}, cgroup v{info.get('CgroupVersion', '1')}", why)
+    good = tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) >= LEAST_ENGINE
+    found = f"{version}, cgroup v{info.get('CgroupVersion', '1')}" if good else version
     least = ".".join(map(str, LEAST_ENGINE))
-    return Check("Docker Engine", UNFIT, said, why, f"Install Docker Engine {least} or later.")
+    return checked("Docker Engine", good, found, why, f"Install Docker Engine {least} or later.")
 
 
 def engine_limits(info: dict[str, Any]) -> Check:
-    missing = [said for key, said in LIMITS.items() if not info.get(key)]
+    missing = [name for key, name in LIMITS.items() if not info.get(key)]
     why = "A limit that the kernel does not know is dropped by the engine without a word."
-    if not missing:
-        return Check("container limits", OK, ", ".join(LIMITS.values()), why)
+    found = f"not for {', '.join(missing)}" if missing else ", ".join(LIMITS.values())
     remedy = "Enable the control groups at boot: cgroup_enable=memory swapaccount=1."
-    return Check("container limits", UNFIT, f"not for {', '.join(missing)}", why, remedy)
+    return checked("container limits", not missing, found, why, remedy)
 
 
 def harness(seen: dict[str, Any]) -> Check:
@@ -150,7 +145,7 @@ def walls(seen: dict[str, Any], cpus: str) -> Iterator[Check]:
             "A submission on the judge's core disturbs the clock.",
         ),
     ):
-        yield Check(name, OK if holds else UNFIT, found, why, "" if holds else remedy)
+        yield checked(name, holds, found, why, remedy)
 
 
 def freezer(seen: dict[str, Any]) -> Check:
@@ -158,21 +153,16 @@ def freezer(seen: dict[str, Any]) -> Check:
     if seen["freezer"]:
         remedy = "Run as root (or give this user the container's cgroup.freeze); at home this is fine."
         return Check("freezer", NOT_CERTIFIED, seen["freezer"], why, remedy)
-    found = f"{seen['freeze_us']:.0f} µs to freeze"
-    if seen["freeze_us"] > SLOW_FREEZE_US:
-        return Check(
-            "freezer", WARNING, found, why, "Something keeps the kernel from stopping threads: look at the load."
-        )
-    return Check("freezer", OK, found, why)
+    found, good = f"{seen['freeze_us']:.0f} µs to freeze", seen["freeze_us"] <= SLOW_FREEZE_US
+    remedy = "Something keeps the kernel from stopping threads: look at the load."
+    return checked("freezer", good, found, why, remedy, WARNING)
 
 
 def device_nodes(seen: dict[str, Any], settings: config.JudgeSettings) -> Check:
     found = ", ".join(seen["nvidia"]) or "none"
     why = "The container needs its one GPU, and must not see another."
     devices = [name for name in seen["nvidia"] if name.removeprefix("/dev/nvidia").isdigit()]
-    if len(devices) == 1:
-        return Check("GPU in a container", OK, found, why)
-    return Check("GPU in a container", UNFIT, found, why, _gpu_remedy(settings))
+    return checked("GPU in a container", len(devices) == 1, found, why, _gpu_remedy(settings))
 
 
 def _gpu_remedy(settings: config.JudgeSettings) -> str:

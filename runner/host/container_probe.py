@@ -1,16 +1,19 @@
-"""Probe of a container: prints the powers of a program in it as a line of JSON, then sleeps for a test of the freezer.
+"""Probe of a container, started with a tenant's options from the text of this file; standard library only.
 
-Runs inside, started by `runner doctor` with a tenant's options, from the text of this file; standard library only. Its
-argument is the folder of the harness in the image.
+It prints a line of JSON: without an argument the versions of torch, CUDA and driver library. `runner doctor` gives it
+the folder of the harness in the image. It then prints the powers of a program in the container, and sleeps for a test
+of the freezer.
 """
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import hashlib
-import importlib.metadata
+import importlib.util
 import json
 import os
+import runpy
 import socket
 import sys
 import time
@@ -18,9 +21,9 @@ from collections.abc import Callable
 from typing import Any
 
 
-def main(harness: str) -> None:
+def powers(harness: str) -> dict[str, Any]:
     status = dict(line.split(":", 1) for line in _lines("/proc/self/status"))
-    seen = {
+    return {
         "uid": os.getuid(),
         "no_new_privileges": status["NoNewPrivs"].strip(),
         "seccomp": status["Seccomp"].strip(),
@@ -32,10 +35,25 @@ def main(harness: str) -> None:
         "cpus": status["Cpus_allowed_list"].strip(),
         "protocol": _protocol(harness),
         "files": {os.path.basename(path): _digest(path) for path in glob.glob(harness + "/*.py")},
-        "torch": _torch(),
+        "torch": versions().get("torch", ""),
         "nvidia": sorted(glob.glob("/dev/nvidia*")),
     }
-    print(json.dumps(seen), flush=True)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions by name, as far as they are known. Torch is found and not imported."""
+    known: dict[str, Any] = {}
+    found = importlib.util.find_spec("torch")
+    if found is not None and found.origin:
+        text = runpy.run_path(os.path.join(os.path.dirname(found.origin), "version.py"))
+        known = {"torch": text.get("__version__"), "torch_cuda": text.get("cuda")}
+    cuda = ctypes.c_int(0)  # of the driver library that is loaded here: the host's, or a newer library of the image's
+    try:
+        failed = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(cuda))
+    except (OSError, AttributeError):
+        failed = 1
+    known["cuda"] = None if failed else f"{cuda.value // 1000}.{cuda.value % 1000 // 10}"
+    return {name: str(value) for name, value in known.items() if value}
 
 
 def _errno(act: Callable[[], Any]) -> int:
@@ -71,13 +89,7 @@ def _protocol(harness: str) -> int | None:
     return int(protocol.VERSION)
 
 
-def _torch() -> str:
-    try:
-        return importlib.metadata.version("torch")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
-    time.sleep(600)
+    print(json.dumps(powers(sys.argv[1]) if sys.argv[1:] else versions()), flush=True)
+    if sys.argv[1:]:
+        time.sleep(600)

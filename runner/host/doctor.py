@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import os
 import shutil
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import docker.errors
 
 from runner import config
 from runner.errors import ConfigError, DeviceBusy
-from runner.host import accelerators, container_probe, cores, gpus, image_versions
+from runner.host import accelerators, image_versions
 from runner.host.container_checks import Engine, check_engine
-from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, check_fitness, check_host
+from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, check_fitness, check_host, checked
 from sandbox import container, policy
 from sandbox.errors import SandboxError
 
-PROBE: Final = Path(container_probe.__file__).read_text()
 LEAST_DISK_BYTES: Final = 1_000_000_000
 
 
@@ -51,13 +50,7 @@ def lock(settings: config.JudgeSettings) -> Check:
         with accelerators.DeviceLock(device, settings.runner_locks) as held:
             return Check("device lock", OK, f"{held.path} is free", why)
     except DeviceBusy as err:
-        return Check(
-            "device lock",
-            WARNING,
-            str(err),
-            why,
-            "An idle runner lends it to commands; end a second runner.",
-        )
+        return Check("device lock", WARNING, str(err), why, "An idle runner lends it to commands; end a second runner.")
     except ConfigError as err:
         return Check("device lock", UNFIT, str(err), why, "Set RUNNER_LOCKS to a folder that all runners can write.")
 
@@ -73,10 +66,9 @@ def state(settings: config.JudgeSettings) -> Check:
     if not os.access(folder, os.W_OK | os.X_OK):
         return Check("state folder", UNFIT, f"{folder} cannot be written", why, "Set RUNNER_STATE to one that can.")
     free = shutil.disk_usage(folder).free
+    remedy = "Free some, or set RUNNER_STATE to a larger disk."
     found = f"{free / 1e9:.1f} GB free in {folder}"
-    if free < LEAST_DISK_BYTES:
-        return Check("state folder", WARNING, found, why, "Free some, or set RUNNER_STATE to a larger disk.")
-    return Check("state folder", OK, found, why)
+    return checked("state folder", free >= LEAST_DISK_BYTES, found, why, remedy, WARNING)
 
 
 def check_device(
@@ -110,26 +102,15 @@ class DockerEngine:
     def probe(self, cpus: str) -> dict[str, Any]:
         client = container.connect(timeout_s=60)
         try:
-            with container.Container(client, self._policy(cpus), self._settings.runner_id) as box:
+            wanted = image_versions.probe_policy(self._settings, accelerators.gpu_of(self._settings), cpus)
+            harness = policy.harness_folder(wanted.gpu)
+            wanted = replace(wanted, command=(*wanted.command, harness))
+            with container.Container(client, wanted, self._settings.runner_id) as box:
                 box.start()
                 seen = image_versions.await_line(box)
                 return {**seen, **_try_freezer(box)}
         finally:
             client.close()
-
-    def _policy(self, cpus: str) -> policy.Policy:
-        made = policy.tenant(self._settings.sandbox_image, cores.draw_uid(), cpus)
-        gpu = gpu_policy(self._settings)
-        if gpu is not None:
-            made = policy.with_gpu(made, gpu)
-        interpreter, harness = made.command[0], str(Path(made.command[-1]).parent)
-        return replace(made, command=(interpreter, "-I", "-c", PROBE, harness))
-
-
-def gpu_policy(settings: config.JudgeSettings) -> policy.Gpu | None:
-    if settings.runner_hardware == "cpu":
-        return None
-    return gpus.gpu_of(settings)
 
 
 def _try_freezer(box: container.Container) -> dict[str, Any]:
@@ -147,4 +128,4 @@ def _try_freezer(box: container.Container) -> dict[str, Any]:
             time.sleep(0.002)
     except (OSError, TimeoutError) as err:
         return {"freezer": f"freezing failed: {err}", "freeze_us": 0.0}
-    return {"freezer": "", "freeze_us": sorted(took)[len(took) // 2]}
+    return {"freezer": "", "freeze_us": statistics.median(took)}

@@ -68,10 +68,8 @@ def ceilings_for(
     settings: JudgeSettings, hardware: str, epoch: str, fingerprint: Mapping[str, str | int]
 ) -> Ceilings | None:
     """Return the bounds of a job here: measured in this epoch, else from the data sheet of its GPU, else None."""
-    known = stored_ceilings(settings, epoch)
-    return known or unmeasured(
-        hardware, device_name(hardware, fingerprint), epoch=epoch, max_mhz=int(fingerprint.get("max_sm_mhz") or 0)
-    )
+    name, max_mhz = device_name(hardware, fingerprint), int(fingerprint.get("max_sm_mhz") or 0)
+    return stored_ceilings(settings, epoch) or unmeasured(hardware, name, epoch=epoch, max_mhz=max_mhz)
 
 
 def device_name(hardware: str, fingerprint: Mapping[str, str | int]) -> str:

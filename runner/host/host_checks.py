@@ -6,17 +6,18 @@ Each check is a function from a `Host` to a `Check`: the state found, its reason
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from runner.host import cores as hosts
+from runner.host import accelerators
+from runner.judge.data.memory import SharedPages
 from runner.judge.device.fitness import Fit, host_fit
 
 OK: Final = "ok"
@@ -24,8 +25,6 @@ WARNING: Final = "warning"  # it can judge; figures are noisier or an error is p
 NOT_CERTIFIED: Final = "not certified"  # good enough at home, not for a site
 UNFIT: Final = "unfit"  # it cannot judge
 
-F_ADD_SEALS: Final = 1033
-F_SEAL_FUTURE_WRITE: Final = 0x10  # Python has no name for it
 GOOD_CLOCKS: Final = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
 COARSE_CLOCK_NS: Final = 1_000
 SLOW_CLOCK_NS: Final = 2_000  # a read; clocks outside the kernel's fast path cost more
@@ -96,20 +95,13 @@ def _on_os_error(act: Callable[[], Any]) -> str:
 
 
 def _try_sealing() -> str:
-    fd = os.memfd_create("doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        os.ftruncate(fd, mmap.PAGESIZE)
-        ours = mmap.mmap(fd, mmap.PAGESIZE)
-        fcntl.fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-        ours[:1] = b"x"  # the map from before stays writable
-        ours.close()
+    with closing(SharedPages("doctor", mmap.PAGESIZE, for_reading_only=True)) as page:
+        page.map[:1] = b"x"  # the map from before stays writable
         try:
-            mmap.mmap(fd, mmap.PAGESIZE).close()
+            mmap.mmap(page.fd, mmap.PAGESIZE).close()
         except PermissionError:
             return ""
         return "a sealed page can still be mapped for writing"
-    finally:
-        os.close(fd)
 
 
 def check_fitness(host: Host, hardware: str, gpu: int = 0) -> list[Check]:
@@ -125,97 +117,90 @@ def check_host(host: Host) -> list[Check]:
     return [check(host) for check in CHECKS]
 
 
+def checked(name: str, good: bool, found: str, why: str, remedy: str, bad: str = UNFIT) -> Check:
+    """Return a check, with the result `bad` and the remedy only if it is not good."""
+    return Check(name, OK if good else bad, found, why, "" if good else remedy)
+
+
 def cores(host: Host) -> Check:
     found = host.cores()
     why = "The judge keeps a core for itself: on a shared one, its clock waits for the kernel that it measures."
-    if len(found) >= 2:
-        return Check("cores", OK, f"{len(found)} for this process", why)
-    return Check("cores", UNFIT, f"{len(found)} for this process", why, "Give this process at least two cores.")
+    remedy = "Give this process at least two cores."
+    return checked("cores", len(found) >= 2, f"{len(found)} for this process", why, remedy)
 
 
 def siblings(host: Host) -> Check:
-    shared = hosts.share_out(host.cores())
+    shared = accelerators.share_out(host.cores())
     near = {core: listed(host.read(_cpu(core, "topology/thread_siblings_list"))) for core in shared.judge}
     both = sorted({core for found in near.values() for core in found} & set(shared.tenant) - set(shared.judge))
     why = "Two threads of one core share its units: the judge's polling would slow the kernel that it times."
+    found = "judge and tenants share no core"
     if both:
-        found = f"the judge's core {shared.judge[0]} is a thread of the same core as {hosts.cpuset(both)}"
-        remedy = "Turn SMT off (echo off > /sys/devices/system/cpu/smt/control), or start with taskset on whole cores."
-        return Check("SMT siblings", WARNING, found, why, remedy)
-    return Check("SMT siblings", OK, "judge and tenants share no core", why)
+        found = f"the judge's core {shared.judge[0]} is a thread of the same core as {accelerators.cpuset(both)}"
+    remedy = "Turn SMT off (echo off > /sys/devices/system/cpu/smt/control), or start with taskset on whole cores."
+    return checked("SMT siblings", not both, found, why, remedy, WARNING)
 
 
 def governor(host: Host) -> Check:
-    used = hosts.share_out(host.cores())
-    found = {host.read(_cpu(core, "cpufreq/scaling_governor")) for core in (*used.judge, *used.tenant)} - {""}
+    used = accelerators.share_out(host.cores())
+    governors = {host.read(_cpu(core, "cpufreq/scaling_governor")) for core in (*used.judge, *used.tenant)} - {""}
+    found = (
+        f"governor {', '.join(sorted(governors))}" if governors else "no governor to be seen, as on a virtual machine"
+    )
     why = "A governor that saves power changes the clock rate between blocks."
-    if not found:
-        return Check("frequency", OK, "no governor to be seen, as on a virtual machine", why)
-    if found == {"performance"}:
-        return Check("frequency", OK, "governor performance", why)
-    remedy = "cpupower frequency-set -g performance"
-    return Check("frequency", WARNING, f"governor {', '.join(sorted(found))}", why, remedy)
+    return checked(
+        "frequency", governors <= {"performance"}, found, why, "cpupower frequency-set -g performance", WARNING
+    )
 
 
 def clock_source(host: Host) -> Check:
     found = host.read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
     why = "A clock that is read from a device (hpet, acpi_pm) costs microseconds a read and steps coarsely."
-    if found in GOOD_CLOCKS:
-        return Check("clock source", OK, found, why)
     remedy = "Find out why the kernel gave up on tsc (dmesg | grep -i clocksource); clocksource=tsc at boot."
-    return Check("clock source", NOT_CERTIFIED, found, why, remedy)
+    return checked("clock source", found in GOOD_CLOCKS, found, why, remedy, NOT_CERTIFIED)
 
 
 def clock(host: Host) -> Check:
     step, cost = host.clock_ns()
-    found = f"steps of {step} ns, {cost:.0f} ns a read"
-    why = "What ranks is read from this clock."
-    if step <= COARSE_CLOCK_NS and cost <= SLOW_CLOCK_NS:
-        return Check("clock", OK, found, why)
-    return Check("clock", NOT_CERTIFIED, found, why, "See the clock source; under emulation no remedy is known.")
+    found, why = f"steps of {step} ns, {cost:.0f} ns a read", "What ranks is read from this clock."
+    remedy = "See the clock source; under emulation no remedy is known."
+    return checked("clock", step <= COARSE_CLOCK_NS and cost <= SLOW_CLOCK_NS, found, why, remedy, NOT_CERTIFIED)
 
 
 def memory(host: Host) -> Check:
-    available = _meminfo(host, "MemAvailable")
-    found = f"{available / 2**30:.1f} GiB available"
+    lines = dict(line.split(":", 1) for line in host.read("/proc/meminfo").splitlines() if ":" in line)
+    available = int(lines.get("MemAvailable", "0").split()[0]) * 1024
     why = "Containers, their arenas (memfd: memory, not /dev/shm) and the judge's copies lie in it, without swap."
-    if available >= GOOD_MEMORY:
-        return Check("memory", OK, found, why)
     remedy = f"Free some: {GOOD_MEMORY >> 30} GiB hold a job whose containers all reach their limits."
-    return Check("memory", WARNING if available >= LEAST_MEMORY else UNFIT, found, why, remedy)
+    bad = WARNING if available >= LEAST_MEMORY else UNFIT
+    return checked("memory", available >= GOOD_MEMORY, f"{available / 2**30:.1f} GiB available", why, remedy, bad)
 
 
 def swap(host: Host) -> Check:
     lines = host.read("/proc/swaps").splitlines()[1:]
+    found = f"on: {', '.join(line.split()[0] for line in lines)}" if lines else "off"
     why = "Containers get none, but the judge's own memory could be swapped out in the middle of a call."
-    if not lines:
-        return Check("swap", OK, "off", why)
-    return Check("swap", WARNING, f"on: {', '.join(line.split()[0] for line in lines)}", why, "swapoff -a")
+    return checked("swap", not lines, found, why, "swapoff -a", WARNING)
 
 
 def sealing(host: Host) -> Check:
     wrong = host.sealing()
     why = "A page from judge to tenant must not become writable for the tenant (F_SEAL_FUTURE_WRITE, Linux 5.1)."
-    if not wrong:
-        return Check("sealed memory", OK, "memfd and its seals work", why)
-    return Check("sealed memory", UNFIT, wrong, why, "Use Linux 5.1 or later, on the machine itself.")
+    remedy = "Use Linux 5.1 or later, on the machine itself."
+    return checked("sealed memory", not wrong, wrong or "memfd and its seals work", why, remedy)
 
 
 def pidfd(host: Host) -> Check:
     wrong = host.pidfd()
     why = "The judge watches and kills containers by descriptors that cannot come to mean another process (Linux 5.3)."
-    if not wrong:
-        return Check("pidfd", OK, "works", why)
-    return Check("pidfd", UNFIT, wrong, why, "Use Linux 5.3 or later, on the machine itself.")
+    return checked("pidfd", not wrong, wrong or "works", why, "Use Linux 5.3 or later, on the machine itself.")
 
 
 def load(host: Host) -> Check:
-    found = host.load()
+    threads, cores = host.load(), len(host.cores())
     why = "Other people's work disturbs the times; what is disturbed is voided and repeated, or not ranked."
-    said = f"load {found:.2f} on {len(host.cores())} cores"
-    if found <= BUSY_SHARE * len(host.cores()):
-        return Check("load", OK, said, why)
-    return Check("load", WARNING, said, why, "Stop what else runs here, or wait a minute and look again.")
+    remedy = "Stop what else runs here, or wait a minute and look again."
+    return checked("load", threads <= BUSY_SHARE * cores, f"load {threads:.2f} on {cores} cores", why, remedy, WARNING)
 
 
 CHECKS: Final = (cores, siblings, governor, clock_source, clock, memory, swap, sealing, pidfd, load)
@@ -232,12 +217,3 @@ def listed(text: str) -> set[int]:
         first, _, last = part.partition("-")
         found |= set(range(int(first), int(last or first) + 1))
     return found
-
-
-def _meminfo(host: Host, name: str) -> int:
-    """Return a value in bytes; 0 if the kernel does not report it."""
-    for line in host.read("/proc/meminfo").splitlines():
-        key, _, value = line.partition(":")
-        if key == name:
-            return int(value.split()[0]) * 1024
-    return 0

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,14 +19,14 @@ from typing import Any, Final
 from runner import config
 from runner.daemon.spool import write_durably
 from runner.errors import ConfigError
-from runner.host import cores, version_probe
+from runner.host import accelerators, container_probe
 from sandbox import container, policy
 from sandbox.errors import SandboxError
 
 log = logging.getLogger("runner.host.image_versions")
 
 FOLDER: Final = "versions"
-PROGRAM: Final = Path(version_probe.__file__).read_text()
+PROGRAM: Final = Path(container_probe.__file__).read_text()
 PROBE_S: Final = 60.0  # from the start of a probe's container until its line
 MOST_CHARS: Final = 64  # of a version: an untrusted image may print anything
 
@@ -36,17 +37,25 @@ def versions_inside(
     """Return the versions by name: torch, torch_cuda, cuda. Raises ConfigError if they cannot be read: there is then no
     epoch."""
     image = container.image_id(client, settings.sandbox_image)
-    path = _path(settings, image, gpu, driver)
-    known = _read(path) if path else None
-    if known is not None:
-        return known
-    found = _ask(client, settings, gpu, cpus)
+    stack = "" if gpu is None else gpu.stack
+    name = hashlib.sha256(json.dumps([image, stack, driver]).encode()).hexdigest()[:32]
+    path = settings.runner_state / FOLDER / f"{name}.json"
+    if stack != policy.HOST:
+        with suppress(OSError, ValueError):
+            known = json.loads(path.read_text(encoding="utf-8"))
+            if isinstance(known, dict):
+                return {str(name): str(value) for name, value in known.items()}
+    found = ask(client, settings, gpu, cpus)
     wanted = {"torch"} if gpu is None else {"torch", "cuda"}
     if missing := sorted(wanted - found.keys()):
         text = f"a container of it does not say its version of {' and '.join(missing)}, so its times belong to no epoch"
         raise ConfigError(f"SANDBOX_IMAGE: {settings.sandbox_image}: {text}; see `runner doctor`")
-    if path:
-        _keep(path, found)
+    if stack != policy.HOST:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(path, json.dumps(found).encode())
+        except OSError as err:
+            log.warning("%s cannot be kept (%s): the next judge asks the image again", path, err)
     return found
 
 
@@ -63,39 +72,18 @@ def await_line(box: container.Container, limit_s: float = PROBE_S) -> dict[str, 
     raise SandboxError(f"it said nothing within {limit_s:g} s")
 
 
-def _ask(client: Any, settings: config.JudgeSettings, gpu: policy.Gpu | None, cpus: str) -> dict[str, str]:
-    wanted = policy.tenant(settings.sandbox_image, cores.draw_uid(), cpus)
-    if gpu is not None:
-        wanted = policy.with_gpu(wanted, gpu)
-    wanted = replace(wanted, command=(wanted.command[0], "-I", "-c", PROGRAM))
-    with container.Container(client, wanted, settings.runner_id) as box:
+def probe_policy(settings: config.JudgeSettings, gpu: policy.Gpu | None, cpus: str) -> policy.Policy:
+    """Return a tenant's policy with the probe as its program."""
+    wanted = policy.tenant(settings.sandbox_image, accelerators.draw_uid(), cpus, gpu)
+    return replace(wanted, command=(wanted.command[0], "-I", "-c", PROGRAM))
+
+
+def ask(client: Any, settings: config.JudgeSettings, gpu: policy.Gpu | None, cpus: str) -> dict[str, str]:
+    """Return the versions that a new container reports. Raises SandboxError."""
+    with container.Container(client, probe_policy(settings, gpu, cpus), settings.runner_id) as box:
         box.start()
         try:
             found = await_line(box)
         except ValueError as err:
             raise SandboxError(f"the probe's line is no JSON: {err}") from None
     return {name: str(value)[:MOST_CHARS] for name, value in found.items() if name in ("torch", "torch_cuda", "cuda")}
-
-
-def _path(settings: config.JudgeSettings, image: str, gpu: policy.Gpu | None, driver: str) -> Path | None:
-    stack = "" if gpu is None else gpu.stack
-    if stack == policy.HOST:
-        return None
-    name = hashlib.sha256(json.dumps([image, stack, driver]).encode()).hexdigest()[:32]
-    return settings.runner_state / FOLDER / f"{name}.json"
-
-
-def _read(path: Path) -> dict[str, str] | None:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else None
-
-
-def _keep(path: Path, found: dict[str, str]) -> None:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(path, json.dumps(found).encode())
-    except OSError as err:
-        log.warning("%s cannot be kept (%s): the next judge asks the image again", path, err)

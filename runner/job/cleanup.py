@@ -54,25 +54,25 @@ def tidy(screen: Console) -> Iterator[None]:
     """
     before = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: was for number, was in before.items() if was is not signal.SIG_IGN}
-    told = _Told()
+    received = _SignalHandler()
     try:
         for number in before:
-            signal.signal(number, told)
+            signal.signal(number, received)
         reap_of_the_dead()
         yield
     except BaseException:
-        if told.number is None:
+        if received.number is None:
             raise
     finally:
         for number, was in before.items():
             signal.signal(number, was)
-    if told.number is not None:  # also if the exception was dropped, or replaced on the way out
-        by = "Ctrl-C" if told.number == signal.SIGINT else told.number.name
+    if received.number is not None:  # also if the exception was dropped, or replaced on the way out
+        by = "Ctrl-C" if received.number == signal.SIGINT else received.number.name
         screen.print(f"Ended by {by} before it was done.", markup=False, highlight=False)
-        raise Terminated(told.number)
+        raise Terminated(received.number)
 
 
-class _Told:
+class _SignalHandler:
     """Handler that raises at a signal, but not again at once: `timeout` sends its signal twice, and the second must not
     cut the cleaning short. It raises again later: the first signal may have come where Python drops exceptions, as in a
     destructor."""

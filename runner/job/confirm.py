@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from runner import config
 from runner.evidence import records, schema, throttle
-from runner.evidence.records import INCUMBENT_FAILED, RecordVerdict
+from runner.evidence.records import INCUMBENT_FAILED
 from runner.job.execute import OnEvent, execute
 from runner.job.shrink_report import fit
 from runner.wire import SPARE_RUNS, Event, Job, Report
@@ -27,8 +27,7 @@ JSON = dict[str, Any]
 
 def confirm(job: Job, settings: config.JudgeSettings, on_event: OnEvent, judge: Judge = execute) -> Report:
     """Return the report of a job with an incumbent; `judge` makes each run. Raises only the exceptions of `judge`."""
-    confirmation = _Confirmation(job, settings, judge, _Renumbered(on_event, job.runs))
-    return confirmation.run()
+    return _Confirmation(job, settings, judge, _Renumbered(on_event, job.runs)).run()
 
 
 @dataclass
@@ -52,64 +51,47 @@ class _Confirmation:
             self.reports.append(made)
             if made.outcome != "passed":
                 break
-            self.alone.append(self._alone() if _is_disturbed(made.evidence) else None)
+            is_disturbed = any(not records.is_shared(timing) for timing in made.evidence["timing"])
+            self.alone.append(self._alone() if is_disturbed else None)  # it was in too few of a case's blocks
         return self._report()
 
     def _one(self) -> Report:
         """Make a run with the incumbent; without it after it failed in a shared run."""
         if not self.failures:
-            made = self._judge(replace(self.job, runs=1))
+            made = self.judge(replace(self.job, runs=1), self.settings, self.events)
             if made.reason != INCUMBENT_FAILED:
                 return made
             self.failures.append(made.message)
-        return self._judge(replace(self.job, runs=1, incumbent=None))
+        return self.judge(replace(self.job, runs=1, incumbent=None), self.settings, self.events)
 
     def _alone(self) -> JSON:
         """Return the evidence of the incumbent as a candidate, without its own messages, for a rival reads it."""
         assert self.job.incumbent is not None
         held = self.job.incumbent
-        made = self._judge(replace(self.job, runs=1, incumbent=None, source=held.source, filename=held.filename))
+        alone = replace(self.job, runs=1, incumbent=None, source=held.source, filename=held.filename)
+        made = self.judge(alone, self.settings, self.events)
         fault = made.evidence.get("fault")
         return {**made.evidence, "fault": {**fault, "message": f"It ended with {made.outcome}."} if fault else None}
 
-    def _judge(self, job: Job) -> Report:
-        return self.judge(job, self.settings, self.events)
-
     def _report(self) -> Report:
         evidence = [made.evidence for made in self.reports]
-        last = self.reports[-1]
-        if any(_is_no_evidence(one) for one in (*evidence, *filter(None, self.alone))):
-            return last  # the host failed before there was evidence for a decision
+        shown = self.reports[-1]
+        if any("checks" not in run for run in (*evidence, *filter(None, self.alone))):
+            return shown  # the host failed before there was evidence for a decision
+        if shown.outcome == "passed":
+            shown = sorted(self.reports, key=lambda made: made.ratio or 0.0)[len(self.reports) // 2]
         record = records.decide_record(evidence, self.alone)
-        shown = _median_run(self.reports) if last.outcome == "passed" else last
+        assert self.job.incumbent is not None
+        incumbent = {"incumbent": self.job.incumbent.submission_id, "incumbent_failures": self.failures[:1]}
         whole = replace(
             shown,
             flags=tuple(dict.fromkeys(flag for made in self.reports for flag in made.flags)),
             forgeable=max((made.forgeable for made in self.reports if made.forgeable is not None), default=None),
             telemetry=throttle.least(made.telemetry for made in self.reports if made.telemetry),
-            confirmation=self._shown(record),
+            confirmation={**record.to_json(), **incumbent},
             evidence={"version": schema.VERSION, "runs": evidence, "alone": self.alone},
         )
         return fit(whole)
-
-    def _shown(self, record: RecordVerdict) -> JSON:
-        assert self.job.incumbent is not None
-        told = {"incumbent": self.job.incumbent.submission_id, "incumbent_failures": self.failures[:1]}
-        return {**record.to_json(), **told}
-
-
-def _is_disturbed(run: JSON) -> bool:
-    """Return whether the incumbent was in too few of a case's blocks."""
-    return any(not records.is_shared(timing) for timing in run["timing"])
-
-
-def _is_no_evidence(run: JSON) -> bool:
-    return "checks" not in run
-
-
-def _median_run(passed: list[Report]) -> Report:
-    ordered = sorted(passed, key=lambda made: made.ratio or 0.0)
-    return ordered[len(ordered) // 2]
 
 
 @dataclass

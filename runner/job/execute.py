@@ -16,7 +16,6 @@ from problems.errors import ProblemError
 from problems.spec import Problem, in_python, needs_gpu
 from runner import config
 from runner.admission import examine
-from runner.admission.report_line import Line
 from runner.evidence import rules, speed_of_light, verdict
 from runner.evidence.records import INCUMBENT_FAILED
 from runner.evidence.schedule import A, B, I
@@ -27,7 +26,7 @@ from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Blind, Telemetry, company, open_telemetry
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
-from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, STARTER, Event, Job, Report
+from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, STARTER, Event, Expectation, Job, Report
 from sandbox import protocol
 from sandbox.errors import SandboxError
 
@@ -37,6 +36,7 @@ STARTERS_S: Final = 300.0  # no further starter is tried after it: the site's de
 SAID_CHARS: Final = 300
 OPERATOR_CHARS: Final = 8_000
 PROBLEM_FAILED: Final = "The problem's own code failed; its organiser has been told."
+SANDBOX_FAILED: Final = "The sandbox failed, not your code. This does not count against you; please submit again."
 TIMED_MODES: Final = ("benchmark", "ranked")
 SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that may be due to a device's memory
 
@@ -57,7 +57,11 @@ def execute(
     phases = _Phases(evidence["phases_s"])
     emit("building", "", {})
     try:
-        problem = _problem(job)
+        problem = Problem.from_bundle(job.problem)
+        if problem.digest != job.problem_digest:
+            raise ProblemError("problem_digest", f"{job.problem_digest} is not the digest of what came with it")
+        if problem.unsupported:
+            raise ProblemError("problem", f"cannot be judged here: {problem.unsupported}")
         with ExitStack() as stack:
             with phases("start"):
                 if ready is None:
@@ -71,13 +75,7 @@ def execute(
         return _infra(blank, "problem", PROBLEM_FAILED, str(err), evidence)
     except (SandboxError, OSError, TimeoutError) as err:
         log.error("sandbox failed: %s", err)
-        return _infra(
-            blank,
-            "sandbox",
-            "The sandbox failed, not your code. This does not count against you; please submit again.",
-            str(err),
-            evidence,
-        )
+        return _infra(blank, "sandbox", SANDBOX_FAILED, str(err), evidence)
     finally:
         evidence["phases_s"]["all"] = round(time.monotonic() - began, 3)
 
@@ -89,15 +87,6 @@ def sides_of(job: Job) -> tuple[str, ...]:
     if job.mode not in TIMED_MODES:
         return (B,)
     return (B, A) if job.incumbent is None else (B, A, I)
-
-
-def _problem(job: Job) -> Problem:
-    problem = Problem.from_bundle(job.problem)
-    if problem.digest != job.problem_digest:
-        raise ProblemError("problem_digest", f"{job.problem_digest} is not the digest of what came with it")
-    if problem.unsupported:
-        raise ProblemError("problem", f"cannot be judged here: {problem.unsupported}")
-    return problem
 
 
 def _judge(
@@ -126,9 +115,18 @@ def _judge(
     if job.mode in TIMED_MODES:
         evidence["own_calls"] = ready.compared()
     try:
-        with closing(_telemetry(job, ready)) as telemetry:
+        cores = (*ready.cores.judge, *ready.cores.tenant)
+        telemetry: Telemetry = Blind()
+        if hardware.steps.telemetry:
+            telemetry = open_telemetry(job.hardware, own=ready.pids, cores=cores, gpu=ready.settings.runner_gpu)
+        with closing(telemetry):
             with phases("building"):
-                _load(trial, job.source)
+                try:
+                    trial.load(job.source)
+                except Fault as fault:
+                    if fault.reason == "import":  # from the problem, perhaps, which cannot be imported either
+                        trial.load_oracle()
+                    raise
             with phases("oracle"):
                 trial.load_oracle()
             with phases("checking"):
@@ -151,7 +149,7 @@ def _judge(
             raise
         _keep_fault(evidence, "infra_error", "problem", PROBLEM_FAILED, failed.share)
         evidence["operator"] = str(failed)[-OPERATOR_CHARS:]
-    _end(sides, evidence)
+    end_foreign_code(sides, evidence)
     with phases("copies"):
         trial.time_copies()
     phases.add("calls", sum(side.device_s for side in sides.values()))
@@ -178,40 +176,17 @@ def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> Non
         )
 
 
-def _end(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
+def end_foreign_code(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
     """End all foreign code. A side that cannot be ended decides the verdict."""
     for name in sorted(set(sides) - {A}):
         sides[name].container.kill()
         if sides[name].container.wait_dead() or evidence["fault"] is not None:
             continue
-        if name == B:
-            said = "Your code could not be ended after its last call."
-            evidence["fault"] = {"outcome": "policy", "reason": "unfreezable", "message": said}
-        else:
-            said = "The incumbent could not be ended after it was measured beside this submission."
-            evidence["fault"] = {"outcome": "unmeasurable", "reason": INCUMBENT_FAILED, "message": said}
-
-
-def _load(trial: Trial, source: str) -> None:
-    """Load the submission. Raises Fault; OracleFailed if the problem, from which the submission imports, cannot be
-    imported either."""
-    try:
-        trial.load(source)
-    except Fault as fault:
-        if fault.reason == "import":
-            trial.load_oracle()
-        raise
-
-
-def _telemetry(job: Job, ready: prepare.Prepared) -> Telemetry:
-    if not ready.hardware.steps.telemetry:
-        return Blind()
-    return open_telemetry(
-        job.hardware,
-        own=ready.pids,
-        cores=(*ready.cores.judge, *ready.cores.tenant),
-        gpu=ready.settings.runner_gpu,
-    )
+        fault = ("policy", "unfreezable", "Your code could not be ended after its last call.")
+        if name != B:
+            message = "The incumbent could not be ended after it was measured beside this submission."
+            fault = ("unmeasurable", INCUMBENT_FAILED, message)
+        evidence["fault"] = dict(zip(("outcome", "reason", "message"), fault, strict=True))
 
 
 def _admit(
@@ -235,7 +210,7 @@ def _admit(
         side.container.kill()
         side.container.wait_dead()
     with phases("starters"):
-        found = replace(found, lines=(*found.lines, *_starters(job, problem, ready.settings)))
+        found = replace(found, lines=(*found.lines, *try_starters(job, problem, ready.settings)))
     return replace(
         blank,
         outcome="passed" if found.passed else "wrong",
@@ -247,7 +222,7 @@ def _admit(
     )
 
 
-def _starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Iterator[Line]:
+def try_starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Iterator[Expectation]:
     """Send each starter of the problem in test mode. A starter that fails is no fault: it may only show the form."""
     until = time.monotonic() + STARTERS_S
     for language, source in sorted(problem.templates.items()):
@@ -260,7 +235,7 @@ def _starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Ite
         passed = report.outcome == "passed"
         got = report.outcome + (f" ({report.reason})" if report.reason else "")
         explained = "" if passed else report.message[:SAID_CHARS]
-        yield Line(f"{STARTER}{language}", "passed", got, True if passed else None, explained)
+        yield Expectation(f"{STARTER}{language}", "passed", got, True if passed else None, explained)
 
 
 def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from runner.job.cleanup import Terminated
 from runner.job.confirm import confirm
 from runner.job.execute import execute
 from runner.job.prepare import Prepared, prepared
-from runner.wire import Event, Job, WireError
+from runner.wire import Job, WireError
 from sandbox import container
 from sandbox.errors import SandboxError
 
@@ -48,10 +48,10 @@ def stand_by(settings: config.JudgeSettings) -> None:
         if job is None:
             return
         if job.incumbent is None:
-            report = execute(job, settings, _say_event, ready)
+            report = execute(job, settings, lambda event: _say("event", event.to_json()), ready)
         else:
             stack.close()  # each run of a confirmation has containers of its own
-            report = confirm(job, settings, _say_event)
+            report = confirm(job, settings, lambda event: _say("event", event.to_json()))
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only the work that SIGTERM demands is left
         _say("report", report.to_json())
 
@@ -78,10 +78,6 @@ def _leave_if_unfit(ready: Prepared) -> None:
         raise SystemExit(STALE_EXIT)
 
 
-def _say_event(event: Event) -> None:
-    _say("event", event.to_json())
-
-
 def _say(kind: str, value: object) -> None:
     sys.stdout.write(json.dumps({kind: value}, allow_nan=False, separators=(",", ":")) + "\n")
     sys.stdout.flush()
@@ -93,15 +89,10 @@ def _on_term(number: int, frame: FrameType | None) -> None:
     raise Terminated(number)
 
 
-def _hide() -> None:
-    """Make this process not dumpable: no process of another user may trace it or read its memory, which holds the
-    seeds."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
 def main() -> None:
     """Run the judge process; see the module's text."""
-    _hide()
+    # Not dumpable: no process of another user may trace this process or read its memory, which holds the seeds.
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGTERM, _on_term)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     settings = config.load_judge()

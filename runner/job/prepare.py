@@ -10,7 +10,7 @@ import gc
 import os
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -20,15 +20,14 @@ from runner import config
 from runner.errors import ConfigError
 from runner.evidence import schedule
 from runner.evidence.schedule import A, B
-from runner.host import accelerators, gpus
-from runner.host import cores as hosts
+from runner.host import accelerators
 from runner.host.image_versions import versions_inside
-from runner.judge.data.ablation import ALL, Steps
+from runner.judge.data.call import ALL, Steps
 from runner.judge.data.clock import WallClock
-from runner.judge.data.memory import HostMemory, Memory
+from runner.judge.data.memory import Memory
 from runner.judge.device import fitness
 from runner.judge.device.processor import Meter, Others
-from runner.judge.sides import own_calls
+from runner.judge.sides import own_times
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from sandbox import container, policy
@@ -58,24 +57,20 @@ class Hardware:
     def of(cls, settings: config.JudgeSettings) -> Hardware:
         """Return the hardware of these settings. Raises ConfigError, and SandboxError if the GPU is not fit for a
         job."""
-        steps = _steps(settings)
+        try:
+            steps = Steps.without(settings.runner_leave_out)
+        except ValueError as err:
+            raise ConfigError(f"RUNNER_LEAVE_OUT: {err}") from None
         if settings.runner_hardware == "cpu":
-            return cls(HostMemory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
-        gpus.own(settings)
+            return cls(Memory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
+        accelerators.own_gpu(settings)
         if wrong := _wrong_with(settings.runner_gpu):
             raise SandboxError(wrong)
         from runner.judge.data.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
 
         memory = CudaMemory(steps)
         inputs, outputs = memory.device_bytes // GPU_INPUTS, memory.device_bytes // GPU_OUTPUTS
-        return cls(memory, schedule.GPU, gpus.gpu_of(settings), inputs, outputs, steps)
-
-
-def _steps(settings: config.JudgeSettings) -> Steps:
-    try:
-        return Steps.without(settings.runner_leave_out)
-    except ValueError as err:
-        raise ConfigError(f"RUNNER_LEAVE_OUT: {err}") from None
+        return cls(memory, schedule.GPU, accelerators.gpu_of(settings), inputs, outputs, steps)
 
 
 def _wrong_with(gpu: int) -> str:
@@ -92,7 +87,7 @@ class Prepared:
         stack: ExitStack,
         settings: config.JudgeSettings,
         hardware: Hardware,
-        cores: hosts.Cores,
+        cores: accelerators.Cores,
         sides: Sequence[str],
     ) -> None:
         """Start all containers before the first wait: they import torch side by side.
@@ -103,7 +98,7 @@ class Prepared:
         self.cores = cores
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
-        self.own_calls: own_calls.Samples = {}
+        self.own_calls: own_times.Samples = {}
         self._compared_at = 0.0
         self._stack = stack
         self.settings = settings
@@ -117,19 +112,16 @@ class Prepared:
         self.oracle = self._start_oracle()
         self.image = container.image_id(self._client, settings.sandbox_image)
         self._read = self._fingerprint()
-        self.fingerprint = self._read | self._versions()
+        driver, cpus = str(self._read.get("driver", "")), accelerators.cpuset(cores.oracle)
+        # While the containers import torch.
+        versions = versions_inside(self._client, settings, gpu=hardware.gpu, cpus=cpus, driver=driver)
+        self.fingerprint = {**self._read, **versions}
 
     def _fingerprint(self) -> dict[str, str | int]:
         """Return the fingerprint; this process itself has a single core."""
         settings = self.settings
         host = accelerators.fingerprint(settings.runner_hardware, settings.runner_gpu)
         return {**host, "cpus": len(self.cores.oracle)}
-
-    def _versions(self) -> dict[str, str | int]:
-        """Return the versions in containers, while the containers import torch."""
-        driver = str(self._read.get("driver", ""))
-        cpus = self._cpus("oracle")
-        return {**versions_inside(self._client, self.settings, gpu=self.hardware.gpu, cpus=cpus, driver=driver)}
 
     def connect(self) -> None:
         """Wait until torch is imported everywhere.
@@ -150,10 +142,10 @@ class Prepared:
     def _compare(self) -> None:
         """Measure the offsets between the containers, if more than one is timed."""
         if len(self.sides) > 1:
-            self.own_calls = own_calls.own_calls(self.sides)
+            self.own_calls = own_times.own_calls(self.sides)
             self._compared_at = time.monotonic()
 
-    def compared(self) -> own_calls.Samples:
+    def compared(self) -> own_times.Samples:
         """Return `own_calls`, repeated if they are old: no container may hold any file of a job yet. Raises
         SandboxError."""
         if time.monotonic() - self._compared_at > COMPARED_S:
@@ -162,8 +154,7 @@ class Prepared:
 
     def start_side(self, name: str) -> Tenant:
         """Start a tenant's container, which imports torch from now on; `connect` waits for it."""
-        made = self._start(policy.tenant(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("tenant")))
-        hardware = self.hardware
+        made, hardware = self._start(policy.tenant, self.cores.tenant), self.hardware
         side = Tenant(
             name,
             made,
@@ -210,28 +201,28 @@ class Prepared:
         return (self.oracle.container, *(side.container for side in self.sides.values()))
 
     def _start_oracle(self) -> Oracle:
-        made = self._start(policy.oracle(self.settings.sandbox_image, hosts.draw_uid(), self._cpus("oracle")))
+        made = self._start(policy.oracle, self.cores.oracle)
         hardware, meter = self.hardware, Meter(made.pid, self._others.ns)
         oracle = Oracle(made, hardware.memory, hardware.input_bytes, hardware.output_bytes, meter)
         self._stack.callback(oracle.close)
         return oracle
 
-    def _start(self, wanted: policy.Policy) -> container.Container:
-        if self.hardware.gpu is not None:
-            wanted = policy.with_gpu(wanted, self.hardware.gpu)
+    def _start(self, role: Callable[..., policy.Policy], cores: Sequence[int]) -> container.Container:
+        uid, cpus = accelerators.draw_uid(), accelerators.cpuset(cores)
+        wanted = role(self.settings.sandbox_image, uid, cpus, self.hardware.gpu)
         new = self._stack.enter_context(container.Container(self._client, wanted, self.settings.runner_id))
         new.start()
         return new
-
-    def _cpus(self, role: str) -> str:
-        return hosts.cpuset(self.cores.tenant if role == "tenant" else self.cores.oracle)
 
 
 @contextmanager
 def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> Iterator[Prepared]:
     """Yield a set of containers and the judge's core, until the context ends. Raises SandboxError, OSError,
     ConfigError."""
-    with _judging_core() as cores:
+    before = os.sched_getaffinity(0)
+    cores = accelerators.share_out(sorted(before))
+    os.sched_setaffinity(0, cores.judge)
+    try:
         hardware = Hardware.of(settings)
         _release(hardware)  # also memory that an exception of the run before held until its traceback was gone
         try:
@@ -242,21 +233,11 @@ def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> I
         finally:
             ready = None  # type: ignore[assignment]
             _release(hardware)
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _release(hardware: Hardware) -> None:
     """Free inputs and outputs that a job kept in cycles: the next job here needs the room."""
     gc.collect()
     hardware.memory.release()
-
-
-@contextmanager
-def _judging_core() -> Iterator[hosts.Cores]:
-    """Pin this process to the judge's core while it judges."""
-    before = os.sched_getaffinity(0)
-    cores = hosts.share_out(sorted(before))
-    os.sched_setaffinity(0, cores.judge)
-    try:
-        yield cores
-    finally:
-        os.sched_setaffinity(0, before)

@@ -31,10 +31,11 @@ def fit(report: Report, limit_bytes: int = LIMIT_BYTES) -> Report:
         "runs": [_copied(run) for run in report.evidence["runs"]],
         "alone": [run and _copied(run) for run in report.evidence["alone"]],
     }
-    for run, place in _giving_way([*evidence["runs"], *filter(None, evidence["alone"])]):
+    runs = [*evidence["runs"], *filter(None, evidence["alone"])]
+    cases = [(run, place, timing) for run in runs for place, timing in enumerate(run["timing"])]
+    for run, place, whole in sorted(cases, key=lambda case: (case[2]["ended"] == schedule.CONVERGED, -_size(case[2]))):
         if over <= 0:
             break
-        whole = run["timing"][place]
         run["timing"][place] = summed_up(whole)
         over -= _size(whole) - _size(run["timing"][place])
     if over <= 0:
@@ -60,13 +61,6 @@ def summed_up(timing: JSON) -> JSON:
 
 def is_summed_up(run: JSON) -> bool:
     return any(timing.get("summary") for timing in run["timing"])
-
-
-def _giving_way(runs: list[JSON]) -> list[tuple[JSON, int]]:
-    """Return each case as its run and place, in the order of shrinking."""
-    cases = [(run, place, timing) for run in runs for place, timing in enumerate(run["timing"])]
-    cases.sort(key=lambda case: (case[2]["ended"] == schedule.CONVERGED, -_size(case[2])))
-    return [(run, place) for run, place, _ in cases]
 
 
 def _copied(run: JSON) -> JSON:

@@ -33,6 +33,7 @@ from runner.judge.time_budget import Stage
 CHANGED_IN_PLACE: Final = (
     "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
 )
+LATE: Final = "The output changed after the call had returned; finish all work before you return."
 WHILE: Final = "\nwhile it was asked to "  # as in sandbox/inside/oracle.py
 SAID_CHARS: Final = 500  # of an error's last line
 
@@ -132,20 +133,13 @@ class Calls:
         self._cancels |= any(one.references_own for one in found)
         entry = evidence.blank_check(given, found, public=public)
         if call.late:
-            _fail(
-                entry,
-                "late_write",
-                "The output changed after the call had returned; finish all work before you return.",
-            )
+            _fail(entry, "late_write", LATE)
             entry["outcome"] = "policy"
         elif self.oracle.checks:
             good, said = self._own_check(given, output, side)
             if not good:
-                _fail(
-                    entry,
-                    "check_failed",
-                    f"Case {given.case}: {said}" if public else "A secret case: the problem's own check failed.",
-                )
+                shown = f"Case {given.case}: {said}" if public else "A secret case: the problem's own check failed."
+                _fail(entry, "check_failed", shown)
         if entry["good"]:
             for index, figures in enumerate(found):
                 if not figures.good:
@@ -153,7 +147,9 @@ class Calls:
                     break
         if entry["good"] and side == B and given.expected64 is not None:
             case = given.case if public else "a secret case"
-            self._note(explain.precision_findings(case, given.layout, found, rule))
+            known = {(finding["rule"], finding["case"]) for finding in self.evidence["findings"]}  # once per case
+            new = explain.precision_findings(case, given.layout, found, rule)
+            self.evidence["findings"] += [one for one in new if (one["rule"], one["case"]) not in known]
         if entry["good"] and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry
@@ -205,11 +201,6 @@ class Calls:
         slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
         is_state = self.problem.interface == MODEL and slot.role == "inout"
         return f"{said} {CHANGED_IN_PLACE}" if is_state else said
-
-    def _note(self, found: list[dict[str, Any]]) -> None:
-        """Keep each finding once per case, however many calls show it."""
-        known = {(finding["rule"], finding["case"]) for finding in self.evidence["findings"]}
-        self.evidence["findings"] += [one for one in found if (one["rule"], one["case"]) not in known]
 
 
 def _takes(oracle: Oracle, given: Input) -> bool:

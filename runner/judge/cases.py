@@ -33,13 +33,12 @@ def fresh_seed(chance: random.Random) -> int:
 
 def plan_checks(problem: Problem, chance: random.Random) -> list[Planned]:
     """Return all public cases with their own seeds, then secret cases: shapes and fuzz ranges with fresh seeds."""
-    public = [Planned(case, _own_seed(case, chance), public=True) for case in problem.tests]
+    public = []
+    for case in problem.tests:
+        seed = case.get("seed")
+        own = seed if isinstance(seed, int) and not isinstance(seed, bool) else fresh_seed(chance)
+        public.append(Planned(case, own, public=True))
     return public + [Planned(case, fresh_seed(chance), public=False) for case in _secret(problem, chance)]
-
-
-def _own_seed(case: Case, chance: random.Random) -> int:
-    seed = case.get("seed")
-    return seed if isinstance(seed, int) and not isinstance(seed, bool) else fresh_seed(chance)
 
 
 def _secret(problem: Problem, chance: random.Random) -> list[Case]:

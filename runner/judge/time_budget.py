@@ -47,27 +47,18 @@ class Stage:
         problem's own code and its baseline.
         """
         left = self._ends - time.monotonic()
-        if left <= 0:
-            self._over()
-        return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
-
-    def _over(self) -> None:
+        if left > 0:
+            return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
         took = f"{self.name} took longer than its {self.limit_s:g} s in all"
         share = None if self.watch is None else self.watch.share()
+        remedy = "choose smaller sizes or fewer cases, or allow more time"
         problems_s = self.asked.seconds - self._asked_before_s
         if problems_s > self.limit_s / 2:
-            raise OracleFailed(
-                f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: choose smaller sizes or "
-                "fewer cases, or allow more time",
-                share,
-            )
+            text = f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: {remedy}"
+            raise OracleFailed(text, share)
         ours, theirs, others = (self._spent[side].seconds for side in (A, B, I))
         if others > max(ours, theirs):
             raise IncumbentFailed("timeout", "stage", share)
         if ours > AS_SLOW * theirs:
-            raise OracleFailed(
-                f"{took}, {ours:.0f} s of them for the baseline: choose smaller sizes or fewer cases, or allow more "
-                "time",
-                share,
-            )
+            raise OracleFailed(f"{took}, {ours:.0f} s of them for the baseline: {remedy}", share)
         raise Fault("timeout", "stage", f"{took}; make the kernel faster.", share=share)

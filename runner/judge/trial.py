@@ -27,9 +27,9 @@ from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
-from runner.judge.sides.copy_times import Copies
+from runner.judge.sides.handover import baseline_files, files_beside
 from runner.judge.sides.oracle import Oracle
-from runner.judge.sides.task_files import baseline_files, files_beside
+from runner.judge.sides.own_times import Copies
 from runner.judge.sides.tenant import Tenant
 from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide, pause_for
@@ -99,12 +99,11 @@ class Trial:
         """Load a submission into its container, with the problem's files and, if needed, the reference."""
         problem = self.problem
         tenant, given = self.calls.sides[side], {**files_beside(source, problem.files), problem.submission_name: source}
-        if problem.build is None:
-            tenant.load(given, problem.submission_name, problem.entry, problem.interface, problem.test_timeout_s)
-            return
-        flags = problem.build.flags("g++" if self.calls.memory.device == "cpu" else "nvcc")
-        build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
-        longest_s = COMPILE_S + problem.test_timeout_s
+        build, longest_s = None, problem.test_timeout_s
+        if problem.build is not None:
+            flags = problem.build.flags("g++" if self.calls.memory.device == "cpu" else "nvcc")
+            build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
+            longest_s += COMPILE_S
         tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
 
     def load_baseline(self) -> None:

@@ -19,25 +19,25 @@ class DeviceError(Exception):
     """A driver call failed; the text is its name and the driver's error."""
 
 
-def start(index: int = 0) -> None:
+def start() -> None:
     """Make the device's primary context current in this thread: torch and the driver calls below share it."""
-    torch.cuda.set_device(index)
+    torch.cuda.set_device(0)
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
 
 
-def create(size: int, index: int = 0) -> tuple[torch.Tensor, int, int]:
+def create(size: int) -> tuple[torch.Tensor, int, int]:
     """Allocate at least `size` bytes; return them as a tensor, with the real size and the descriptor."""
-    wanted = _property(index)
-    (grain,) = _call(
-        "cuMemGetAllocationGranularity",
-        wanted,
-        driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM,
-    )
+    wanted = driver.CUmemAllocationProp()
+    wanted.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    wanted.requestedHandleTypes = HANDLE
+    wanted.location = _location()
+    least = driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+    (grain,) = _call("cuMemGetAllocationGranularity", wanted, least)
     size = -(-size // grain) * grain
     (handle,) = _call("cuMemCreate", size, wanted, 0)
     (fd,) = _call("cuMemExportToShareableHandle", handle, HANDLE, 0)
-    mapped = _map(handle, size, index)
+    mapped = _map(handle, size)
     _call("cuMemRelease", handle)  # the mapping and the descriptor hold it
     return mapped, size, int(fd)
 
@@ -49,10 +49,10 @@ def unmap(memory: torch.Tensor, size: int) -> None:
     _call("cuMemAddressFree", memory.data_ptr(), size)
 
 
-def adopt(fd: int, size: int, index: int = 0) -> torch.Tensor:
+def adopt(fd: int, size: int) -> torch.Tensor:
     """Map an allocation that another process made and return its bytes; `size` is its real size."""
     (handle,) = _call("cuMemImportFromShareableHandle", fd, HANDLE)
-    return _map(handle, size, index)
+    return _map(handle, size)
 
 
 def device_address(address: int, size: int) -> int:
@@ -82,29 +82,21 @@ def reset_persisting_cache() -> None:
     _call("cuCtxResetPersistingL2Cache")
 
 
-def _property(index: int) -> Any:
-    wanted = driver.CUmemAllocationProp()
-    wanted.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
-    wanted.requestedHandleTypes = HANDLE
-    wanted.location = _location(index)
-    return wanted
-
-
-def _location(index: int) -> Any:
+def _location() -> Any:
     place = driver.CUmemLocation()
     place.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    place.id = index
+    place.id = 0
     return place
 
 
-def _map(handle: Any, size: int, index: int) -> torch.Tensor:
+def _map(handle: Any, size: int) -> torch.Tensor:
     (address,) = _call("cuMemAddressReserve", size, 0, 0, 0)
     _call("cuMemMap", address, size, 0, handle, 0)
     access = driver.CUmemAccessDesc()
-    access.location = _location(index)
+    access.location = _location()
     access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
     _call("cuMemSetAccess", address, size, [access], 1)
-    return torch.as_tensor(_Raw(int(address), size), device=f"cuda:{index}")
+    return torch.as_tensor(_Raw(int(address), size), device="cuda:0")
 
 
 class _Raw:

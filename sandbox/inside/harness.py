@@ -167,8 +167,6 @@ class Harness:
             stand_in.install()
         if needs_compiler([self.sources[self.submission], self.sources.get("reference.py", "")]):
             importlib.import_module("torch._inductor.config")
-        if self.interface == "model":
-            modelnew.keep_single_precision()
         check_encoding(self.sources[self.submission], self.submission)
         compile(self.sources[self.submission], self.submission, "exec", dont_inherit=True)
         self.sources.clear()

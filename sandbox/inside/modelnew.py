@@ -60,10 +60,11 @@ class Reference:
         inputs = _each(inputs, lambda tensor: tensor.to(self._device))
         if self._index is None:
             self._index, self._state = pack(_tensors_of(self._model), self._changing(inputs))
+        text = json.dumps(self._index)  # for a thousand tensors longer than the limit of one text
         return {
             "seed": self._seed,
             "init": self._init,
-            "index": _in_pieces(json.dumps(self._index)),
+            "index": [text[start : start + tree.MOST_CHARS] for start in range(0, len(text), tree.MOST_CHARS)],
             "state": dict(self._state),
             "renewed": self._renewed,
             "inputs": inputs,
@@ -152,7 +153,8 @@ class Candidate:
             raise NotConstructed from err
         if not isinstance(self._model, torch.nn.Module):
             raise NotConstructed(f"{self._make.__name__} is no torch.nn.Module; derive it from one")
-        tensors = [*data["state"].values(), *_tensors_in(data["inputs"])]
+        tensors = [*data["state"].values()]
+        _each(data["inputs"], tensors.append)
         device = tensors[0].device if tensors else torch.device("cpu")
         self._model.to(device)
         self._bind(json.loads("".join(data["index"])), data["state"])
@@ -191,15 +193,6 @@ class Candidate:
         self._told = True
 
 
-def keep_single_precision() -> None:
-    """Turn off TF32 in cuDNN, which rounds float32 to it by default.
-
-    Model computes the expected outputs without TF32. The baseline does the same, and so does ModelNew until its code
-    asks for TF32.
-    """
-    torch.backends.cudnn.allow_tf32 = False
-
-
 def construct(make: Any, init: list[Any], seed: int) -> Any:
     """Set the seed and run the constructor on the host, as KernelBench does."""
     set_seed(seed)
@@ -234,11 +227,6 @@ def unpack(index: list[Row], packs: dict[str, torch.Tensor]) -> dict[str, torch.
     return {name: packs[kind][at : at + math.prod(shape)].view(shape) for name, kind, shape, at in index}
 
 
-def _in_pieces(text: str) -> list[str]:
-    """Split the index of a large model: for a thousand tensors it is longer than the limit of one text."""
-    return [text[start : start + tree.MOST_CHARS] for start in range(0, len(text), tree.MOST_CHARS)]
-
-
 def fixed_slots(node: dict[str, Any]) -> frozenset[int]:
     """Return the state's slots in the node of the data: a near-duplicate changes inputs, never weights."""
     state = dict(node["of"])["state"]
@@ -250,13 +238,6 @@ def _tensors_of(model: Any, *, shared_too: bool = False) -> dict[str, torch.Tens
     return dict(model.named_parameters(remove_duplicate=not shared_too)) | dict(
         model.named_buffers(remove_duplicate=not shared_too)
     )
-
-
-def _tensors_in(inputs: list[Any]) -> list[torch.Tensor]:
-    """Return the tensors in lists, tuples and dicts of any depth, in the order of the walk."""
-    found: list[torch.Tensor] = []
-    _each(inputs, found.append)
-    return found
 
 
 def _each(inputs: list[Any], change: Any) -> list[Any]:

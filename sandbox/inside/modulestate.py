@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 OWN = frozenset(vars(torch.nn.Module()))  # attributes of every module
-HOLDERS = ("_parameters", "_buffers", "_modules")
 NOT_PERSISTENT = "_non_persistent_buffers_set"
 
 Part = tuple[str, str, Any]  # how the module holds it, its name, the value

@@ -17,6 +17,7 @@ import sys
 from typing import Any
 
 import protocol
+import slots
 import torch
 import tree
 from results import Refused
@@ -27,12 +28,7 @@ MOST_TEXT = 7_000  # characters of a compiler's output
 NVCC = "/usr/local/cuda/bin/nvcc"
 TOO_LARGE = 2**63  # for an int64
 
-DTYPES = (
-    *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32", "bool"),
-    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
-    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
-)
-ENUM = ", ".join(f"PF_{name.upper()}" for name in DTYPES)
+ENUM = ", ".join(f"PF_{name.upper()}" for name in slots.DTYPES)
 HEADER = f"""\
 #pragma once
 #include <stdint.h>
@@ -181,7 +177,7 @@ def _array(kind: Any, of: list[Any]) -> Any:
 
 def _described(tensor: torch.Tensor) -> Tensor:
     whole = ctypes.c_int64 * max(tensor.dim(), 1)
-    dtype = DTYPES.index(str(tensor.dtype).removeprefix("torch."))
+    dtype = slots.DTYPES.index(str(tensor.dtype).removeprefix("torch."))
     return Tensor(tensor.data_ptr(), whole(*tensor.shape), whole(*tensor.stride()), tensor.dim(), dtype)
 
 

@@ -19,7 +19,11 @@ def change(tensors: list[torch.Tensor], chance: random.Random) -> list[int]:
 
     Tensors are dense. Only floating-point and complex tensors are taken, and of these only finite values.
     """
-    fit = [n for n, tensor in enumerate(tensors) if _is_fit(tensor)]
+    fit = [
+        index
+        for index, tensor in enumerate(tensors)
+        if (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype.itemsize > 1 and tensor.numel() > 1
+    ]
     wanted = chance.randint(1, MOST)
     tries = []  # a tensor, the place of an element, and the places of the values that it may take
     for _ in range(4 * wanted if fit else 0):
@@ -38,13 +42,11 @@ def change(tensors: list[torch.Tensor], chance: random.Random) -> list[int]:
             wanted -= 1
     changed = [index for index in moves if moves[index]]
     for index in changed:
-        tensors[index] = _moved(tensors[index], moves[index])
+        old, copy = tensors[index], tensors[index].clone()
+        places = torch.tensor([list(moves[index]), list(moves[index].values())], device=old.device)
+        _flat(copy)[places[0]] = _flat(old)[places[1]]
+        tensors[index] = copy
     return changed
-
-
-def _is_fit(tensor: torch.Tensor) -> bool:
-    number = tensor.is_floating_point() or tensor.is_complex()
-    return bool(number and tensor.dtype.itemsize > 1 and tensor.numel() > 1)
 
 
 def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
@@ -53,13 +55,6 @@ def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
     distance = (values - values[:, :1]).abs().nan_to_num(0.0, 0.0, 0.0)
     most, at = distance.max(dim=1)
     return [row[n] if apart > 0 else None for row, n, apart in zip(rows, at.tolist(), most.tolist(), strict=True)]
-
-
-def _moved(tensor: torch.Tensor, moves: dict[int, int]) -> torch.Tensor:
-    copy = tensor.clone()
-    places = torch.tensor([list(moves), list(moves.values())], device=tensor.device)
-    _flat(copy)[places[0]] = _flat(tensor)[places[1]]
-    return copy
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

@@ -82,7 +82,7 @@ class Oracle:
     """The four regions, and the problem's module after loading."""
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
-        wide_bytes = min(slots.WIDE_FACTOR * arena["output_bytes"], slots.WIDE_MOST_BYTES)
+        wide_bytes = min(protocol.WIDE_FACTOR * arena["output_bytes"], protocol.WIDE_MOST_BYTES)
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), wide_bytes)
         self.device = arena["device"]
         self.watch: watches.HostWatch | watches.DeviceWatch = watches.HostWatch()
@@ -184,7 +184,12 @@ class Oracle:
         """
         placed = drawn.slots
         self._place(placed, case)
-        bases = {index: self._lay(tensor, placed[index]) for index, tensor in drawn.bases.items()}
+        bases: dict[int, torch.Tensor] = {}
+        for index, tensor in drawn.bases.items():
+            for region, where in ((self.inputs, "input"), (self.expected, "output")):
+                if placed[index][where] >= 0:
+                    bases[index] = slots.view(region, placed[index], where)
+                    slots.copy(bases[index], tensor)
         work = drawn.views(bases)
         name = json.dumps(case, sort_keys=True)
         self.case, self.timed = name, self.timed + 1 if name == self.case else 0
@@ -198,15 +203,12 @@ class Oracle:
         input_bytes, output_bytes = self._place(found, case)
         for slot, tensor in zip(found[len(work) :], fresh, strict=True):
             slots.copy(slots.view(self.expected, slot, "output"), tensor)
-        layout = {
-            "slots": found,
-            "data": drawn.node,
-            "result": result,
-            "input_bytes": input_bytes,
-            "output_bytes": output_bytes,
-        }
+        layout = {"slots": found, "data": drawn.node, "result": result}
+        layout |= {"input_bytes": input_bytes, "output_bytes": output_bytes}
         if self.problem.checks:
-            self._remember(number, drawn, layout)
+            self.kept[number] = Kept(drawn, layout, self.problem.answered_on_host)
+            while len(self.kept) > KEEP:
+                self.kept.pop(next(iter(self.kept)))
         return layout
 
     def _run(self, node: tree.Node, work: list[torch.Tensor]) -> roles.Result:
@@ -257,7 +259,7 @@ class Oracle:
         return {
             index: _doubles_like(slot, found[index])
             for index, slot in enumerate(layout["slots"])
-            if slots.is_output(slot) and slot["dtype"] in slots.WIDE_BYTES
+            if slots.is_output(slot) and slot["dtype"] in protocol.WIDE_BYTES
         }
 
     def _keep(self, tensors: dict[int, torch.Tensor], places: list[int], offset: int) -> None:
@@ -268,8 +270,10 @@ class Oracle:
             slots.view(self.wide, slot, "output").copy_(flat)
 
     def _place(self, placed: list[slots.Slot], case: dict[str, Any]) -> tuple[int, int]:
-        if len(placed) > slots.MOST_SLOTS:
-            raise tree.TreeError(f"case {case}: {len(placed)} tensors in data and result, at most {slots.MOST_SLOTS}")
+        if len(placed) > protocol.MOST_SLOTS:
+            raise tree.TreeError(
+                f"case {case}: {len(placed)} tensors in data and result, at most {protocol.MOST_SLOTS}"
+            )
         sizes: tuple[int, int] = slots.place(placed)
         for what, size, room in zip(("inputs", "outputs"), sizes, self.limits, strict=True):
             if size > room and any(self.at):
@@ -280,15 +284,6 @@ class Oracle:
                     f"{room // MIB} MiB of them; choose smaller sizes"
                 )
         return sizes
-
-    def _lay(self, tensor: torch.Tensor, slot: slots.Slot) -> torch.Tensor:
-        """Copy a tensor into its regions and return the view that the reference reads or writes."""
-        placed: torch.Tensor
-        for region, where in ((self.inputs, "input"), (self.expected, "output")):
-            if slot[where] >= 0:
-                placed = slots.view(region, slot, where)
-                slots.copy(placed, tensor)
-        return placed
 
     def check(self, number: int) -> dict[str, Any]:
         """Run the problem's own check on the bytes in `answer`, with the data of the `make` that has this number."""
@@ -319,11 +314,6 @@ class Oracle:
         answer: dict[str, Any] = self.problem.check(data, output, on_host=kept.on_host)
         return answer
 
-    def _remember(self, number: int, drawn: slots.Drawn, layout: Layout) -> None:
-        self.kept[number] = Kept(drawn, layout, self.problem.answered_on_host)
-        while len(self.kept) > KEEP:
-            self.kept.pop(next(iter(self.kept)))
-
 
 def _change(drawn: slots.Drawn, fixed: frozenset[int], seed: int) -> bool:
     """Change a few elements that the reference reads, outside `fixed` slots; return False where none can change."""
@@ -345,13 +335,6 @@ def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
     return like.copy_(tensor)
 
 
-def _keep_freed_memory() -> None:
-    """Make glibc keep freed memory: fresh pages for each large tensor would cost more than filling it."""
-    libc = ctypes.CDLL(None)
-    libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
-    libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
 def explain(err: Exception, request: dict[str, Any]) -> str:
     """Describe an error for the problem's author: the exception, the case, and the lines of the problem behind it."""
     frames = traceback.extract_tb(err.__traceback__)
@@ -363,7 +346,10 @@ def explain(err: Exception, request: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    _keep_freed_memory()
+    # glibc keeps freed memory: fresh pages for each large tensor would cost more than filling it.
+    libc = ctypes.CDLL(None)
+    libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
+    libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     torch.backends.cudnn.allow_tf32 = False  # expected outputs are as precise as their dtype says
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -12,35 +12,23 @@ that no node names. Strides are in elements. All tensors are copied as bits.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
+import protocol
 import torch
 import tree
 
-ALIGN = 256  # bytes; the alignment that device allocators give
-MOST_SLOTS = 1024
-MOST_DIMS = 12
 MOST_BYTES = 16  # of one element
 Slot = dict[str, Any]
 
-_CARRIED = (
+DTYPES = (  # by name, in the order of native.py's enumeration
     *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32", "bool"),
     *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
 )
-CARRIED = frozenset(getattr(torch, name) for name in _CARRIED if hasattr(torch, name))
+CARRIED = frozenset(getattr(torch, name) for name in DTYPES if hasattr(torch, name))
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-WIDE_FACTOR = 2  # bytes for outputs in double precision per byte for outputs; the judge's memory has as many
-WIDE_MOST_BYTES = 4 << 30  # the judge's memory has this limit, too
-# Bytes of one element in double precision, for the formats that an error model knows. As in layout.py.
-WIDE_BYTES = {
-    **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
-    **dict.fromkeys(("complex32", "complex64", "complex128"), 16),
-}
 
 
 # -- bits --------------------------------------------------------------------------------------------------------------
@@ -106,8 +94,10 @@ def take_apart(data: Any) -> Drawn:
 
     kept: list[torch.Tensor] = []  # alive, which keeps their ids unique
     node = tree.walk(data, leaf)
-    if len(found) > MOST_SLOTS // 2:
-        raise tree.TreeError(f"{paths[MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {MOST_SLOTS // 2}")
+    if len(found) > protocol.MOST_SLOTS // 2:
+        raise tree.TreeError(
+            f"{paths[protocol.MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {protocol.MOST_SLOTS // 2}"
+        )
     drawn = Drawn(node, [{} for _ in found], {})
     for group in _overlapping(found):
         _add_group(drawn, found, group)
@@ -126,8 +116,8 @@ def checked(tensor: torch.Tensor, path: str) -> torch.Tensor:
         what = "a meta tensor, which has no data"
     elif tensor.dtype not in CARRIED:
         what = f"of {tensor.dtype}; give its numbers in another format"
-    elif tensor.dim() > MOST_DIMS:
-        what = f"of {tensor.dim()} dimensions, at most {MOST_DIMS}"
+    elif tensor.dim() > protocol.MOST_DIMS:
+        what = f"of {tensor.dim()} dimensions, at most {protocol.MOST_DIMS}"
     if what:
         raise tree.TreeError(f"{path} is {what}")
     return tensor.detach().resolve_conj().resolve_neg()
@@ -235,7 +225,7 @@ def place(slots: list[Slot]) -> tuple[int, int]:
         for region, roles in (("input", ("in", "inout")), ("output", ("out", "inout"))):
             if slot["role"] in roles:
                 slot[region] = ends[region]
-                ends[region] += -(-slot["nbytes"] // ALIGN) * ALIGN
+                ends[region] += -(-slot["nbytes"] // protocol.ALIGN) * protocol.ALIGN
     return ends["input"], ends["output"]
 
 
@@ -245,13 +235,10 @@ def is_output(slot: Slot) -> bool:
 
 
 def wide_places(slots: list[Slot]) -> tuple[list[int], int]:
-    """Return each output's place in `wide` in double precision (-1: none), and the bytes of all. As in layout.py."""
-    places, end = [], 0
-    for slot in slots:
-        size = math.prod(slot["shape"]) * WIDE_BYTES.get(slot["dtype"], 0) if is_output(slot) else 0
-        places.append(end if size else -1)
-        end += -(-size // ALIGN) * ALIGN
-    return places, end
+    """Return the place in double precision by slot (-1: none), and the bytes of all."""
+    places, end = protocol.wide_places((slot["dtype"], slot["shape"]) for slot in slots if is_output(slot))
+    by_output = iter(places)
+    return [next(by_output) if is_output(slot) else -1 for slot in slots], end
 
 
 def view(region: Any, slot: Slot, where: str) -> torch.Tensor:

@@ -20,21 +20,8 @@ from torch.utils import _device as contexts
 Function = Callable[..., Any]
 
 FACTORIES = (
-    *(
-        "empty",
-        "zeros",
-        "ones",
-        "full",
-        "rand",
-        "randn",
-        "randint",
-        "randperm",
-        "normal",
-        "arange",
-        "range",
-        "linspace",
-    ),
-    *("logspace", "eye", "tensor", "as_tensor", "asarray", "scalar_tensor", "empty_strided"),
+    *("empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm", "normal", "arange", "range"),
+    *("linspace", "logspace", "eye", "tensor", "as_tensor", "asarray", "scalar_tensor", "empty_strided"),
     *("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like"),
     *("empty_permuted", "tril_indices", "triu_indices", "sparse_coo_tensor", "sparse_csr_tensor"),
     *("hann_window", "hamming_window", "bartlett_window", "blackman_window", "kaiser_window"),

@@ -10,7 +10,7 @@ import pytest
 
 from problems.spec import case_name
 from runner.commands.local import find_problem
-from runner.judge.data.ablation import Steps
+from runner.judge.data.call import Steps
 from runner.wire import Report
 from tests.attacks.attack import Attack, fooled_the_clock
 

@@ -26,7 +26,7 @@ def test_the_folder_is_a_set_that_loads_without_a_warning(tmp_path: Path) -> Non
     found = load_set(tmp_path / "my-first.yaml")
     (entry,) = found.entries
     assert (entry.slug, entry.problem.unsupported, found.warnings, entry.problem.warnings) == ("my-first", "", (), ())
-    assert examine.declared(entry.problem).good
+    assert examine.declared(entry.problem, (), {}).good
 
 
 def test_it_brings_a_sample_for_every_verdict(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_it_carries_its_owner_as_a_label(options: dict[str, Any]) -> None:
 @pytest.fixture
 def gpu_options() -> dict[str, Any]:
     gpu = policy.Gpu(policy.HOST, interpreter="/opt/stack/bin/python3", library_path="/usr/local/nvidia/lib64")
-    made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), gpu)
+    made = policy.tenant("image:1", uid=234_567, cpus="1", gpu=gpu)
     return policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
 
 
@@ -166,7 +166,7 @@ def test_the_hosts_cuda_stack_is_mounted_read_only(gpu_options: dict[str, Any]) 
 )
 def test_with_the_toolkit_nothing_of_the_host_is_mounted(stack: str, request_: dict[str, Any]) -> None:
     gpu = policy.Gpu(stack, device_id="GPU-aa", interpreter="/opt/stack/bin/python3")
-    made = policy.with_gpu(policy.tenant("image:1", uid=234_567, cpus="1"), gpu)
+    made = policy.tenant("image:1", uid=234_567, cpus="1", gpu=gpu)
     options = policy.container_options(made, socket_folder=Path("/somewhere/door"), owner="rex")
     assert list(options["volumes"]) == ["/somewhere/door"]
     assert "devices" not in options

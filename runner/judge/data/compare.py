@@ -21,7 +21,7 @@ import numpy as np
 from runner.judge.data import error_model, hints
 from runner.judge.data.criterion import Rule
 from runner.judge.data.host_arrays import HOST, Array, Arrays, Buffer, Far
-from runner.judge.data.layout import DTYPES, Layout, Slot, values, wide_places
+from runner.judge.data.layout import DTYPES, Layout, Slot, values
 
 Element = tuple[list[int], str, str]  # index, expected, got
 
@@ -94,7 +94,12 @@ def compare(given: Given, got: Buffer, rule: Rule, arrays: Arrays = HOST) -> lis
 def _compare(given: Given, number: int, got: Buffer, rule: Rule, arrays: Arrays) -> Figures:
     slot = given.layout.outputs[number]
     if slot.dtype not in error_model.UNIT:
-        found, far = _exact(slot, arrays.values(slot, given.expected), arrays.values(slot, got), rule, arrays)
+        expected, came = (arrays.values(slot, region) for region in (given.expected, got))
+        unlike = expected != came
+        different, far = int(arrays.xp.count_nonzero(unlike)), arrays.mask(unlike)
+        first = _element(slot, expected, came, _first(unlike), 0) if different else None
+        reason = "mismatch" if different and not rule.own_check else ""
+        found = Figures(len(far), different, reason, "bits", first=first)
     elif given.expected64 is None and arrays.same(slot, given.expected, got):
         return Figures(math.prod(slot.shape), 0, "", "expected", relative_l2=0.0, worst_abs=0.0, worst_share=0.0)
     else:
@@ -105,14 +110,6 @@ def _compare(given: Given, number: int, got: Buffer, rule: Rule, arrays: Arrays)
     return replace(found, hints=hints.of(slot, expected, came, far, arrays.host(slot, got)[1]))
 
 
-def _exact(slot: Slot, expected: Array, got: Array, rule: Rule, arrays: Arrays) -> tuple[Figures, Far]:
-    far = expected != got
-    different = int(arrays.xp.count_nonzero(far))
-    first = _element(slot, expected, got, _first(far), 0) if different else None
-    reason = "mismatch" if different and not rule.own_check else ""
-    return Figures(len(far), different, reason, "bits", first=first), arrays.mask(far)
-
-
 class _Comparison:
     """Comparison of an output tensor, some rows at a time: no large temporary is made."""
 
@@ -120,7 +117,13 @@ class _Comparison:
         slot = given.layout.outputs[number]
         self._slot, self._rule, self._arrays = slot, rule, arrays
         self._expected = arrays.values(slot, given.expected)
-        self._truth, self._spread = _wide(given, number, len(self._expected), arrays)
+        self._truth: Array | None = None
+        self._spread: Array | None = None
+        if given.expected64 is not None:
+            places, size = given.layout.wide_places()
+            self._truth = arrays.doubles(given.expected64, places[number], len(self._expected))
+            if len(given.expected64) >= 2 * size:
+                self._spread = arrays.doubles(given.expected64, size + places[number], len(self._expected))
         self._width = (slot.shape[-1] if slot.shape and slot.stride[-1] == 1 else 1) * _parts(slot)
         self._step = max(arrays.chunk // self._width, 1) * self._width
         self._model: error_model.Model | None = None
@@ -178,7 +181,8 @@ class _Comparison:
         self._worst_share = _larger(self._worst_share, share)
         self._count(error, expected if truth is None else truth, limit, expected)
         if truth is not None:
-            self._own += self._double_squares(expected - truth, expected)
+            own = xp.where(xp.isfinite(expected), expected - truth, 0.0)
+            self._own += float(self._squares(arrays.double(own)).sum())
 
     def _limit(self, expected: Array, truth: Array | None, start: int, end: int) -> Array:
         """Return the allowed error of each element."""
@@ -207,11 +211,6 @@ class _Comparison:
             rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
             self._worst_row = _larger(self._worst_row, float(rows.max()))
         self._worst_abs = _larger(self._worst_abs, float(error.max()))
-
-    def _double_squares(self, error: Array, expected: Array) -> float:
-        """Return the sum of squares, without elements that are expected to be no number."""
-        finite = self._arrays.xp.isfinite(expected)
-        return float(self._squares(self._arrays.double(self._arrays.xp.where(finite, error, 0.0))).sum())
 
     def _squares(self, array: Array) -> Array:
         return self._arrays.row_squares(array, self._width)
@@ -250,7 +249,12 @@ class _Comparison:
 
     def _figures(self, elements: int) -> Figures:
         relative = math.sqrt(self._errors / self._sizes) if self._sizes else None
-        limit = self._limit_l2(elements)
+        precision, limits = self._rule.precision, []
+        if precision and precision.max_relative_l2 is not None:
+            limits.append(max(precision.max_relative_l2, self._references_l2()))
+        if self._model is not None and self._rule.by_model and self._sizes:
+            limits.append(self._model.whole(elements) * math.sqrt(self._allowed / self._sizes))
+        limit = min(limits, default=None)
         reason = ("nan" if self._nan else "inf" if self._inf else "mismatch") if self._different else ""
         if self._rule.own_check:
             reason = ""
@@ -282,24 +286,6 @@ class _Comparison:
             return 0.0
         own = math.sqrt(self._own / self._sizes)
         return REFERENCES_OWN * own + min(error_model.UNIT[self._slot.dtype], STORED * own)
-
-    def _limit_l2(self, elements: int) -> float | None:
-        limits = []
-        if self._rule.precision and self._rule.precision.max_relative_l2 is not None:
-            limits.append(max(self._rule.precision.max_relative_l2, self._references_l2()))
-        if self._model is not None and self._rule.by_model and self._sizes:
-            limits.append(self._model.whole(elements) * math.sqrt(self._allowed / self._sizes))
-        return min(limits, default=None)
-
-
-def _wide(given: Given, number: int, count: int, arrays: Arrays) -> tuple[Array | None, Array | None]:
-    """Return the truth of this output and its spread, None each if the oracle sent none."""
-    places, size = wide_places(given.layout)
-    if given.expected64 is None:
-        return None, None
-    truth = arrays.doubles(given.expected64, places[number], count)
-    has_spread = len(given.expected64) >= 2 * size
-    return truth, arrays.doubles(given.expected64, size + places[number], count) if has_spread else None
 
 
 def _model(given: Given, number: int, rule: Rule) -> error_model.Model:

@@ -23,15 +23,14 @@ from typing import Any, Final
 import torch
 
 from runner.judge.data import compare, host_arrays
-from runner.judge.data.ablation import ALL, Steps
+from runner.judge.data.call import ALL, Steps
 from runner.judge.data.criterion import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
-from runner.judge.data.memory import NoMemory, Words
+from runner.judge.data.memory import Memory, NoMemory, Words
 from sandbox.errors import SandboxError
 from sandbox.inside import device
 
-GIB: Final = 1 << 30
 WITHHELD_SHARE: Final = 256  # one word of four bytes in this many comes last
 SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
 LONGEST_HOLD_S: Final = 0.5  # to hand over the device's own work, which takes 0.2 ms
@@ -124,7 +123,7 @@ class CudaShot:
         return int(self._marks[first].elapsed_time(self._marks[last]) * 1e6)
 
 
-class CudaMemory:
+class CudaMemory(Memory):
     """The device's primary context through torch. Each operation ends with a synchronisation, except in a shot and, in
     `together`, except at the end."""
 

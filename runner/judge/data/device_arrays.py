@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from runner.judge.data.host_arrays import Bytes, Far
+from runner.judge.data.host_arrays import Arrays, Bytes, Far
 from runner.judge.data.layout import Slot
 
 BITS_ALONE: Final = ("float8_e8m0fnu", "float4_e2m1fn_x2")
@@ -17,7 +17,7 @@ SIGNED: Final = ("uint16", "uint32", "uint64")  # torch compares and adds only t
 PART_BYTES: Final = 1 << 28
 
 
-class TensorArrays:
+class TensorArrays(Arrays):
     """Array operations on one-dimensional uint8 tensors. `chunk`: elements at a time; each takes some dozen bytes."""
 
     xp: Any = torch

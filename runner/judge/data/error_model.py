@@ -68,35 +68,22 @@ STORES: Final = 4
 CAP: Final = 1 / 16
 LONGEST: Final = 1 << 16  # terms that count, if a problem does not declare how many
 
-# Unit roundoff: half the distance from 1 to the next number.
-UNIT: Final = {
-    "float64": 2.0**-53,
-    "float32": 2.0**-24,
-    "float16": 2.0**-11,
-    "bfloat16": 2.0**-8,
-    "float8_e4m3fn": 2.0**-4,
-    "float8_e5m2": 2.0**-3,
-    "float8_e4m3fnuz": 2.0**-4,
-    "float8_e5m2fnuz": 2.0**-3,
-    "complex32": 2.0**-11,
-    "complex64": 2.0**-24,
-    "complex128": 2.0**-53,
+# dtype → unit roundoff, half the distance from 1 to the next number; and the loss below the range of normal numbers: a
+# whole small number if devices flush it to zero, else a rounding.
+_FLOATS: Final = {
+    "float64": (2.0**-53, 2.0**-1022),
+    "float32": (2.0**-24, 2.0**-126),
+    "float16": (2.0**-11, 2.0**-24),
+    "bfloat16": (2.0**-8, 2.0**-126),
+    "float8_e4m3fn": (2.0**-4, 2.0**-9),
+    "float8_e5m2": (2.0**-3, 2.0**-16),
+    "float8_e4m3fnuz": (2.0**-4, 2.0**-10),
+    "float8_e5m2fnuz": (2.0**-3, 2.0**-17),
+    "complex32": (2.0**-11, 2.0**-24),
+    "complex64": (2.0**-24, 2.0**-126),
+    "complex128": (2.0**-53, 2.0**-1022),
 }
-
-# Loss below the range of normal numbers: a whole small number if devices flush it to zero, else a rounding.
-SMALLEST: Final = {
-    "float64": 2.0**-1022,
-    "float32": 2.0**-126,
-    "float16": 2.0**-24,
-    "bfloat16": 2.0**-126,
-    "float8_e4m3fn": 2.0**-9,
-    "float8_e5m2": 2.0**-16,
-    "float8_e4m3fnuz": 2.0**-10,
-    "float8_e5m2fnuz": 2.0**-17,
-    "complex32": 2.0**-24,
-    "complex64": 2.0**-126,
-    "complex128": 2.0**-1022,
-}
+UNIT: Final = {name: unit for name, (unit, _) in _FLOATS.items()}
 
 # Names in a problem's `precision.legal`: unit roundoff of one rounding to that format.
 FORMATS: Final = {
@@ -141,7 +128,7 @@ def model(dtype: str, additions: int, precision: Precision | None = None, *, tru
         share=twice * ELEMENT * unit,
         floor=twice * ELEMENT * STORES * arithmetic,
         cap=max(CAP, 2 * stored),
-        least=SMALLEST[dtype],
+        least=_FLOATS[dtype][1],
     )
 
 
@@ -164,19 +151,15 @@ def additions(inputs: list[tuple[int, ...]], output: tuple[int, ...]) -> int:
     example over several of its output's dimensions at once, declares it in `precision.reduction`.
     """
     longest = max((size for shape in (*inputs, output) for size in shape), default=1)
-    return max(longest, *(_beside(shape, output) for shape in inputs), 1)
-
-
-def _beside(shape: tuple[int, ...], output: tuple[int, ...]) -> int:
-    """Return the product of the dimensions that the output does not have."""
-    left = list(output)
-    product = 1
-    for size in shape:
-        if size in left:
-            left.remove(size)
-        else:
-            product *= size
-    return product
+    for shape in inputs:
+        summed_over, left = 1, list(output)
+        for size in shape:
+            if size in left:
+                left.remove(size)
+            else:
+                summed_over *= size
+        longest = max(longest, summed_over)
+    return max(longest, 1)
 
 
 def cheaper(precision: Precision | None) -> tuple[str, float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,82 +14,53 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Far = np.ndarray[Any, np.dtype[np.bool_]]  # which elements are wrong
 
 
-class Arrays(Protocol):
-    """Array operations for one kind of memory. `xp`: the module of the functions that numpy and torch share by name."""
+class Arrays:
+    """Array operations, on numpy's arrays in host memory; a subclass has all of them for memory elsewhere.
 
-    xp: Any
-    chunk: int  # elements at a time
+    `xp`: the module of the functions that numpy and torch share by name.
+    """
+
+    xp: Any = np
+    chunk: int = 1 << 16  # elements at a time; so many fit in a core's cache
 
     def values(self, slot: Slot, region: Buffer) -> Array:
         """Return the values flat, in memory order; parts of complex numbers one after the other; float8 widened."""
-        ...
-
-    def doubles(self, region: Buffer, offset: int, count: int) -> Array: ...
-
-    def single(self, array: Array) -> Array:
-        """Return at least float32: narrower numbers widened."""
-        ...
-
-    def double(self, array: Array) -> Array: ...
-
-    def row_squares(self, array: Array, width: int) -> Array:
-        """Return the sum of squares of each row, in float64."""
-        ...
-
-    def same(self, slot: Slot, left: Buffer, right: Buffer) -> bool:
-        """Return whether the bytes are the same."""
-        ...
-
-    def mask(self, array: Array) -> Far:
-        """Return the mask in host memory."""
-        ...
-
-    def sample(self, array: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return the array in host memory and float64."""
-        ...
-
-    def host(self, slot: Slot, region: Buffer) -> tuple[Slot, Bytes]:
-        """Return this output alone in host memory: its slot there, and the bytes."""
-        ...
-
-
-class HostArrays:
-    """Arrays in host memory."""
-
-    xp: Any = np
-    chunk: int = 1 << 16  # fits in a core's cache
-
-    def values(self, slot: Slot, region: Buffer) -> Array:
         return values(slot, region)
 
     def doubles(self, region: Buffer, offset: int, count: int) -> Array:
         return region[offset : offset + 8 * count].view(np.float64)
 
     def single(self, array: Array) -> Array:
+        """Return at least float32: narrower numbers widened."""
         return array if array.dtype.itemsize >= 4 else array.astype(np.float32)
 
     def double(self, array: Array) -> Array:
         return array.astype(np.float64)
 
     def row_squares(self, array: Array, width: int) -> Array:
+        """Return the sum of squares of each row, in float64."""
         rows = array.reshape(-1, width)
         return np.einsum("ij,ij->i", rows, rows).astype(np.float64) if width > 1 else np.square(self.double(rows[:, 0]))
 
     def same(self, slot: Slot, left: Buffer, right: Buffer) -> bool:
+        """Return whether the bytes are the same."""
         place = slice(slot.output, slot.output + slot.nbytes)
         return bool(np.array_equal(left[place], right[place]))
 
     def mask(self, array: Array) -> Far:
+        """Return the mask in host memory."""
         return np.asarray(array)
 
     def sample(self, array: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return the array in host memory and float64."""
         return np.asarray(array, np.float64)
 
     def host(self, slot: Slot, region: Buffer) -> tuple[Slot, Bytes]:
+        """Return this output alone in host memory: its slot there, and the bytes."""
         return slot.at(0), region[slot.output : slot.output + slot.nbytes]
 
 
-HOST: Final = HostArrays()
+HOST: Final = Arrays()
 
 
 def nans(slot: Slot, region: Buffer, arrays: Arrays = HOST) -> int:

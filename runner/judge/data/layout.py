@@ -12,30 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from runner.judge.data.faults import OracleFailed
+from sandbox.protocol import ALIGN, MOST_DIMS, MOST_SLOTS, wide_places
 
-MAX_SLOTS: Final = 1024
-MAX_DIMS: Final = 12
-ALIGN: Final = 256  # bytes; offsets and sizes of regions are multiples of it
 MAX_LAYOUT_BYTES: Final = 500_000
 MOST: Final = 1 << 62  # of any number in a layout
 
 # All exceptions that reading untrusted JSON can raise: each is the sender's fault.
 MALFORMED: Final = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 
-WIDE_FACTOR: Final = 2  # bytes for outputs in double precision, over the bytes for outputs
-WIDE_MOST_BYTES: Final = 4 << 30  # larger outputs are compared with the reference alone
-# Bytes of an element in double precision, of the formats that an error model knows. As in sandbox/inside/slots.py.
-WIDE_BYTES: Final = {
-    **dict.fromkeys(("float64", "float32", "float16", "bfloat16"), 8),
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 8),
-    **dict.fromkeys(("complex32", "complex64", "complex128"), 16),
-}
-
-# dtype → (bytes, the judge's view of it). bfloat16 has no numpy type: its bits are widened to float32. Exponents alone
-# (e8m0) and two numbers in a byte (e2m1 x2) are bits to the judge, as packed integers are.
+# dtype → (bytes, the judge's view of it). bfloat16 is widened to float32. Exponents alone (e8m0) and two numbers in a
+# byte (e2m1 x2) are bits to the judge, as packed integers are.
 DTYPES: Final[dict[str, tuple[int, str]]] = {
     "float64": (8, "<f8"),
     "float32": (4, "<f4"),
@@ -52,33 +42,10 @@ DTYPES: Final[dict[str, tuple[int, str]]] = {
 }
 
 
-def _float8(exponent_bits: int, mantissa_bits: int, special: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return the value of each of the 256 patterns (OCP 8-bit Floating Point Specification, 2023).
-
-    `special`: `ieee` has infinities and NaNs; `fn` no infinity and one NaN of either sign; `fnuz` a bias larger by one,
-    and minus zero is its only NaN (Noune et al., 8-bit numerical formats for deep neural networks, 2022).
-    """
-    patterns = np.arange(256)
-    exponent = (patterns & 0x7F) >> mantissa_bits
-    fraction = (patterns & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
-    bias = (1 << (exponent_bits - 1)) - (special != "fnuz")
-    size = np.ldexp(np.where(exponent > 0, 1 + fraction, fraction), np.maximum(exponent, 1) - bias)
-    if special == "ieee":
-        top = exponent == (1 << exponent_bits) - 1
-        size = np.where(top, np.where(fraction == 0, np.inf, np.nan), size)
-    elif special == "fn":
-        size[patterns & 0x7F == 0x7F] = np.nan
-    else:
-        size[0x80] = np.nan
-    signed: np.ndarray[Any, np.dtype[np.float32]] = np.where(patterns & 0x80, -size, size).astype(np.float32)
-    return signed
-
-
-FLOAT8: Final = {
-    "float8_e4m3fn": _float8(4, 3, "fn"),
-    "float8_e5m2": _float8(5, 2, "ieee"),
-    "float8_e4m3fnuz": _float8(4, 3, "fnuz"),
-    "float8_e5m2fnuz": _float8(5, 2, "fnuz"),
+# The value of each of the 256 patterns.
+FLOAT8: Final[dict[str, np.ndarray[Any, np.dtype[np.float32]]]] = {
+    name: np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, name)).astype(np.float32)
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 }
 
 
@@ -124,34 +91,23 @@ class Layout:
     def outputs(self) -> tuple[Slot, ...]:
         return tuple(slot for slot in self.slots if slot.output >= 0)
 
-
-def wide_places(layout: Layout) -> tuple[dict[int, int], int]:
-    """Return the place of each output in double precision, by its number among `outputs`, and the bytes of all of them.
-
-    Behind these bytes the spreads of the same elements have the same places.
-    """
-    places: dict[int, int] = {}
-    end = 0
-    for index, slot in enumerate(layout.outputs):
-        size = math.prod(slot.shape) * WIDE_BYTES.get(slot.dtype, 0)
-        if size:
-            places[index] = end
-        end += -(-size // ALIGN) * ALIGN
-    return places, end
+    def wide_places(self) -> tuple[list[int], int]:
+        """Return the place of each of `outputs` in double precision (-1: none), and the bytes of all."""
+        return wide_places((slot.dtype, slot.shape) for slot in self.outputs)
 
 
 def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     """Parse a layout. Raises OracleFailed if a slot is malformed or leaves its region."""
     try:
-        given = data["slots"][: MAX_SLOTS + 1]
+        given = data["slots"][: MOST_SLOTS + 1]
         slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
-        input_bytes, output_bytes = _whole(data, "input_bytes"), _whole(data, "output_bytes")
+        input_bytes, output_bytes = (_whole(data[key], key) for key in ("input_bytes", "output_bytes"))
         text = json.dumps(data, allow_nan=False).encode()
     except MALFORMED as err:
         raise _malformed(err) from None
     fits = 0 <= input_bytes <= input_limit and 0 <= output_bytes <= output_limit
     whole = input_bytes % ALIGN == output_bytes % ALIGN == 0
-    if len(slots) > MAX_SLOTS or not fits or not whole or len(text) > MAX_LAYOUT_BYTES:
+    if len(slots) > MOST_SLOTS or not fits or not whole or len(text) > MAX_LAYOUT_BYTES:
         raise OracleFailed(f"a case of {len(slots)} tensors, {input_bytes} + {output_bytes} bytes is too large")
     for slot in slots:
         for offset, size in ((slot.input, input_bytes), (slot.output, output_bytes)):
@@ -205,7 +161,7 @@ def slots_of(node: dict[str, Any]) -> Iterator[int]:
 
 
 def _slot(data: Any) -> Slot:
-    slot = _formed(data, *(_whole(data, key) for key in ("nbytes", "input", "output")))
+    slot = _formed(data, *(_whole(data[key], key) for key in ("nbytes", "input", "output")))
     if slot.nbytes != math.prod(slot.shape) * DTYPES[slot.dtype][0]:
         raise ValueError(f"{slot.nbytes} bytes for {slot.shape} of {slot.dtype}")
     expected = 1
@@ -225,26 +181,22 @@ def _view(data: Any, slots: list[Any]) -> Slot:
         raise ValueError("a view of no tensor with memory of its own")
     steps = zip(slot.shape, slot.stride, strict=True)
     length = 0 if 0 in slot.shape else each * (1 + sum((size - 1) * step for size, step in steps))
-    if at % each or not 0 <= at <= at + length <= _whole(slots[of], "nbytes"):
+    if at % each or not 0 <= at <= at + length <= _whole(slots[of]["nbytes"], "nbytes"):
         raise ValueError("a view leaves the tensor that it looks at")
     return slot
 
 
 def _formed(data: Any, nbytes: int, first: int, second: int) -> Slot:
-    shape, stride = (tuple(_bounded(n, key) for n in data[key][: MAX_DIMS + 1]) for key in ("shape", "stride"))
+    shape, stride = (tuple(_whole(n, key) for n in data[key][: MOST_DIMS + 1]) for key in ("shape", "stride"))
     slot = Slot(str(data["role"]), str(data["dtype"]), shape, stride, nbytes, first, second)
     if slot.dtype not in DTYPES:
         raise ValueError(f"dtype {slot.dtype} is not supported")
-    if len(shape) > MAX_DIMS or len(stride) != len(shape) or any(n < 0 for n in (*shape, *stride)):
+    if len(shape) > MOST_DIMS or len(stride) != len(shape) or any(n < 0 for n in (*shape, *stride)):
         raise ValueError(f"shape {shape} with strides {stride}")
     return slot
 
 
-def _whole(data: Any, key: str) -> int:
-    return _bounded(data[key], key)
-
-
-def _bounded(value: Any, key: str) -> int:
+def _whole(value: Any, key: str) -> int:
     if type(value) is not int or not -1 <= value <= MOST:  # -1: an offset in a region where the tensor does not lie
         raise ValueError(f"{key}: {str(value)[:40]} is no size or place")
     return value
@@ -255,7 +207,8 @@ def values(slot: Slot, region: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarra
     bytes."""
     raw = region[slot.output : slot.output + slot.nbytes]
     if slot.dtype == "bfloat16":
-        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+        widened: np.ndarray[Any, Any] = raw.view(ml_dtypes.bfloat16).astype(np.float32)
+        return widened
     if slot.dtype in FLOAT8:
         return FLOAT8[slot.dtype][raw]
     if slot.dtype.startswith("complex"):  # real and imaginary part are compared separately

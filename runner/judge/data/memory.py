@@ -42,52 +42,6 @@ class Region(Protocol):
     def close(self) -> None: ...
 
 
-class Memory(Protocol):
-    """Operations on memory. Counts are in bytes, always of a layout: multiples of 256. Any operation may raise
-    NoMemory."""
-
-    device: str  # as torch names it
-    frozen_stands_still: bool  # whether a frozen container never works on this memory; a device may
-    sweeps: bool  # whether a call finds the cache empty, unless it is `hot`
-    moves: bool  # whether data change places in a region; every place that was used once stays taken
-    snapshot_bytes: int  # of the judge's memory for the inputs and outputs of one block
-
-    def region(self, name: str, size: int) -> Region: ...
-
-    def buffer(self, size: int) -> Buffer: ...
-
-    def copy(self, target: Buffer, source: Buffer, count: int) -> None: ...
-
-    def together(self) -> AbstractContextManager[None]:
-        """Defer completion: copies, fills and stagings in this context are complete when it ends."""
-        ...
-
-    def stage(self, source: Buffer, count: int) -> None:
-        """Do the work of a `put` of the same bytes that can be done before the clock."""
-        ...
-
-    def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
-        """Copy inputs into a container's region, inside the clock. `hot`: the cache may keep its contents."""
-        ...
-
-    def probe_ns(self) -> int:
-        """Return how long a tiny piece of the judge's own work took, in ns, to test whether the device is idle; 0 if
-        the test makes no sense."""
-        ...
-
-    def fill(self, target: Buffer, count: int, pattern: int) -> None: ...
-
-    def same(self, left: Buffer, right: Buffer, count: int) -> bool: ...
-
-    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]: ...
-
-    def nans(self, slot: Slot, region: Buffer) -> int: ...
-
-    def release(self) -> None:
-        """Give kept memory back to the device: it may never be needed again."""
-        ...
-
-
 @dataclass(frozen=True)
 class Words:
     """Addresses of two words of a container's answers for the judge's device. `gate` 0: no device waits for it."""
@@ -145,20 +99,23 @@ class SharedPages:
             self.fd = -1
 
 
-class HostMemory:
-    """Host memory: sealed memfds, and numpy."""
+class Memory:
+    """Operations on memory: on the host's, by numpy. Memory elsewhere is a subclass with all of them.
 
-    device = "cpu"
-    frozen_stands_still = True
-    sweeps = False  # data that the judge has just written may lie in any cache
-    moves = False
-    snapshot_bytes = 2 << 30
+    Counts are in bytes, always of a layout: multiples of 256. Any operation may raise NoMemory.
+    """
 
-    def region(self, name: str, size: int) -> SharedPages:
+    device = "cpu"  # as torch names it
+    frozen_stands_still = True  # whether a frozen container never works on this memory; a device may
+    sweeps = False  # whether a call finds the cache empty, unless it is `hot`
+    moves = False  # whether data change places in a region; every place that was used once stays taken
+    snapshot_bytes = 2 << 30  # of the judge's memory for the inputs and outputs of one block
+
+    def region(self, name: str, size: int) -> Region:
         return SharedPages(name, size)
 
     def buffer(self, size: int) -> Buffer:
-        """Return touched memory, to keep page faults of ours out of every clock. Raises NoMemory."""
+        """Return touched memory, to keep page faults of ours out of every clock."""
         try:
             return np.ones(size, dtype=np.uint8)
         except MemoryError:
@@ -168,15 +125,20 @@ class HostMemory:
         np.copyto(target[:count], source[:count])
 
     def together(self) -> AbstractContextManager[None]:
+        """Defer completion: copies, fills and stagings in this context are complete when it ends."""
         return nullcontext()
 
     def stage(self, source: Buffer, count: int) -> None:
-        """Do not stage: no thread of a frozen container sees inputs while they are copied."""
+        """Do the work of a `put` of the same bytes that can be done before the clock. On the host there is none: no
+        thread of a frozen container sees inputs while they are copied."""
 
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
+        """Copy inputs into a container's region, inside the clock. `hot`: the cache may keep its contents."""
         self.copy(target, source, count)
 
     def probe_ns(self) -> int:
+        """Return how long a tiny piece of the judge's own work took, in ns, to test whether the device is idle; 0 if
+        the test makes no sense."""
         return 0
 
     def fill(self, target: Buffer, count: int, pattern: int) -> None:
@@ -192,4 +154,4 @@ class HostMemory:
         return host_arrays.nans(slot, region)
 
     def release(self) -> None:
-        """Do not release: no memory is kept."""
+        """Give kept memory back to the device: it may never be needed again. The host keeps none."""

@@ -68,6 +68,7 @@ class CpuTelemetry:
 
     def _read(self) -> Reading:
         ticks = self._ticks()
+        stolen = [ticks[core][STEAL_COLUMN] for core in self.cores if core in ticks]
         foreign_ns, grain_ns = self._foreign.ns(ticks)
         return Reading(
             at_ns=self._now_ns(),
@@ -75,7 +76,7 @@ class CpuTelemetry:
             foreign_ns=foreign_ns,
             foreign_grain_ns=grain_ns,
             waited_ns=self._waiting.ns(),
-            steal_ns=self._steal_ns(ticks),
+            steal_ns=TICK_NS * sum(stolen) if stolen else None,
             steal_grain_ns=TICK_NS if ticks else 0,
             clock_mhz=max((file.whole() / 1000 for file in self._clocks), default=None),
             temperature_c=self.temperature_c(),
@@ -84,10 +85,6 @@ class CpuTelemetry:
 
     def _ticks(self) -> dict[int, list[int]]:
         return {} if self._stat is None else ticks_by_core(self._stat.read())
-
-    def _steal_ns(self, ticks: dict[int, list[int]]) -> int | None:
-        stolen = [ticks[core][STEAL_COLUMN] for core in self.cores if core in ticks]
-        return TICK_NS * sum(stolen) if stolen else None
 
     def _open_by_core(self, name: str) -> list[KernelFile]:
         root = self._folders.sys / "devices/system/cpu"

@@ -53,17 +53,45 @@ def nobody() -> frozenset[int]:
     return frozenset()
 
 
+def _fit(name: str, ok: bool, found: str, remedy: str) -> Fit:
+    return Fit(name, ok, found, "" if ok else remedy)
+
+
 def gpu_fit(nvml: Any, *, own: Own = nobody, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
     """Return all checks of a GPU. `nvml`: the library, ready (load_nvml). `own`: processes that may be on the device
     beside this process."""
     device = Device(nvml, index)
+    modes = device.ask("nvmlDeviceGetEccMode")
+    ecc = "the device has none" if modes is None else "on" if modes[0] else "off"
+    pids, remedy = Strangers(device, own, proc).pids(), "End them: a device is judged on alone."
+    company = "none but the judge's" if not pids else f"pid {', '.join(map(str, sorted(pids)))}"
+    if pids is None:
+        company = "NVML's list says nothing here"
+        remedy = "Run the judge in the host's pid namespace: else no stranger on the device is noticed."
+    screens = device.pids(GRAPHICS)
+    display = "none" if not screens else f"pid {', '.join(map(str, sorted(screens)))}"
+    width, most = device.ask("nvmlDeviceGetCurrPcieLinkWidth"), device.ask("nvmlDeviceGetMaxPcieLinkWidth")
+    lanes_known = None not in (width, most)
+    lanes = f"{width} of {most} lanes" if lanes_known else "NVML does not tell"
+    missing = sorted(NEEDED_COUNTERS - set(device.counters()))
+    counters = "mask and counters", ""
+    if device.mask() is None:
+        counters = "no mask of reasons", "Update the driver: nothing ranks without telemetry."
+    elif missing:
+        without = f"by mask only; no counters {', '.join(map(str, missing))}"
+        counters = without, "Update the driver: a polled mask misses short events."
     return [
         *gpu_needs(nvml, index=index, proc=proc),
-        _ecc(device),
-        _company(Strangers(device, own, proc)),
-        _graphics(device),
-        _pcie(device),
-        _counters(device),
+        _fit("ECC", ecc != "off", ecc, "`nvidia-smi -e 1` and reset: a flipped bit would be the submission's fault."),
+        _fit("processes", pids is not None and not pids, company, remedy),
+        _fit("display", not screens, display, "Show the screen from another device."),
+        _fit(
+            "PCIe",
+            not lanes_known or width >= most,
+            lanes,
+            "Reseat the device or look at its slot: some lanes do not work.",
+        ),
+        Fit("throttling", not counters[1], *counters),
     ]
 
 
@@ -71,7 +99,32 @@ def gpu_needs(nvml: Any, *, index: int = 0, proc: Path = Path("/proc")) -> list[
     """Return the checks without which no job may run. If one fails, foreign work runs beside a kernel, containers
     cannot share the device, or its memory may make right code wrong. No later check detects that while a job runs."""
     device = Device(nvml, index)
-    return [_compute_mode(device), _mig(device), _mps(proc), _ecc_errors(device)]
+    mode = device.ask("nvmlDeviceGetComputeMode")
+    remedy = "`nvidia-smi -c DEFAULT`: judge, oracle and tenants share the device."
+    if mode is None:
+        compute_mode, remedy = "NVML does not tell", "Update the driver: the judge must see its device."
+    else:
+        compute_mode = COMPUTE_MODES[mode] if 0 <= mode < len(COMPUTE_MODES) else str(mode)
+    slices = device.ask("nvmlDeviceGetMigMode")
+    mig = "the device has none" if slices is None else "on" if any(slices) else "off"
+    names = sorted({name for path in proc.glob("[0-9]*/comm") if (name := _text(path)).startswith(MPS)})
+    errors = device.ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE)  # since the driver was loaded
+    return [
+        _fit("compute mode", mode == 0, compute_mode, remedy),
+        _fit("MIG", mig != "on", mig, "`nvidia-smi -mig 0`: slices share memory and clocks."),
+        _fit(
+            "MPS",
+            not names,
+            ", ".join(names) or "not running",
+            "Stop it (`echo quit | nvidia-cuda-mps-control`): it runs kernels of several processes at once.",
+        ),
+        _fit(
+            "memory errors",
+            not errors,
+            f"{errors} uncorrected" if errors else "none",
+            "Reset the device (`nvidia-smi -r`); replace it if they come back.",
+        ),
+    ]
 
 
 def cpu_fit(folders: HostFolders | None = None) -> list[Fit]:
@@ -80,109 +133,21 @@ def cpu_fit(folders: HostFolders | None = None) -> list[Fit]:
         telemetry.begin()
         seen, level = telemetry.end().after, telemetry.level
     heat = "clock or heat can be read" if level == FULL else "no clock and no heat to be read, as in a virtual machine"
-    return [
-        Fit(
-            "telemetry",
-            level != NONE,
-            f"{level}: {heat}",
-            "" if level != NONE else "Nothing says whether others used the cores, so nothing ranks; judge on Linux.",
-        ),
-        Fit(
-            "pressure",
-            seen.waited_ns is not None,
-            "the kernel tells who waited for a core" if seen.waited_ns is not None else "no /proc/pressure/cpu",
-            "" if seen.waited_ns is not None else "Boot with psi=1: else work of others that harms nobody voids too.",
-        ),
-        _steal(folders.proc),
-    ]
-
-
-def _steal(proc: Path) -> Fit:
-    """Check the steal time since the host was started."""
+    remedy = "Nothing says whether others used the cores, so nothing ranks; judge on Linux."
+    telemetry_fit = _fit("telemetry", level != NONE, f"{level}: {heat}", remedy)
+    pressure = "the kernel tells who waited for a core" if seen.waited_ns is not None else "no /proc/pressure/cpu"
+    remedy = "Boot with psi=1: else work of others that harms nobody voids too."
+    pressure_fit = _fit("pressure", seen.waited_ns is not None, pressure, remedy)
     try:
-        spent = [int(one) for one in (proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+        spent = [int(one) for one in (folders.proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     except (OSError, ValueError):
         spent = []
     if len(spent) <= STEAL_COLUMN:
-        return Fit("steal", False, "/proc/stat does not tell", "Judge on Linux.")
-    share = spent[STEAL_COLUMN] / max(1, sum(spent))
-    good = share <= MOST_STEAL
-    remedy = "" if good else "The hypervisor gives these cores to other guests; ask for dedicated ones."
-    return Fit("steal", good, f"{100 * share:.2g} % of the time since the start", remedy)
-
-
-def _compute_mode(device: Device) -> Fit:
-    mode = device.ask("nvmlDeviceGetComputeMode")
-    if mode is None:
-        return Fit("compute mode", False, "NVML does not tell", "Update the driver: the judge must see its device.")
-    name = COMPUTE_MODES[mode] if 0 <= mode < len(COMPUTE_MODES) else str(mode)
-    remedy = "" if mode == 0 else "`nvidia-smi -c DEFAULT`: judge, oracle and tenants share the device."
-    return Fit("compute mode", mode == 0, name, remedy)
-
-
-def _mig(device: Device) -> Fit:
-    modes = device.ask("nvmlDeviceGetMigMode")
-    if modes is None:
-        return Fit("MIG", True, "the device has none")
-    on = any(modes)
-    return Fit(
-        "MIG", not on, "on" if on else "off", "`nvidia-smi -mig 0`: slices share memory and clocks." if on else ""
-    )
-
-
-def _mps(proc: Path) -> Fit:
-    names = sorted({name for path in proc.glob("[0-9]*/comm") if (name := _text(path)).startswith(MPS)})
-    remedy = "Stop it (`echo quit | nvidia-cuda-mps-control`): it runs kernels of several processes at once."
-    return Fit("MPS", not names, ", ".join(names) or "not running", remedy if names else "")
-
-
-def _ecc(device: Device) -> Fit:
-    modes = device.ask("nvmlDeviceGetEccMode")
-    if modes is None:
-        return Fit("ECC", True, "the device has none")
-    if not modes[0]:
-        return Fit("ECC", False, "off", "`nvidia-smi -e 1` and reset: a flipped bit would be the submission's fault.")
-    return Fit("ECC", True, "on")
-
-
-def _ecc_errors(device: Device) -> Fit:
-    """Check the memory errors since the driver was loaded; a reset clears them."""
-    errors = device.ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE)
-    remedy = "Reset the device (`nvidia-smi -r`); replace it if they come back." if errors else ""
-    return Fit("memory errors", not errors, f"{errors} uncorrected" if errors else "none", remedy)
-
-
-def _company(strangers: Strangers) -> Fit:
-    pids = strangers.pids()
-    if pids is None:
-        remedy = "Run the judge in the host's pid namespace: else no stranger on the device is noticed."
-        return Fit("processes", False, "NVML's list says nothing here", remedy)
-    found = "none but the judge's" if not pids else f"pid {', '.join(map(str, sorted(pids)))}"
-    return Fit("processes", not pids, found, "End them: a device is judged on alone." if pids else "")
-
-
-def _graphics(device: Device) -> Fit:
-    pids = device.pids(GRAPHICS)
-    found = "none" if not pids else f"pid {', '.join(map(str, sorted(pids)))}"
-    return Fit("display", not pids, found, "Show the screen from another device." if pids else "")
-
-
-def _pcie(device: Device) -> Fit:
-    width, most = device.ask("nvmlDeviceGetCurrPcieLinkWidth"), device.ask("nvmlDeviceGetMaxPcieLinkWidth")
-    if width is None or most is None:
-        return Fit("PCIe", True, "NVML does not tell")
-    remedy = "" if width >= most else "Reseat the device or look at its slot: some lanes do not work."
-    return Fit("PCIe", width >= most, f"{width} of {most} lanes", remedy)
-
-
-def _counters(device: Device) -> Fit:
-    missing = sorted(NEEDED_COUNTERS - set(device.counters()))
-    if device.mask() is None:
-        return Fit("throttling", False, "no mask of reasons", "Update the driver: nothing ranks without telemetry.")
-    if missing:
-        found = f"by mask only; no counters {', '.join(map(str, missing))}"
-        return Fit("throttling", False, found, "Update the driver: a polled mask misses short events.")
-    return Fit("throttling", True, "mask and counters")
+        return [telemetry_fit, pressure_fit, Fit("steal", False, "/proc/stat does not tell", "Judge on Linux.")]
+    share = spent[STEAL_COLUMN] / max(1, sum(spent))  # since the start of this host
+    remedy = "The hypervisor gives these cores to other guests; ask for dedicated ones."
+    found = f"{100 * share:.2g} % of the time since the start"
+    return [telemetry_fit, pressure_fit, _fit("steal", share <= MOST_STEAL, found, remedy)]
 
 
 def _text(path: Path) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from runner.judge.device.kernel_files import HostFolders, KernelFile, open_all, open_file
 
@@ -26,13 +26,6 @@ BUSY_COLUMNS: Final = (0, 1, 2, 5, 6)  # of /proc/stat: user, nice, system, irq,
 
 Pids = Callable[[], frozenset[int]]
 Ticks = Mapping[int, Sequence[int]]  # columns of /proc/stat by core
-
-
-class Foreign(Protocol):
-    def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
-        """Return foreign CPU time, by core or in one sum, empty if unknown; and its resolution. Both in ns."""
-
-    def close(self) -> None: ...
 
 
 class _Groups:
@@ -64,7 +57,8 @@ class _Groups:
     def processes_ns(self) -> int:
         for pid in self._processes:
             with suppress(OSError):
-                self._processes[pid] = time.clock_gettime_ns(_clock_of(pid))
+                clock = (~pid << 3) | 2  # the CPU time of the whole process, as clock_getcpuclockid returns it
+                self._processes[pid] = time.clock_gettime_ns(clock)
         return sum(self._processes.values())
 
     def _find(self, pid: int) -> None:
@@ -95,6 +89,7 @@ class _ByCore:
         self._cores = cores
 
     def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
+        """Return foreign CPU time by core, and its resolution. Both in ns."""
         ours = [[int(one) for one in text.split()] for text in self._own.read()]
         everywhere, judge = self._own.processes_ns(), time.process_time_ns()
         used = [int(one) for one in self._total.read().split()]
@@ -117,6 +112,7 @@ class _Summed:
         self._cores = cores
 
     def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
+        """Return foreign CPU time in one sum, empty if unknown; and its resolution. Both in ns."""
         ours = sum(usage_ns(text) for text in self._own.read())
         ours += self._own.processes_ns() + time.process_time_ns()
         if self._groups:
@@ -133,7 +129,7 @@ class _Summed:
         self._own.close()
 
 
-def open_foreign(pids: Pids, folders: HostFolders, cores: Sequence[int]) -> Foreign:
+def open_foreign(pids: Pids, folders: HostFolders, cores: Sequence[int]) -> _ByCore | _Summed:
     """Return the most exact account that this host offers."""
     judge, total = os.sched_getaffinity(0), open_file(folders.cgroup / "cpuacct" / PER_CORE)
     if total is not None and len(judge) == 1 and len(total.read().split()) > max(cores, default=0):
@@ -204,11 +200,6 @@ def groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:
         elif name != PER_CORE and not controllers:
             found += [base / path.lstrip("/") for base in (root, root / "unified")]
     return found
-
-
-def _clock_of(pid: int) -> int:
-    """Return the kernel's number for the CPU-time clock of a whole process (the result of clock_getcpuclockid)."""
-    return (~pid << 3) | 2
 
 
 def usage_ns(text: bytes) -> int:

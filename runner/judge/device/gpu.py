@@ -193,7 +193,7 @@ class NvmlTelemetry:
         self._before = self._after = replace(self._slow, **self._quick(), counters=self._device.counters())
         self._moves = False  # whether a counter ever moved
         self._inherits = False  # whether the last window's first counters come from the window before
-        self._poller = _Poller(self._poll, poll_s)
+        self._poller = _Poller(lambda: Poll(now_ns(), self._device.mask(), self._strangers.count()), poll_s)
         self.level = level_of(self._before)
 
     def begin(self) -> None:
@@ -246,7 +246,12 @@ class NvmlTelemetry:
     def _read_slow(self) -> Reading:
         at_ns = self._now_ns()
         if not self._rare or at_ns - self._rare_ns > FRESH_NS:
-            self._rare, self._rare_ns = self._read_rare(), at_ns
+            ask, self._rare_ns = self._device.ask, at_ns
+            self._rare = {
+                "limits": self._device.limits(),
+                "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
+                "pcie_width_most": ask("nvmlDeviceGetMaxPcieLinkWidth"),
+            }
         return Reading(
             at_ns=at_ns,
             **self._rare,
@@ -255,18 +260,6 @@ class NvmlTelemetry:
             xids=self._xids.new(),
             lost=self._device.lost,
         )
-
-    def _read_rare(self) -> dict[str, Any]:
-        """Read the fields of a Reading that hardly ever change."""
-        ask = self._device.ask
-        return {
-            "limits": self._device.limits(),
-            "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
-            "pcie_width_most": ask("nvmlDeviceGetMaxPcieLinkWidth"),
-        }
-
-    def _poll(self) -> Poll:
-        return Poll(self._now_ns(), self._device.mask(), self._strangers.count())
 
 
 class _Poller:

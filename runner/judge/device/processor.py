@@ -52,24 +52,16 @@ class Meter:
         return Path(), Path()
 
     def read(self) -> Reading:
-        return Reading(time.monotonic_ns(), self._ran_ns(), self._waits(), self._others())
-
-    def _ran_ns(self) -> int:
-        try:
+        at_ns, ran_ns = time.monotonic_ns(), 0
+        with suppress(OSError):
             text = self._usage.read_bytes()
-        except OSError:
-            return 0
-        return sum(map(int, text.split())) if self._usage.name == PER_CORE else usage_ns(text)
-
-    def _waits(self) -> dict[int, int]:
-        """Return the waits of its live threads, in ns. A thread that ended meanwhile is left out, which excuses no
-        timeout."""
-        waits: dict[int, int] = {}
+            ran_ns = sum(map(int, text.split())) if self._usage.name == PER_CORE else usage_ns(text)
+        waits: dict[int, int] = {}  # of its live threads, in ns; leaving out a thread that ended excuses no timeout
         with suppress(OSError):
             for thread in self._threads.read_text().split():
                 with suppress(OSError, IndexError):
                     waits[int(thread)] = int((self._folders.proc / thread / "schedstat").read_text().split()[1])
-        return waits
+        return Reading(at_ns, ran_ns, waits, self._others())
 
 
 def judge_waited_ns() -> int:

@@ -21,10 +21,10 @@ from runner.judge.data.call import Input
 from runner.judge.data.clock import Stopwatch
 from runner.judge.data.criterion import Fp64
 from runner.judge.data.faults import OracleFailed, ProblemRaised
-from runner.judge.data.layout import MALFORMED, WIDE_FACTOR, WIDE_MOST_BYTES, Layout, parse_layout, wide_places
+from runner.judge.data.layout import MALFORMED, Layout, parse_layout
 from runner.judge.data.memory import Buffer, Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
-from runner.judge.sides.handshake import connect
+from runner.judge.sides.handover import connect
 from sandbox import protocol
 from sandbox.container import Container
 
@@ -42,12 +42,7 @@ class Oracle:
     """Connection to the problem's container. Use: connect, load, then `make` and `check`."""
 
     def __init__(
-        self,
-        container: Container,
-        memory: Memory,
-        input_bytes: int,
-        output_bytes: int,
-        meter: Meter | None = None,
+        self, container: Container, memory: Memory, input_bytes: int, output_bytes: int, meter: Meter | None = None
     ) -> None:
         self.container = container
         self.meter = meter
@@ -56,7 +51,8 @@ class Oracle:
         self._inputs = memory.region("oracle-inputs", input_bytes)
         self._expected = memory.region("oracle-expected", output_bytes)
         self._answer = memory.region("oracle-answer", output_bytes)
-        self._wide = memory.region("oracle-wide", min(WIDE_FACTOR * self._expected.size, WIDE_MOST_BYTES))
+        wide_bytes = min(protocol.WIDE_FACTOR * self._expected.size, protocol.WIDE_MOST_BYTES)
+        self._wide = memory.region("oracle-wide", wide_bytes)
         self._connection: socket.socket | None = None
         self._number = 0
         self._free: dict[int, list[Buffer]] = {}  # by length: allocation on a device takes a microsecond
@@ -73,14 +69,9 @@ class Oracle:
 
     def connect(self) -> None:
         """Wait until its program is ready: torch imported, the regions mapped, no file of a problem in it."""
-        regions = self._inputs, self._expected, self._answer, self._wide
-        self._connection = connect(
-            self.container,
-            self._memory,
-            self._inputs.size,
-            self._expected.size,
-            tuple(region.fd for region in regions),
-        )
+        descriptors = tuple(region.fd for region in (self._inputs, self._expected, self._answer, self._wide))
+        sizes = self._inputs.size, self._expected.size
+        self._connection = connect(self.container, self._memory, *sizes, descriptors)
         self.container.freeze()
 
     def load(self, files: dict[str, str], init_seed: int | None = None) -> None:
@@ -120,18 +111,16 @@ class Oracle:
     def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> list[Input]:
         """Return inputs for several (seed, near) at once: a request costs as much as making a small input."""
         if case != self._known[0] and self._free_bytes > KEPT_BYTES:
-            self._give_back()
+            self._free.clear()
+            self._free_bytes = 0
+            self._memory.release()
         made: list[Input] = []
         with self.asked.running(), self.awake(), _blaming_the_problem():
             while left := seeds[len(made) :]:
-                made += self._make(case, left[: self._at_once(case, fp64)], fp64)
+                is_known = (case, fp64) == self._known and self._each_ns > 0
+                at_once = int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE)) if is_known else 1
+                made += self._make(case, left[:at_once], fp64)
         return made
-
-    def _at_once(self, case: Case, fp64: Fp64) -> int:
-        """Return how many inputs of a case fit in a request: 1 until their time is known."""
-        if (case, fp64) != self._known or self._each_ns <= 0:
-            return 1
-        return int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE))
 
     def _make(self, case: Case, seeds: Sequence[Seeds], fp64: Fp64) -> list[Input]:
         """Return inputs for the first of these seeds, as many as there was room for."""
@@ -175,11 +164,14 @@ class Oracle:
             why_not64=why_not,
             arguments=dict(case),
             terms=tuple(int(_number(one)) for one in _by_output(answer.get("terms"), layout)),
-            condition=tuple(_pair(one) for one in _by_output(answer.get("condition"), layout)),
+            condition=tuple(
+                (_number(one[0]), _number(one[1])) if isinstance(one, list) and len(one) == 2 else (0, 0)
+                for one in _by_output(answer.get("condition"), layout)
+            ),
         )
 
     def _copy_wide(self, layout: Layout, begin: int, *, spread: bool) -> Buffer | None:
-        size = wide_places(layout)[1] * (2 if spread else 1)
+        size = layout.wide_places()[1] * (2 if spread else 1)
         if size > self._wide.size - begin:
             raise OracleFailed(f"{size} bytes in float64 were announced, {self._wide.size - begin} are there")
         return self._copy(self._wide, begin, size) if size else None
@@ -197,11 +189,6 @@ class Oracle:
             self._free[length].pop()
             self._free_bytes -= length
 
-    def _give_back(self) -> None:
-        self._free.clear()
-        self._free_bytes = 0
-        self._memory.release()
-
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """Run the problem's own `check_implementation` on these bytes. own_check.py decides who is to blame for a
         failure."""
@@ -217,25 +204,21 @@ class Oracle:
                 protocol.send(self._connection, request)
             except OSError as err:
                 raise OracleFailed(self._why_silent(err, request)) from None
-            return self._receive(request)
-
-    def _receive(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._connection is not None
-        deadline_ns, watched = time.monotonic_ns() + ANSWER_S * 1_000_000_000, None
-        if self.meter is not None and not select.select([self._connection], [], [], WATCHED_S)[0]:
-            watched = self.meter.read()
-        try:
-            answer, _ = protocol.receive(self._connection, deadline_ns=deadline_ns)
-        except (OSError, protocol.ProtocolError) as err:
-            share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
-            raise OracleFailed(self._why_silent(err, request), share) from None
-        if "error" in answer:
-            with _blaming_the_problem():
-                error = _clean(str(answer["error"]))
-            raise ProblemRaised(error)
-        self.took_ns = _whole(answer, "took_ns")
-        self.problem_s += self.took_ns / 1e9
-        return answer
+            deadline_ns, watched = time.monotonic_ns() + ANSWER_S * 1_000_000_000, None
+            if self.meter is not None and not select.select([self._connection], [], [], WATCHED_S)[0]:
+                watched = self.meter.read()
+            try:
+                answer, _ = protocol.receive(self._connection, deadline_ns=deadline_ns)
+            except (OSError, protocol.ProtocolError) as err:
+                share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
+                raise OracleFailed(self._why_silent(err, request), share) from None
+            if "error" in answer:
+                with _blaming_the_problem():
+                    error = _clean(str(answer["error"]))
+                raise ProblemRaised(error)
+            self.took_ns = _whole(answer, "took_ns")
+            self.problem_s += self.took_ns / 1e9
+            return answer
 
     def _why_silent(self, err: Exception, request: dict[str, Any]) -> str:
         """Describe for the organiser how the container ended, or that it is still at work; where; and its last
@@ -281,11 +264,6 @@ def _by_output(data: Any, layout: Layout) -> list[Any]:
 
 def _number(data: Any) -> float:
     return data if isinstance(data, int | float) and 0 < data < 1e300 else 0
-
-
-def _pair(data: Any) -> tuple[float, float]:
-    first, second = data if isinstance(data, list) and len(data) == 2 else (0, 0)
-    return _number(first), _number(second)
 
 
 @contextmanager

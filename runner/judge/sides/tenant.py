@@ -15,15 +15,14 @@ from typing import Any, Final
 
 from problems.spec import MODEL
 from runner.judge.data import faults
-from runner.judge.data.ablation import ALL, Steps
-from runner.judge.data.call import Call, Input, Way
+from runner.judge.data.call import ALL, Call, Input, Steps, Way
 from runner.judge.data.clock import HANDS_OFF, Clock
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer, Memory, NoMemory, Shot
 from runner.judge.device.processor import Meter
 from runner.judge.sides.arena import PLACES, Arena
 from runner.judge.sides.control_pages import Orders, died
-from runner.judge.sides.handshake import START_S, connect
+from runner.judge.sides.handover import START_S, connect
 from sandbox import protocol
 from sandbox.container import Container
 from sandbox.errors import SandboxError
@@ -380,6 +379,3 @@ class Tenant:
             self._connection = None
         self.container.close()
         self._arena.close()
-
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "certified": self.certified, "cpus": self.container.policy.cpus}

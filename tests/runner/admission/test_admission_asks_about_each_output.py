@@ -12,13 +12,13 @@ from problems.cases import Fuzz, IntRange
 from problems.spec import MODEL
 from problems.tolerance import Tolerance
 from runner.admission import outputs
-from runner.admission.report_line import Line
 from runner.judge.data.call import Input
 from runner.judge.data.faults import OracleFailed
 from runner.judge.data.layout import DTYPES, Slot
 from runner.judge.data.memory import NoMemory
 from runner.judge.sides import oracle
 from runner.judge.trial import Trial
+from runner.wire import Expectation
 from tests.runner.admission_here import INPUTS, SUM, examined, problem
 
 TWO = INPUTS + "def ref_kernel(data):\n    return torch.exp(data[0]) + data[1], data[0] * data[1]\n"
@@ -100,7 +100,7 @@ def torch() -> None:
     pytest.importorskip("torch")
 
 
-def line(reference: str, folder: Path, name: str = outputs.NAME, **changes: object) -> Line | None:
+def line(reference: str, folder: Path, name: str = outputs.NAME, **changes: object) -> Expectation | None:
     """The line about outputs alone, or the line of that name; the rest of the test passes."""
     changes = {"tolerance": None} | changes if "def check" in reference else changes
     found = examined(problem(reference, **changes), folder)
@@ -248,10 +248,10 @@ def test_zero_is_told_from_all_else(dtype: str, signed: bool) -> None:
         bits[step - 1 :: step] = 0x80
     slot = Slot("out", dtype, (6,), (1,), len(bits), 0, 0)
     for region in (bits, bits.numpy()):
-        assert outputs._is_zero(slot, region)
+        assert outputs.is_zero(slot, region)
     bits[-1] = 0x40
     for region in (bits, bits.numpy()):
-        assert not outputs._is_zero(slot, region)
+        assert not outputs.is_zero(slot, region)
     if step > 1:
         bits[-1], bits[0] = 0, 1
-        assert not outputs._is_zero(slot, bits)
+        assert not outputs.is_zero(slot, bits)

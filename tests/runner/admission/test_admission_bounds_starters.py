@@ -39,5 +39,5 @@ def test_admission_tries_no_starter_after_starters_s(
         gpus=("cpu",),
     )
     settings = JudgeSettings(sandbox_image="none", runner_hardware="cpu")
-    lines = list(execute._starters(local.admission_job(problem, "cpu"), problem, settings))
+    lines = list(execute.try_starters(local.admission_job(problem, "cpu"), problem, settings))
     assert [line.name for line in lines] == [f"starter/{language}" for language in LANGUAGES[:tried]]

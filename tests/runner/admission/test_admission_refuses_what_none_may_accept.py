@@ -254,10 +254,10 @@ def test_a_reference_that_ends_its_container_is_told_with_its_reason(tmp_path: P
 
 def test_a_faulty_declaration_of_work_is_told_to_its_author() -> None:
     wrong = problem(SUM, speed_of_light={"read_bytes": "rows * 4", "write_bytes": "4"})
-    line = examine.declared(wrong)
+    line = examine.declared(wrong, (), {})
     assert (line.good, "rows" in line.explained) == (False, True)
-    assert examine.declared(replace(wrong, speed_of_light={"read_bytes": "size * 4"})).good is True
-    assert examine.declared(problem(SUM)).good is None
+    assert examine.declared(replace(wrong, speed_of_light={"read_bytes": "size * 4"}), (), {}).good is True
+    assert examine.declared(problem(SUM), (), {}).good is None
 
 
 def test_the_margin_is_what_is_allowed_over_what_rounding_takes() -> None:

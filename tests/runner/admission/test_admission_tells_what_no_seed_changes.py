@@ -12,7 +12,7 @@ import pytest
 
 from problems.spec import MODEL
 from runner.admission import seeds
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from tests.runner.admission_here import problem
 from tests.runner.judge.oracle_here import oracle_of
@@ -61,7 +61,7 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 
 
 def told(oracle: Oracle, case: dict[str, Any], **changes: Any) -> list[str]:
-    calls: Any = SimpleNamespace(chance=random.Random(1), memory=HostMemory(), oracle=oracle)
+    calls: Any = SimpleNamespace(chance=random.Random(1), memory=Memory(), oracle=oracle)
     trial: Any = SimpleNamespace(calls=calls, problem=problem("", **changes))
     return [line.got for line in seeds.fixed([seeds.draw(trial, case)])]
 

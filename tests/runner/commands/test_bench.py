@@ -73,7 +73,7 @@ def settings(tmp_path: Path) -> JudgeSettings:
 
 
 def measure(settings: JudgeSettings, judge: FakeJudge) -> bench.Measured:
-    return bench.measure_ceilings(settings, when=WHEN, judge=judge)
+    return bench.measure_ceilings(settings, judge, when=WHEN)
 
 
 def test_each_rate_is_the_work_over_the_fastest_block_with_the_way_of_a_call_left_in(settings: JudgeSettings) -> None:
@@ -148,9 +148,9 @@ def test_every_calibration_is_a_problem_of_the_library_with_a_baseline(hardware:
 
 def test_stored_ceilings_are_found_by_their_epoch_alone(settings: JudgeSettings) -> None:
     found = measure(settings, FakeJudge()).ceilings
-    path = bench.keep_ceilings(settings, found)
-    assert bench.stored_ceilings(settings, found.epoch) == found
-    assert bench.stored_ceilings(settings, "another") is None
+    path = epochs.keep_ceilings(settings, found)
+    assert epochs.stored_ceilings(settings, found.epoch) == found
+    assert epochs.stored_ceilings(settings, "another") is None
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -158,10 +158,10 @@ def test_a_second_measurement_takes_the_place_of_the_first_and_leaves_nothing_be
     settings: JudgeSettings,
 ) -> None:
     found = measure(settings, FakeJudge()).ceilings
-    bench.keep_ceilings(settings, found)
+    epochs.keep_ceilings(settings, found)
     again = replace(found, when="2026-11-21T12:00:00+00:00", launch_ns=5.0)
-    path = bench.keep_ceilings(settings, again)
-    assert bench.stored_ceilings(settings, found.epoch) == again
+    path = epochs.keep_ceilings(settings, again)
+    assert epochs.stored_ceilings(settings, found.epoch) == again
     assert os.listdir(path.parent) == [path.name]
 
 
@@ -169,17 +169,17 @@ def test_a_second_measurement_takes_the_place_of_the_first_and_leaves_nothing_be
 def test_a_damaged_file_is_as_good_as_none_and_the_log_says_what_to_do(
     settings: JudgeSettings, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = bench.keep_ceilings(settings, Ceilings("cpu", "x", epoch="e1"))
+    path = epochs.keep_ceilings(settings, Ceilings("cpu", "x", epoch="e1"))
     path.write_text(text)
     with caplog.at_level(logging.WARNING):
-        assert bench.stored_ceilings(settings, "e1") is None
+        assert epochs.stored_ceilings(settings, "e1") is None
     assert "run `runner bench` again" in caplog.text
 
 
 @pytest.mark.parametrize("epoch", ["", "../../etc/x", "a/b", "x" * 81])
 def test_an_epoch_names_a_file_in_the_folder_and_no_other(settings: JudgeSettings, epoch: str) -> None:
     with pytest.raises(ConfigError, match="is no name of an epoch"):
-        bench.stored_ceilings(settings, epoch)
+        epochs.stored_ceilings(settings, epoch)
 
 
 def test_before_it_was_measured_a_known_gpu_is_bounded_by_its_data_sheet(settings: JudgeSettings) -> None:
@@ -187,7 +187,7 @@ def test_before_it_was_measured_a_known_gpu_is_bounded_by_its_data_sheet(setting
     assert found is not None
     assert found.hard.memory_bytes_per_s == 4.8e12
     assert epochs.ceilings_for(settings, "cpu", "e1", {"cpu": "any"}) is None
-    bench.keep_ceilings(settings, replace(found, copy_bytes_per_s=4e12))
+    epochs.keep_ceilings(settings, replace(found, copy_bytes_per_s=4e12))
     assert epochs.ceilings_for(settings, "H200", "e1", {"gpu": "NVIDIA H200"}) == replace(found, copy_bytes_per_s=4e12)
 
 

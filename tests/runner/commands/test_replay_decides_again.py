@@ -316,7 +316,8 @@ def test_a_real_report_is_decided_again(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     whole = local.find_problem("vectoradd")
     problem = replace(whole, benchmarks=({**whole.benchmarks[0], "size": 400_000},))
-    report = local.judge_once(problem, ADD / "accepted" / "torch_out.py", "ranked", settings, lambda event: None)
+    job = local.job_of(problem, ADD / "accepted" / "torch_out.py", "ranked", settings.runner_hardware)
+    report = local.judge_here(job, settings, lambda event: None)
     found = replay.replay(json.loads(json.dumps(report.to_json())))
     assert found.differences == ()
     assert found.blocks > 0

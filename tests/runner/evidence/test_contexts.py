@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.evidence import contexts
-from runner.judge.sides import own_calls
+from runner.judge.sides import own_times
 
 CHANCE = random.Random(5)
 
@@ -97,11 +97,11 @@ def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:
 
         return SimpleNamespace(own_calls=own_calls, queues=True)
 
-    found = own_calls.own_calls({"candidate": side("candidate", queued=False), "baseline": side("baseline")})
+    found = own_times.own_calls({"candidate": side("candidate", queued=False), "baseline": side("baseline")})
     assert order[:6] == ["candidate", "baseline", "baseline", "candidate", "candidate", "baseline"]
-    assert len(found["baseline"]) == own_calls.ROUNDS * own_calls.CALLS
-    assert len(found["candidate"]) == own_calls.ROUNDS * (own_calls.CALLS - 3)
+    assert len(found["baseline"]) == own_times.CALL_ROUNDS * own_times.CALLS
+    assert len(found["candidate"]) == own_times.CALL_ROUNDS * (own_times.CALLS - 3)
 
 
 def test_where_no_device_does_calls_by_itself_none_is_made() -> None:
-    assert own_calls.own_calls({"candidate": SimpleNamespace(queues=False)}) == {}  # type: ignore[dict-item]
+    assert own_times.own_calls({"candidate": SimpleNamespace(queues=False)}) == {}  # type: ignore[dict-item]

@@ -163,7 +163,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, str]) -> list[str]:
         images.append(settings.sandbox_image)
         return answer
 
-    monkeypatch.setattr(inside, "_ask", ask)
+    monkeypatch.setattr(inside, "ask", ask)
     monkeypatch.setattr(inside.container, "image_id", lambda client, name: f"sha256:{name}")
     return images
 

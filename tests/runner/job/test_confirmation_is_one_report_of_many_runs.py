@@ -218,7 +218,8 @@ def test_a_real_run_has_all_three_in_its_blocks(tmp_path: Path) -> None:
     fewer = replace(whole, tests=(), benchmarks=(small,), fuzz=None)  # the command test needs no more cases
     problem = replace(fewer, untuned_on=("cpu",))
     candidate, incumbent = accepted / "torch_out.py", accepted / "torch_temporary.py"
-    report = local.confirm_here(problem, candidate, incumbent, 1, settings, lambda event: None)
+    job = local.confirmation_job(problem, candidate, incumbent, 1, settings.runner_hardware)
+    report = local.judge_here(job, settings, lambda event: None)
     sides = {block["side"] for quad in report.evidence["runs"][0]["timing"][0]["quads"] for block in quad["blocks"]}
     assert sides == {A, B, I}
     assert not report.evidence["runs"][0]["tuned"]
@@ -243,7 +244,7 @@ def test_who_cannot_be_ended_is_to_blame_and_nobody_else(
         for name in (A, B, I)
     }
     evidence: dict[str, Any] = {"fault": None}
-    execute._end(sides, evidence)
+    execute.end_foreign_code(sides, evidence)
     assert sorted(killed) == [B, I]
     fault = evidence["fault"] or {}
     assert (fault.get("outcome"), fault.get("reason")) == (outcome, reason)

@@ -11,7 +11,7 @@ from problems.spec import Problem
 from runner.commands import local, verify
 from runner.config import JudgeSettings
 from runner.judge.cases import SECRET_CASES
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.arena import PLACES
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
@@ -32,7 +32,7 @@ def judged(problem: Problem, source: str, filename: str, mode: str, locks: Path)
 def test_it_passes_and_is_timed_beside_the_reference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: bool
 ) -> None:
-    monkeypatch.setattr(HostMemory, "moves", moves)
+    monkeypatch.setattr(Memory, "moves", moves)
     report = judged(PROBLEM, (FOLDER / "template.cu").read_text(), "mine.cu", "benchmark", tmp_path)
     assert (report.outcome, report.message) in (("passed", ""), ("unmeasurable", report.message))
     assert all(check["good"] for check in report.evidence["checks"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -170,5 +171,5 @@ def test_an_image_that_is_not_there_is_said_at_once(docker_client: docker.Docker
 def _is_frozen(pid: int) -> bool:
     freezer = find_freezer(pid)
     assert freezer is not None
-    with freezer:
+    with contextlib.closing(freezer):
         return freezer._frozen in os.pread(freezer._state, 256, 0)

@@ -180,7 +180,7 @@ def told(monkeypatch: pytest.MonkeyPatch, number: int, *arguments: str) -> Any:
 
     monkeypatch.setattr(cleanup, "reap_of_the_dead", lambda: 0)
     monkeypatch.setattr(local, "judge_here", judge)
-    monkeypatch.setattr("runner.commands.bench.measure_ceilings", lambda settings, **named: judge())
+    monkeypatch.setattr("runner.commands.bench.measure_ceilings", lambda *given, **named: judge())
     return CliRunner().invoke(main.app, list(arguments))
 
 
@@ -226,7 +226,7 @@ def test_a_signal_that_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_second_signal_cuts_nothing_short_and_a_late_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    told = cleanup._Told()
+    told = cleanup._SignalHandler()
     for when, number in ((0.0, signal.SIGTERM), (20.0, signal.SIGHUP)):
         now = when
         with pytest.raises(cleanup.Terminated) as caught:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from sandbox.container import Exit
 from sandbox.policy import Policy
@@ -65,7 +65,7 @@ def oracle_of(
 ) -> Iterator[Oracle]:
     """Loaded oracle with this reference.py. `files`: further files, by module name; `init_seed`: seed of its Model."""
     container: Any = Process(folder)
-    oracle = Oracle(container, HostMemory(), region_bytes, region_bytes)
+    oracle = Oracle(container, Memory(), region_bytes, region_bytes)
     try:
         oracle.connect()
         oracle.load({"reference.py": reference} | {f"{name}.py": text for name, text in files.items()}, init_seed)

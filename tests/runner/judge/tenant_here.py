@@ -12,7 +12,7 @@ import numpy as np
 
 from runner.judge.data.call import Input
 from runner.judge.data.clock import WallClock
-from runner.judge.data.memory import HostMemory, Memory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.tenant import Tenant
 from sandbox.container import Exit
 from tests.runner.judge.oracle_here import Process
@@ -21,7 +21,7 @@ PROGRAM = "import sys, harness; harness.SOCKET, harness.WORK = sys.argv[1:]; har
 LIMIT_S = 60
 
 
-class Moving(HostMemory):
+class Moving(Memory):
     """Memory whose data move between calls, as on a device."""
 
     moves = True
@@ -57,7 +57,7 @@ def tenant_of(
     """Tenant that is connected and waits for its job."""
     folder.mkdir(parents=True, exist_ok=True)
     container: Any = Container(folder, program)
-    tenant = Tenant("here", container, WallClock(), memory or HostMemory(), region_bytes, region_bytes)
+    tenant = Tenant("here", container, WallClock(), memory or Memory(), region_bytes, region_bytes)
     try:
         tenant.connect()
         yield tenant

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runner.judge.data.layout import Layout, Slot
-from runner.judge.data.memory import HostMemory, SharedPages
+from runner.judge.data.memory import Memory, SharedPages
 from runner.judge.sides.arena import Arena
 from sandbox import protocol
 from tests.runner.judge.tenant_here import Moving
@@ -51,8 +51,8 @@ def test_no_seal_can_be_taken_off_or_added_later() -> None:
     region.close()
 
 
-@pytest.mark.parametrize("memory", [HostMemory, Moving])
-def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents(memory: type[HostMemory]) -> None:
+@pytest.mark.parametrize("memory", [Memory, Moving])
+def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents(memory: type[Memory]) -> None:
     arena = Arena(memory(), 4 << 20, 4 << 20)
     arena.spread(LAYOUT)
     arena.move()
@@ -72,7 +72,7 @@ def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents(memory
 
 
 def test_a_change_of_one_bit_is_seen() -> None:
-    arena = Arena(HostMemory(), 4096, 4096)
+    arena = Arena(Memory(), 4096, 4096)
     inputs, snapshot = np.zeros(512, np.uint8), np.zeros(512, np.uint8)
     arena.put_inputs(LAYOUT, inputs)
     arena.take_outputs(LAYOUT, snapshot)

@@ -14,7 +14,7 @@ from runner.evidence.schedule import ABIIBA, CPU, GPU, B, I
 from runner.evidence.throttle import Reading, Window
 from runner.judge import timing
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
@@ -141,7 +141,7 @@ class Breaking(Blind):
 @pytest.mark.parametrize("line", ["return 3 * x", "raise ValueError"])
 def test_a_check_on_a_device_that_breaks_says_nothing(tmp_path: Path, line: str, telemetry: Blind) -> None:
     with oracle_of(DOUBLES, tmp_path, init_seed=1) as oracle, tenant_of(tmp_path / "tenant") as tenant:
-        trial = Trial(PROBLEM, "test", oracle, {B: tenant}, HostMemory(), profile=CPU, emit=lambda *told: None)
+        trial = Trial(PROBLEM, "test", oracle, {B: tenant}, Memory(), profile=CPU, emit=lambda *told: None)
         trial.load(PROBLEM.templates["Python"].replace("return 2 * x", line))
         try:
             trial.check(telemetry)

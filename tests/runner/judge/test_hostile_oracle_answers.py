@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from runner.judge.data.faults import OracleFailed
 from runner.judge.data.layout import parse_layout, returned
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
@@ -123,7 +123,7 @@ class Pipe:
 def asked() -> Iterator[tuple[Oracle, socket.socket]]:
     ours, theirs = socket.socketpair()
     container: Any = Pipe()
-    oracle = Oracle(container, HostMemory(), 4096, 4096)
+    oracle = Oracle(container, Memory(), 4096, 4096)
     oracle._connection = ours
     with ours, theirs:
         yield oracle, theirs

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from runner.judge.data.faults import OracleFailed
-from runner.judge.data.layout import FLOAT8, parse_layout
+from runner.judge.data.layout import FLOAT8, Slot, parse_layout, values
 
 
 def slot(**changes: Any) -> dict[str, Any]:
@@ -91,3 +91,9 @@ def test_a_view_may_repeat_and_skip_what_it_looks_at_but_has_no_bytes_of_its_own
 def test_the_judge_reads_every_pattern_of_eight_bits_as_torch_does(name: str) -> None:
     expected = torch.arange(256).to(torch.uint8).view(getattr(torch, name)).float().numpy()
     assert np.array_equal(FLOAT8[name], expected, equal_nan=True)
+
+
+def test_the_judge_reads_every_pattern_of_bfloat16_as_the_upper_half_of_a_float32() -> None:
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    found = values(Slot("out", "bfloat16", (1 << 16,), (1,), 1 << 17, -1, 0), patterns.view(np.uint8))
+    assert np.array_equal(found.view(np.uint32), patterns.astype(np.uint32) << 16)

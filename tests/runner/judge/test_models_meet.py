@@ -15,7 +15,7 @@ from runner.judge.data.compare import Figures
 from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import Fault
 from runner.judge.data.layout import values
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
 from runner.judge.sides.oracle import Oracle
 from runner.judge.trial import Trial
@@ -92,8 +92,8 @@ def test_a_wrong_answer_does_not(oracle: Oracle, tmp_path: Path, name: str) -> N
     assert not all(figures.good for figures in judged(oracle, tmp_path, WRONG[name]))
 
 
-@pytest.mark.parametrize("memory", [HostMemory, Moving, TwoDevices])
-def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path, memory: type[HostMemory]) -> None:
+@pytest.mark.parametrize("memory", [Memory, Moving, TwoDevices])
+def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path, memory: type[Memory]) -> None:
     """This holds even if other data move: a Model stays at the place of its construction."""
     places = set()
     with tenant_of(tmp_path, 8 << 20, memory(), QUEUING if memory is TwoDevices else ORDERED) as tenant:
@@ -169,7 +169,7 @@ def test_a_hidden_state_in_an_attribute_starts_afresh_in_every_call(tmp_path: Pa
 
 def test_whoever_leaves_the_state_as_it_was_is_told_that_it_counts(oracle: Oracle, tmp_path: Path) -> None:
     with tenant_of(tmp_path) as tenant:
-        trial = Trial(PROBLEM, "test", oracle, {B: tenant}, HostMemory(), profile=CPU, emit=lambda *told: None)
+        trial = Trial(PROBLEM, "test", oracle, {B: tenant}, Memory(), profile=CPU, emit=lambda *told: None)
         trial.load(WRONG["leaves the running statistics"])
         trial.check(Blind())
     (check,) = trial.evidence["checks"]

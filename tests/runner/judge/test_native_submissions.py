@@ -12,7 +12,7 @@ import pytest
 
 from problems.native import Build
 from runner.judge.data.faults import Fault
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, Moving, agrees, output_of, tenant_of
@@ -77,9 +77,9 @@ def load(tenant: Any, source: str, **changes: Any) -> None:
     tenant.load(files, "submission.cu", "custom_kernel", "function", LIMIT_S, build(**changes))
 
 
-@pytest.mark.parametrize("memory", [HostMemory, Moving])
+@pytest.mark.parametrize("memory", [Memory, Moving])
 def test_it_is_compiled_and_called_with_every_tensor_and_number(
-    oracle: Oracle, tmp_path: Path, memory: type[HostMemory]
+    oracle: Oracle, tmp_path: Path, memory: type[Memory]
 ) -> None:
     with tenant_of(tmp_path, 8 << 20, memory()) as tenant:
         load(tenant, GOOD)

@@ -11,7 +11,6 @@ import pytest
 
 from runner.judge.data.call import Input
 from runner.judge.data.faults import OracleFailed
-from runner.judge.data.layout import wide_places
 from runner.judge.sides import oracle as asking
 from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.oracle_here import oracle_of
@@ -52,7 +51,7 @@ def outputs(given: Input) -> np.ndarray[Any, Any]:
 
 
 def wide(given: Input, *, spread: bool = False) -> np.ndarray[Any, Any]:
-    places, size = wide_places(given.layout)
+    places, size = given.layout.wide_places()
     assert given.expected64 is not None
     count = given.layout.outputs[0].nbytes // 4
     start = places[0] + (size if spread else 0)
@@ -226,7 +225,7 @@ def ref_kernel(data):
 """
     with oracle_of(reference, tmp_path) as oracle:
         given = oracle.make({"n": 100}, 1, fp64="values")
-        places, _ = wide_places(given.layout)
+        places, _ = given.layout.wide_places()
         assert given.expected64 is not None
         values = given.expected64.view(np.float64)
         state, squares = values[places[0] // 8 :][:300], values[places[1] // 8 :][:100]

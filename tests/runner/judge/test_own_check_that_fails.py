@@ -13,7 +13,7 @@ import pytest
 from problems.spec import Case, Problem
 from runner.evidence.schedule import CPU, A, B, I
 from runner.judge.data.faults import IncumbentFailed, OracleFailed
-from runner.judge.data.memory import HostMemory
+from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
 from runner.judge.sides.oracle import Oracle
 from runner.judge.time_budget import Stage
@@ -68,7 +68,7 @@ def trial_of(asked: Problem, source: str, folder: Path, side: str = B) -> Iterat
             place = folder / f"oracle{len(started)}"
             place.mkdir()
             container: Any = Process(place)
-            started.append(Oracle(container, HostMemory(), 4 << 20, 4 << 20))
+            started.append(Oracle(container, Memory(), 4 << 20, 4 << 20))
             stack.callback(started[-1].close)
             started[-1].connect()
             return started[-1]
@@ -79,7 +79,7 @@ def trial_of(asked: Problem, source: str, folder: Path, side: str = B) -> Iterat
             "ranked",
             start(),
             {side: tenant},
-            HostMemory(),
+            Memory(),
             profile=CPU,
             emit=lambda *told: None,
             another_oracle=start,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.judge.data.ablation import ALL, Steps
+from runner.judge.data.call import ALL, Steps
 
 
 def test_all_steps_are_taken_unless_named() -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runner.judge.data.memory import HostMemory, Words
+from runner.judge.data.memory import Memory, Words
 from sandbox import protocol
 
 # The harness with a device made of a thread: it gets the work, waits for the gate, works, echoes.
@@ -77,7 +77,7 @@ class Shot:
         return self.took_ns, 0, self.take_ns
 
 
-class TwoDevices(HostMemory):
+class TwoDevices(Memory):
     """Host memory that works on while its tenant is frozen."""
 
     frozen_stands_still = False

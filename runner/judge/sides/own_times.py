@@ -1,4 +1,7 @@
-"""Time that the judge's own copying of a case's inputs and outputs takes at each side.
+"""Differences between containers: the harness's own calls, and the judge's own copying at each side.
+
+runner/evidence/contexts.py derives the timing offsets between containers from queued calls of the harness's own kernel,
+made before there is a job.
 
 The copying lies in every call's wall time, and two containers' allocations differ: on an H200 by half a per cent of it,
 which is 8 µs if a call brings 2.7 GB (docs/lab-notebook). Work of a candidate's device during the copying lies in
@@ -19,6 +22,11 @@ from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer
 from runner.judge.sides.tenant import Tenant
 
+WARM_CALLS: Final = 8  # of each side, not counted
+CALL_ROUNDS: Final = 16
+CALLS: Final = 8  # of each side in a round
+
+Samples = dict[str, list[list[int]]]
 LEAST_BYTES: Final = gap.LARGE_BYTES
 ROUNDS: Final = 8  # at the least; every place has its turn
 WARM_ROUNDS: Final = 1  # before them, not counted
@@ -57,3 +65,16 @@ class Copies:
                 times = sides[name].time_copies(given, places[name][number % len(places[name])], into)
                 found[name] += [times] if number >= WARM_ROUNDS else []
         return found
+
+
+def own_calls(sides: Mapping[str, Tenant]) -> Samples:
+    """Return queued calls of the harness's own kernel, by side; empty if no device does calls by itself."""
+    if not all(side.queues for side in sides.values()):
+        return {}
+    for side in sides.values():
+        side.own_calls(WARM_CALLS)
+    found: Samples = {name: [] for name in sides}
+    for number in range(CALL_ROUNDS):
+        for name in sorted(sides, reverse=number % 2 > 0):
+            found[name] += [call.sample for call in sides[name].own_calls(CALLS) if call.queued]
+    return found
