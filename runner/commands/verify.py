@@ -9,6 +9,7 @@ job. Failures of this machine are reported apart from unexpected verdicts.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,8 +114,8 @@ def in_folders(folder: Path) -> Iterator[Sample]:
         for path in sorted((folder / place).glob("*")):
             if path.suffix not in SUFFIXES:
                 continue
-            real = path.resolve()
-            if not real.is_file() or not real.is_relative_to(folder.resolve()):
+            real = Path(os.path.realpath(path))
+            if not real.is_file() or not real.is_relative_to(os.path.realpath(folder)):
                 raise UsageError(
                     f"{path} is no file in the problem's folder; put the sample itself there, or take it away"
                 )

@@ -124,8 +124,7 @@ def _time_us(report: Report) -> float:
 
 
 def _job(hardware: str) -> Job:
-    benchmark = {"size": SIZES.get(hardware, SIZE), "seed": 1}
-    problem = replace(load_problem(PROBLEM), benchmarks=(benchmark,))
+    problem = replace(load_problem(PROBLEM), benchmarks=({"size": SIZES.get(hardware, SIZE), "seed": 1},))
     return Job(
         attempt_id=f"canary-{secrets.token_hex(8)}",
         token=0,

@@ -110,7 +110,7 @@ def test_a_sample_for_other_hardware_is_left_out_and_counts_for_nothing(top: str
     assert (bool(seen), line.good) == (judged, True if judged else None)
     assert judged or "is for H200" in line.got
     assert verify.exit_code([line]) == (0 if judged else 2)
-    assert verify.exit_code([line, verify.Line("admission/zeros", "wrong", "wrong", True)]) == 0
+    assert verify.exit_code([line, verify.Expectation("admission/zeros", "wrong", "wrong", True)]) == 0
 
 
 def test_samples_are_found_in_both_conventions(tmp_path: Path) -> None:
@@ -164,7 +164,9 @@ def test_a_test_that_could_not_be_done_is_one_bad_line() -> None:
     failed = report("infra_error", reason="problem", evidence={"operator": "reference.py: no module named x"})
     (line,) = verify.admission_lines(failed)
     assert (line.good, "no module named x" in line.explained) == (False, True)
-    done = report("wrong", admission={"lines": [verify.Line("admission/zeros", "wrong", "passed", False).to_json()]})
+    done = report(
+        "wrong", admission={"lines": [verify.Expectation("admission/zeros", "wrong", "passed", False).to_json()]}
+    )
     assert [line.name for line in verify.admission_lines(done)] == ["admission/zeros"]
 
 
