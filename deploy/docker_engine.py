@@ -83,5 +83,5 @@ def _start_engine() -> None:
         captured([*prefix, mount])
     log = LOG if is_root() else Path("/dev/null")
     with log.open("ab") as output:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
-        subprocess.Popen([*prefix, "dockerd"], **streams, start_new_session=True, cwd="/")  # type: ignore[call-overload]
+        command, nothing = [*prefix, "dockerd"], subprocess.DEVNULL
+        subprocess.Popen(command, stdin=nothing, stdout=output, stderr=output, start_new_session=True, cwd="/")

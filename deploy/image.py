@@ -129,7 +129,7 @@ def _build(client: docker.DockerClient, tag: str) -> None:
     with step(f"sandbox image {tag} from {base}"), tempfile.TemporaryFile(dir=work) as context:
         _write_context(context, wheels)
         context.seek(0)
-        options = {"custom_context": True, "rm": True, "forcerm": True, "decode": True}
+        options: dict[str, Any] = {"custom_context": True, "rm": True, "forcerm": True, "decode": True}
         network, arguments = "none" if base == OWN_BASE else None, {"BASE_IMAGE": base}
         _follow(client.api.build(fileobj=context, tag=tag, buildargs=arguments, network_mode=network, **options))
 

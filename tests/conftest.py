@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 COSTS = Path(__file__).with_name("costs.json")  # seconds by test function, of those that take at least LONG_S
-LONG_S = 1.0
+LONG_S = 0.25
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -191,7 +191,7 @@ class CostWriter:
     def pytest_sessionfinish(self) -> None:
         longest: dict[str, float] = {}
         for nodeid, seconds in self.took_s.items():
-            longest[function_of(nodeid)] = max(longest.get(function_of(nodeid), 0.0), round(seconds, 1))
+            longest[function_of(nodeid)] = max(longest.get(function_of(nodeid), 0.0), round(seconds, 2))
         long = {name: seconds for name, seconds in sorted(longest.items()) if seconds >= LONG_S}
         COSTS.write_text(json.dumps(long, indent=1) + "\n")
 
