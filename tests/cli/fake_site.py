@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 TOKEN = "pf_ada-and-nobody-else"
-NOTHING = {"detail": "There is nothing here, or it is not yours.", "errors": []}
+NOTHING = {"detail": "This does not exist, or you have no access to it.", "errors": []}
 
 PASSED = {
     "id": "7",
@@ -200,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._raw(status, content, headers)
             return True
         if "board" not in path and self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            self._send(401, {"detail": "This token is unknown or revoked. Create one at /tokens."})
+            self._send(401, {"detail": "This token is unknown or revoked. Create a new token at /tokens."})
             return True
         return False
 

@@ -103,4 +103,4 @@ def test_page_that_breaks_otherwise_is_still_our_fault(live_stage: Stage, monkey
     monkeypatch.setattr("leaderboard.web.boards.pages.render", lambda *_args, **_more: 1 / 0)
     answer = Client(raise_request_exception=False).get("/boards")
     assert answer.status_code == 500
-    assert "That was our fault" in answer.content.decode()
+    assert "The fault is ours" in answer.content.decode()

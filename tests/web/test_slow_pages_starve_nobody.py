@@ -248,7 +248,7 @@ def test_page_limits_go_by_account_and_by_address(stage, browser) -> None:
     assert ada.get("/account").status_code == 200
     answer: HttpResponse = ada.get("/account")
     assert (answer.status_code, int(answer["Retry-After"]) > 0) == (429, True)
-    assert b"That was too fast" in answer.content
+    assert b"Too many requests" in answer.content
     assert browser(stage.cleo).get("/account").status_code == 200, "another account at the same address goes on"
     use_up(limits.PAGE_IP, "192.0.2.1")
     assert browser(None).get("/", REMOTE_ADDR="192.0.2.1").status_code == 429

@@ -186,7 +186,7 @@ class CaseDetail(serializers.Serializer[Any]):
     incumbent = serializers.IntegerField(source="incumbent.pk", default=None, allow_null=True)
     clocks = serializers.SerializerMethodField(help_text="Clocks of the first cases.")
     telemetry = Telemetry(source="strip", allow_null=True)
-    machine = serializers.DictField(source="fingerprint")
+    machine = serializers.SerializerMethodField()
     filename = serializers.CharField(source="submission.filename")
     code = serializers.CharField(source="submission.source")
     compared = Compared(many=True)
@@ -208,6 +208,9 @@ class CaseDetail(serializers.Serializer[Any]):
             for timed, panels in shown["drawn"]
             for panel in panels
         ]
+
+    def get_machine(self, shown: dict[str, Any]) -> dict[str, Any]:
+        return dict(shown["fingerprint"])
 
     @extend_schema_field(SubmissionSummary(many=True))
     def get_history(self, shown: dict[str, Any]) -> Any:

@@ -128,8 +128,8 @@ def pending(competition: Competition) -> list[Pending]:
         Pending(cases.filter(state__in=states.HELD).count(), "held for review", review),
         Pending(cases.filter(state=states.APPEALED).count(), "appealed", f"{review}&state={states.APPEALED}"),
         Pending(unsettled(competition).count(), "undecided confirmations", f"{base}/confirmations"),
-        Pending(closed, "boards without a passed admission test", f"{base}/boards"),
-        Pending(unsupported.count(), "boards that cannot be judged here", f"{base}/boards"),
+        Pending(closed, "without a passed admission test", f"{base}/boards"),
+        Pending(unsupported.count(), "cannot be judged here", f"{base}/boards"),
         Pending(attempts.filter(state=QUEUED).count(), "queued", f"{base}/state", urgent=False),
         Pending(attempts.filter(state__in=RUNNING).count(), "being judged", f"{base}/state", urgent=False),
     ]

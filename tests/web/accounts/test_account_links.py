@@ -29,7 +29,7 @@ def test_linking_and_signing_in_with_either(stage, browser, ada2) -> None:
     assert b"Link another login of yours" in page.content
     linked = ada.post("/account/link", SENT, follow=True)
     check(linked)
-    assert b"Both logins are the account ada now" in linked.content
+    assert b"Both logins now belong to the account ada" in linked.content
     assert who(ada) == "ada"
     assert who(old_session) == "", "a session from before signs in again"
     for name, password in (("ada", "first-Secret"), ("ada2", "second-Secret")):
@@ -41,7 +41,7 @@ def test_linking_and_signing_in_with_either(stage, browser, ada2) -> None:
 def test_the_session_follows_the_account_that_stays(stage, browser, ada2) -> None:
     client = browser(ada2)
     sent = {"username": "ada", "password": "first-Secret", "own_password": "second-Secret", "keep": ""}
-    assert b"the account ada now" in client.post("/account/link", sent, follow=True).content
+    assert b"belong to the account ada" in client.post("/account/link", sent, follow=True).content
     assert who(client) == "ada"
 
 

@@ -108,7 +108,7 @@ def test_who_may_see_it_and_who_may_settle_it(stage, browser) -> None:
         give(stage, stage.ben, role)
         for page in PAGES:
             assert browser(stage.ben).get(page.format(pk=chosen.pk)).status_code == 200
-        assert b"Settle it" not in browser(stage.ben).get(f"/rejudge/{chosen.pk}").content
+        assert b"Apply or discard" not in browser(stage.ben).get(f"/rejudge/{chosen.pk}").content
         assert {browser(stage.ben).post(act, {"reason": "x"}).status_code for act in acts} == {403}
     assert RejudgeSet.objects.get().is_open
     give(stage, stage.ben, Role.OWNER)

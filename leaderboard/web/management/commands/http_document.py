@@ -85,7 +85,6 @@ def kind(node: Node, shapes: Node) -> str:
     elif node.get("additionalProperties"):
         found = f"object of {kind(node['additionalProperties'], shapes)}"
     else:
-        found = {"date-time": "time", "double": "number"}.get(node.get("format", "")) or str(
-            node.get("type", "any value")
-        )
+        plain = str(node.get("type", "any value"))
+        found = {"date-time": "time", "double": "number"}.get(node.get("format", ""), plain)
     return f"{found} or null" if node.get("nullable") else found
