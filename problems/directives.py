@@ -13,7 +13,7 @@ leaves the reading to the site.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 MARKS: Final = ("#!POPCORN", "#!PHOTOFINISH", "//!POPCORN", "//!PHOTOFINISH")
 COMMENTS: Final = ("#", "//")
@@ -92,7 +92,8 @@ def _with_directive(found: Directives, number: int, line: str, words: list[str])
     before = getattr(found, wish)
     if before and _folded(before if wish == "hardware" else (before,)) != _folded(names):
         raise DirectiveError(line, f"line {number}: this directive contradicts an earlier one; keep one of them")
-    return replace(found, **{wish: names if wish == "hardware" else names[0]})
+    changed: dict[str, Any] = {wish: names if wish == "hardware" else names[0]}
+    return replace(found, **changed)
 
 
 def _folded(names: tuple[str, ...]) -> list[str]:
