@@ -44,7 +44,7 @@ class IntRange:
     @classmethod
     def from_json(cls, value: object, where: str) -> IntRange:
         fields = Fields(value, where, prefix=f"{where}.")
-        fields.only("int", "odd", "log")
+        fields.only(("int", "odd", "log"))
         bounds = fields.required("int", lambda item, at: as_list(item, at, 2))
         if len(bounds) != 2:
             raise ProblemError(f"{where}.int", f"expected [low, high], got {shown(bounds)}")

@@ -92,8 +92,8 @@ def _with_directive(found: Directives, number: int, line: str, words: list[str])
     before = getattr(found, wish)
     if before and _folded(before if wish == "hardware" else (before,)) != _folded(names):
         raise DirectiveError(line, f"line {number}: this directive contradicts an earlier one; keep one of them")
-    chosen: dict[str, Any] = {wish: names if wish == "hardware" else names[0]}
-    return replace(found, **chosen)
+    changed: dict[str, Any] = {wish: names if wish == "hardware" else names[0]}
+    return replace(found, **changed)
 
 
 def _folded(names: tuple[str, ...]) -> list[str]:

@@ -162,7 +162,7 @@ class Fields:
     def unknown(self, known: Collection[str]) -> list[str]:
         return [self.where(key) for key in self.data if key not in known]
 
-    def only(self, *known: str) -> None:
+    def only(self, known: Collection[str]) -> None:
         for name in self.unknown(known):
             raise ProblemError(name, f"unknown key; known here: {', '.join(sorted(known))}")
 
@@ -193,7 +193,7 @@ class Record:
     @classmethod
     def from_json(cls, data: object, where: str) -> Self:
         found = Fields(data, where, prefix=f"{where}.")
-        found.only(*(one.name for one in fields(cls)))
+        found.only([one.name for one in fields(cls)])
         return cls(**found.values(cls))
 
     def to_json(self) -> dict[str, Any]:

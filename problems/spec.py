@@ -115,7 +115,7 @@ def as_words(value: object, where: str, most: int) -> tuple[str, ...]:
 def as_speed_of_light(value: object, where: str) -> dict[str, Any]:
     """Parse expressions over a case's arguments: only their letters and lengths; arithmetic.py has their grammar."""
     fields = Fields(value, where, prefix=f"{where}.")
-    fields.only(*_TRAFFIC, "flops")
+    fields.only((*_TRAFFIC, "flops"))
     found: dict[str, Any] = {key: fields.required(key, as_expression) for key in _TRAFFIC if key in fields.data}
     flops = fields.mapping("flops")
     if len(flops) > MAX_ENGINES:
@@ -197,7 +197,7 @@ class Problem(Record):
             raise ProblemError(
                 "bundle", f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side"
             )
-        found.only("bundle", *(one.name for one in fields(cls) if one.name != "warnings"))
+        found.only(["bundle", *(one.name for one in fields(cls) if one.name != "warnings")])
         problem = cls(**found.values(cls), warnings=warnings)
         if (size := len(_canonical(problem.to_bundle()))) > MAX_BUNDLE_BYTES:
             raise ProblemError("bundle", f"{size} bytes as JSON, at most {MAX_BUNDLE_BYTES}; make its files smaller")

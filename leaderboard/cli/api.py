@@ -11,7 +11,7 @@ import random
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -213,13 +213,8 @@ def backoff_s(attempt: int) -> float:
     return random.uniform(0.1, 1.0) * min(BACKOFF_CAP_S, 0.5 * 2.0**attempt)  # noqa: S311
 
 
-@contextmanager
-def connected(account: Account) -> Iterator[Api]:
-    api = Api(account)
-    try:
-        yield api
-    finally:
-        api.close()
+def connected(account: Account) -> AbstractContextManager[Api]:
+    return closing(Api(account))
 
 
 def _segment(value: str) -> str:
