@@ -68,6 +68,7 @@ from leaderboard.standings.publish import kernel_lines
 from leaderboard.standings.read.podium import PODIUM, would_rank
 from leaderboard.standings.retract import restore
 from leaderboard.submissions import intake
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
@@ -89,31 +90,12 @@ SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND stat
 ASK_HINT: Final = "ask_hint"  # actor of leaderboard/actors.py
 
 
-def submit(
-    *,
-    owner: User,
-    board_slug: str,
-    hardware: str,
-    mode: str,
-    filename: str,
-    data: bytes,
-    now: datetime,
-    licence: str = "",
-) -> Submission:
+def submit(upload: Upload) -> Submission:
     """Take a submission in and queue it.
 
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
-    checked = intake.check(
-        owner=owner,
-        board_slug=board_slug,
-        hardware=hardware,
-        mode=mode,
-        filename=filename,
-        data=data,
-        now=now,
-        licence=licence,
-    )
+    checked, owner, now = intake.check(upload), upload.owner, upload.sent_at
     check_admitted(checked.board)
     suspending.check_not_suspended(owner, checked.board.competition)
     _check_quotas(owner.account, checked, now)  # without a lock: an exhausted quota costs no reading of the source

@@ -29,8 +29,22 @@ SAID_CHARS: Final = 60  # characters of a wrong value in a sentence
 
 
 @dataclass(frozen=True)
+class Upload:
+    """A submission as a page or the API received it. Texts may be empty if the file's first lines give them."""
+
+    owner: User
+    board_slug: str
+    hardware: str
+    mode: str
+    filename: str
+    data: bytes
+    sent_at: datetime
+    licence: str = ""
+
+
+@dataclass(frozen=True)
 class Checked:
-    """A checked submission, ready to store."""
+    """A checked upload, ready to store."""
 
     board: Board
     mode: str
@@ -40,50 +54,32 @@ class Checked:
     created_at: datetime
 
 
-def check(
-    *,
-    owner: User,
-    board_slug: str,
-    hardware: str,
-    mode: str,
-    filename: str,
-    data: bytes,
-    now: datetime,
-    licence: str = "",
-) -> Checked:
-    """Return the checked submission. Raise UserError on an error.
+def check(upload: Upload) -> Checked:
+    """Return the checked upload. Raise UserError on an error.
 
-    `board_slug` and `hardware` may be empty if the file's first lines name them. A board that is invisible to the owner
-    does not exist.
+    A board that is invisible to the owner does not exist.
     """
-    if filename:
-        check_filename(filename)
-    source = read_source(data)
+    if upload.filename:
+        check_filename(upload.filename)
+    source = read_source(upload.data)
     try:
         directives = read_directives(source)
     except DirectiveError as error:
         raise UserError("code", error.line[:SAID_CHARS], error.message) from None
-    slug = _board_slug(owner, board_slug, directives.board)
-    board = _board(owner, slug, hardware, directives.hardware)
+    slug = _board_slug(upload.owner, upload.board_slug, directives.board)
+    board = _board(upload.owner, slug, upload.hardware, directives.hardware)
     wanted = board.version.part("submission_name", "submission.py")
-    filename = filename or wanted
+    filename = upload.filename or wanted
     check_language(filename, wanted)
-    if mode not in MODES:
-        raise UserError("mode", mode, f"no such mode: {_said(mode)}; there are {', '.join(MODES)}")
-    licence = check_licence(licence or directives.licence, default=board.competition.default_licence)
+    if upload.mode not in MODES:
+        raise UserError("mode", upload.mode, f"no such mode: {_said(upload.mode)}; there are {', '.join(MODES)}")
+    licence = check_licence(upload.licence or directives.licence, default=board.competition.default_licence)
     unsupported = board.version.part("unsupported", "")
     if unsupported:
         raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
-    if not board.is_open_at(now):
-        raise UserError("board", slug, f"{_closed(board, now)}", status=409)
-    return Checked(
-        board=board,
-        mode=mode,
-        filename=filename,
-        source=source,
-        licence=licence,
-        created_at=now,
-    )
+    if not board.is_open_at(upload.sent_at):
+        raise UserError("board", slug, _closed(board, upload.sent_at), status=409)
+    return Checked(board, upload.mode, filename, source, licence, created_at=upload.sent_at)
 
 
 def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) -> Submission:

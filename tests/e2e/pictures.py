@@ -76,6 +76,7 @@ def _judge(name: str, source: str, ratio: float, half_width: float, now: datetim
     from leaderboard.accounts.models import User
     from leaderboard.judging.models import Result, Runner
     from leaderboard.judging.runners import create_runner
+    from leaderboard.submissions.intake import Upload
     from runner.wire import Report
     from tests.runner.judge.suspects import case, evidence
 
@@ -85,13 +86,15 @@ def _judge(name: str, source: str, ratio: float, half_width: float, now: datetim
         SOURCES / source
     ).read_text() + f"\n# Sent by {name} to make a picture, at {ratio} of the baseline's time.\n"
     submission = pipeline.submit(
-        owner=owner,
-        board_slug="softmax",
-        hardware="cpu",
-        mode="ranked",
-        filename="softmax.py",
-        data=code.encode(),
-        now=now,
+        Upload(
+            owner=owner,
+            board_slug="softmax",
+            hardware="cpu",
+            mode="ranked",
+            filename="softmax.py",
+            data=code.encode(),
+            sent_at=now,
+        )
     )
     job = pipeline.claim_work(runner=runner, now=now + timedelta(seconds=4))
     assert job is not None

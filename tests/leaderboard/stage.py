@@ -21,6 +21,7 @@ from leaderboard.judging.epochs import choose_epoch, current_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner, lock_able
 from leaderboard.judging.states import RUNNING
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification
 from runner.wire import Job, Report
@@ -52,13 +53,15 @@ class Stage:
         board = board or self.board
         self.sent += 1
         return pipeline.submit(
-            owner=owner or self.ada,
-            board_slug=board.slug,
-            hardware=board.hardware,
-            mode=mode,
-            filename="kernel.py",
-            data=SOURCE + f"KERNEL = {kernel or -self.sent}  # sent as {self.sent}\n".encode(),
-            now=self.later(1),
+            Upload(
+                owner=owner or self.ada,
+                board_slug=board.slug,
+                hardware=board.hardware,
+                mode=mode,
+                filename="kernel.py",
+                data=SOURCE + f"KERNEL = {kernel or -self.sent}  # sent as {self.sent}\n".encode(),
+                sent_at=self.later(1),
+            )
         )
 
     def claim(self, runner: Runner | None = None) -> Job:

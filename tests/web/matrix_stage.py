@@ -30,6 +30,7 @@ from leaderboard.rejudging.select import Selection
 from leaderboard.rejudging.sets import make_set
 from leaderboard.review.models import Case
 from leaderboard.standings.retract import retract as retract_kernel
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import SOURCE, Stage, make_problem
 
@@ -126,13 +127,15 @@ def _sent(stage: Stage, name: str, board: Board | None = None, **told: Any) -> S
     """Judge a submission of a new user; the name is also in the code, and no page may show it."""
     board = board or stage.board
     submission = pipeline.submit(
-        owner=User.objects.create_user(name),
-        board_slug=board.slug,
-        hardware=board.hardware,
-        mode="ranked",
-        filename=f"{name}.py",
-        data=f"NAME = {name!r}\n".encode() + SOURCE,
-        now=stage.later(1),
+        Upload(
+            owner=User.objects.create_user(name),
+            board_slug=board.slug,
+            hardware=board.hardware,
+            mode="ranked",
+            filename=f"{name}.py",
+            data=f"NAME = {name!r}\n".encode() + SOURCE,
+            sent_at=stage.later(1),
+        )
     )
     stage.judge(submission, **told)
     return submission

@@ -22,6 +22,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.errors import UserError
 from leaderboard.judging.cancel import cancel
+from leaderboard.submissions.intake import Upload
 from leaderboard.web.api import serializers
 from leaderboard.web.api.auth import BearerAuthentication, HasScope
 from leaderboard.web.api.body import BoundedJSON
@@ -146,14 +147,16 @@ class Submissions(Private):
 
         def take() -> dict[str, Any]:
             submission = pipeline.submit(
-                owner=owner,
-                board_slug=sent["board"],
-                hardware=sent["hardware"],
-                mode=sent["mode"],
-                filename=sent["filename"],
-                data=sent["data"],
-                licence=sent["licence"],
-                now=now,
+                Upload(
+                    owner=owner,
+                    board_slug=sent["board"],
+                    hardware=sent["hardware"],
+                    mode=sent["mode"],
+                    filename=sent["filename"],
+                    data=sent["data"],
+                    licence=sent["licence"],
+                    sent_at=now,
+                )
             )
             item = view.shown(submission)
             board = submission.board

@@ -23,6 +23,7 @@ from leaderboard.judging.models import AttemptEvent
 from leaderboard.judging.states import QUEUED
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
+from leaderboard.submissions.intake import Upload
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
@@ -59,14 +60,16 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         _check_board(slug, sent["source"])
         submission = pipeline.submit(
-            owner=user_of(request),
-            board_slug=slug,
-            hardware=sent["hardware"],
-            mode=sent["mode"],
-            filename=sent["filename"] or starter_code.problem_of(card.version).submission_name,
-            data=sent["source"],
-            licence=sent["licence"],
-            now=timezone.now(),
+            Upload(
+                owner=user_of(request),
+                board_slug=slug,
+                hardware=sent["hardware"],
+                mode=sent["mode"],
+                filename=sent["filename"] or starter_code.problem_of(card.version).submission_name,
+                data=sent["source"],
+                licence=sent["licence"],
+                sent_at=timezone.now(),
+            )
         )
     except UserError as error:
         return _not_sent(request, card, form, error)

@@ -20,6 +20,7 @@ from leaderboard.review.models import Finding, Fingerprint
 from leaderboard.review.rules.fingerprints import SAMPLES, most_similar, source_of, sources_of
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions import intake
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import code_digest
 from tests.leaderboard.review.test_a_copy_is_seen import CUDA, TRITON, renamed
@@ -32,13 +33,15 @@ INLINE = f"from torch.utils.cpp_extension import load_inline\nM = load_inline('m
 def send(stage: Stage, owner: User, source: str, board: Board | None = None) -> Submission:
     board = board or stage.board
     return pipeline.submit(
-        owner=owner,
-        board_slug=board.slug,
-        hardware=board.hardware,
-        mode="ranked",
-        filename="kernel.py",
-        data=source.encode(),
-        now=stage.later(1),
+        Upload(
+            owner=owner,
+            board_slug=board.slug,
+            hardware=board.hardware,
+            mode="ranked",
+            filename="kernel.py",
+            data=source.encode(),
+            sent_at=stage.later(1),
+        )
     )
 
 
@@ -88,13 +91,15 @@ def test_who_sent_it_first_counts_and_not_who_was_judged_first(stage: Stage) -> 
 def test_a_test_run_of_somebody_else_counts_as_sent(stage: Stage) -> None:
     stage.sent += 1
     first = pipeline.submit(
-        owner=stage.ada,
-        board_slug="softmax",
-        hardware="cpu",
-        mode="test",
-        filename="kernel.py",
-        data=TRITON.encode(),
-        now=stage.later(1),
+        Upload(
+            owner=stage.ada,
+            board_slug="softmax",
+            hardware="cpu",
+            mode="test",
+            filename="kernel.py",
+            data=TRITON.encode(),
+            sent_at=stage.later(1),
+        )
     )
     stage.judge(first)
     assert rules_of(stage.judge(send(stage, stage.ben, renamed(TRITON, 7)))) == ["similar_source"]
@@ -139,13 +144,15 @@ def test_a_public_sample_of_the_library_is_no_copy(stage: Stage) -> None:
 def test_a_submission_from_before_fingerprints_is_compared_as_well(stage: Stage) -> None:
     stage.judge(send(stage, stage.ada, TRITON))
     checked = intake.check(
-        owner=stage.ben,
-        board_slug="softmax",
-        hardware="cpu",
-        mode="ranked",
-        filename="kernel.py",
-        data=renamed(TRITON, 7).encode(),
-        now=stage.later(1),
+        Upload(
+            owner=stage.ben,
+            board_slug="softmax",
+            hardware="cpu",
+            mode="ranked",
+            filename="kernel.py",
+            data=renamed(TRITON, 7).encode(),
+            sent_at=stage.later(1),
+        )
     )
     entrant = enter_alone(user=stage.ben, competition=stage.board.competition, now=stage.now)
     second = intake.store(checked, owner=stage.ben, entrant=entrant, code_digest=code_digest(checked.source))

@@ -11,6 +11,7 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.errors import UserError
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.formats.gpumode import load_problem
 from tests.leaderboard.stage import NOON, SOURCE, Stage, make_board
@@ -20,7 +21,7 @@ CUDA = Path(__file__).parents[2] / "problems" / "scale_cu"
 
 def send(stage: Stage, **changes: Any) -> Submission:
     asked = {"board_slug": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "data": SOURCE}
-    return pipeline.submit(owner=stage.ada, now=stage.now, **{**asked, **changes})
+    return pipeline.submit(Upload(owner=stage.ada, sent_at=stage.now, **{**asked, **changes}))
 
 
 def refused(stage: Stage, **changes: Any) -> UserError:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from leaderboard import pipeline
 from leaderboard.errors import UserError
+from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.directives import DirectiveError, Directives, overruled_directives, read_directives
 from tests.leaderboard.stage import SOURCE, Stage, make_board
@@ -17,13 +18,15 @@ from tests.leaderboard.stage import SOURCE, Stage, make_board
 
 def send(stage: Stage, top: str, *, board: str = "", hardware: str = "") -> Submission:
     return pipeline.submit(
-        owner=stage.ada,
-        board_slug=board,
-        hardware=hardware,
-        mode="test",
-        filename="kernel.py",
-        data=top.encode() + SOURCE,
-        now=stage.now,
+        Upload(
+            owner=stage.ada,
+            board_slug=board,
+            hardware=hardware,
+            mode="test",
+            filename="kernel.py",
+            data=top.encode() + SOURCE,
+            sent_at=stage.now,
+        )
     )
 
 

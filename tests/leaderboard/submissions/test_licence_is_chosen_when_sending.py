@@ -8,19 +8,22 @@ from leaderboard import pipeline
 from leaderboard.competitions.edit import edit_competition
 from leaderboard.competitions.licences import ALL_RIGHTS_RESERVED, LICENCES, said
 from leaderboard.errors import UserError
+from leaderboard.submissions.intake import Upload
 from tests.leaderboard.stage import SOURCE, Stage
 
 
 def send(stage: Stage, licence: str = "", top: str = "") -> str:
     return pipeline.submit(
-        owner=stage.ada,
-        board_slug="softmax",
-        hardware="cpu",
-        mode="test",
-        filename="kernel.py",
-        data=top.encode() + SOURCE,
-        licence=licence,
-        now=stage.later(1),
+        Upload(
+            owner=stage.ada,
+            board_slug="softmax",
+            hardware="cpu",
+            mode="test",
+            filename="kernel.py",
+            data=top.encode() + SOURCE,
+            licence=licence,
+            sent_at=stage.later(1),
+        )
     ).licence
 
 

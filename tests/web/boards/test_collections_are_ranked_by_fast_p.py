@@ -7,6 +7,7 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
 from leaderboard.review.standing import held_results
+from leaderboard.submissions.intake import Upload
 from problems.formats import kernelbench
 from problems.spec import COMPILED
 from tests.web.test_pages_are_strict import check
@@ -89,13 +90,15 @@ def test_torch_compile_is_a_baseline_where_its_template_was_sent(stage, browser,
         race(stage, board, 0.5)
     template = boards[0].version.part("templates")[COMPILED]
     sent = pipeline.submit(
-        owner=stage.olga,
-        board_slug=boards[0].slug,
-        hardware="cpu",
-        mode="ranked",
-        filename="compiled.py",
-        data=template.encode(),
-        now=stage.later(1),
+        Upload(
+            owner=stage.olga,
+            board_slug=boards[0].slug,
+            hardware="cpu",
+            mode="ranked",
+            filename="compiled.py",
+            data=template.encode(),
+            sent_at=stage.later(1),
+        )
     )
     stage.judge(sent, ratio=0.625, half_width=0.01)
     eager, compiled = (page(browser, f"/collections/kernelbench/ada?baseline={name}") for name in ("eager", "compile"))

@@ -14,6 +14,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.standings.models import Entry
+from leaderboard.submissions.intake import Upload
 
 HELD = {"ratio": 0.2, "score_us": 200.0}
 
@@ -138,13 +139,15 @@ def test_the_case_of_a_padded_source_opens(stage, browser) -> None:
     padded = "".join(["x = 1\n", "\n " * 100_000, "\n#/**//**/" + "/**/" * 50_000, "\ny = 2  # the end\n"])
     stage.judge(stage.submit(stage.ben))
     submission = pipeline.submit(
-        owner=stage.ada,
-        board_slug=stage.board.slug,
-        hardware="cpu",
-        mode="ranked",
-        filename="kernel.py",
-        data=padded.encode(),
-        now=stage.later(1),
+        Upload(
+            owner=stage.ada,
+            board_slug=stage.board.slug,
+            hardware="cpu",
+            mode="ranked",
+            filename="kernel.py",
+            data=padded.encode(),
+            sent_at=stage.later(1),
+        )
     )
     result = stage.judge(submission, **HELD)
     began = time.thread_time()
