@@ -21,7 +21,7 @@ from leaderboard.accounts.models import SCOPES, ApiToken, User
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS
 from leaderboard.errors import UserError
-from leaderboard.judging.cancel import cancel
+from leaderboard.judging.attempts import cancel
 from leaderboard.submissions.intake import Upload
 from leaderboard.web.api import serializers
 from leaderboard.web.api.auth import BearerAuthentication, HasScope

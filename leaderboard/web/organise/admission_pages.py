@@ -12,10 +12,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard.accounts.models import User
-from leaderboard.admissions import override as override_act
-from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions import ask as admission_acts
 from leaderboard.admissions.door import newest_tests, refusal, refusals
-from leaderboard.admissions.models import DONE, NEAR_CONSTANT, PASSED, AdmissionTest
+from leaderboard.admissions.models import NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.competitions.models import Board
 from leaderboard.competitions.permissions import competitions_of
@@ -80,7 +79,7 @@ def ask(request: HttpRequest) -> HttpResponse:
     actor = _organiser(request)
     found = get_object_or_404(boards_of(actor), pk=int(board) if board.isdecimal() and len(board) < 19 else 0)
     try:
-        test = ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
+        test = admission_acts.ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
     except UserError as error:
         messages.error(request, error.message)
         return redirect("/admission")
@@ -95,7 +94,7 @@ def override(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _page(request, test, form)
     try:
-        override_act.override(test=test, actor=actor, reason=form.cleaned_data["reason"], now=timezone.now())
+        admission_acts.override(test=test, actor=actor, reason=form.cleaned_data["reason"], now=timezone.now())
     except UserError as error:
         form.add_error("reason" if error.field == "reason" else None, error.message)
         return _page(request, test, form, status=error.status)
@@ -139,10 +138,10 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: i
         "chip": chip(test),
         "lines": [_line(line) for line in test.lines],
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
-        "may_override": test.state == DONE and test.outcome != PASSED and not test.is_overridden,
+        "may_override": test.is_done and test.outcome != PASSED and not test.is_overridden,
         "form": form,
         "boards": boards_of(user_of(request)).filter(version=test.version_id, hardware=test.hardware),
-        "waits": test.state != DONE,
+        "waits": not test.is_done,
     }
     return render(request, "web/admission.html", context, status=status)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from leaderboard.admissions.models import ERROR, FAILED, PASSED, RUNNING, AdmissionTest
+from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
+from leaderboard.judging.work import AT_WORK, ERROR
 
-TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", RUNNING: "running"}
+TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", AT_WORK: "running"}
 WORDS: Final = {PASSED: "passed", FAILED: "failed", ERROR: "could not be tested"}
 
 

@@ -13,7 +13,7 @@ from leaderboard.competitions.models import Competition
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.entrants.models import Membership
-from leaderboard.judging.leased import RUNNING
+from leaderboard.judging.work import AT_WORK, ERROR
 from leaderboard.review.case.settle import unsettled
 from leaderboard.submissions.models import Submission
 from leaderboard.web.figures import THIN
@@ -24,7 +24,7 @@ OUTCOMES: Final = {
     confirmations.REFUSED: ("no lead shown", "warn"),
     confirmations.FAILED: ("failed on fresh seeds", "bad"),
     confirmations.HELD: ("held for a person", "warn"),
-    confirmations.ERROR: ("could not be run", "warn"),
+    ERROR: ("could not be run", "warn"),
     confirmations.DROPPED: ("dropped", ""),
 }
 CAUSES: Final = {confirmations.RECORD: "record", confirmations.AWARD: "award"}
@@ -64,7 +64,7 @@ def rows_of(competition: Competition, reader: User) -> list[Row]:
 
 def said_of(asked: Confirmation) -> tuple[str, str]:
     if not asked.is_done:
-        return ("a runner is at it" if asked.state == RUNNING else "waits for a runner", "running")
+        return ("a runner is at it" if asked.state == AT_WORK else "waits for a runner", "running")
     return OUTCOMES[asked.outcome]
 
 

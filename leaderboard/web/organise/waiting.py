@@ -8,8 +8,8 @@ from datetime import datetime
 from leaderboard.admissions.door import refusals
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Attempt
-from leaderboard.judging.states import QUEUED, RUNNING
 from leaderboard.judging.verdicts import judged_since
+from leaderboard.judging.work import QUEUED, RUNNING
 from leaderboard.review.case import states
 from leaderboard.review.case.settle import unsettled
 from leaderboard.review.models import Case

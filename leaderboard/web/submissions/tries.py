@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from leaderboard.judging.faults import SPOILED, next_try, spoiled_tries
 from leaderboard.judging.models import REMEASURE, Attempt
-from leaderboard.judging.remeasure import SPOILED, next_try, spoiled_tries
-from leaderboard.judging.states import QUEUED, UNFINISHED
+from leaderboard.judging.work import QUEUED, UNFINISHED
 from leaderboard.submissions.models import Submission
 from leaderboard.web.submissions.progress import Cases, measured_so_far
 

@@ -14,8 +14,6 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
 
-from leaderboard.admissions.sweep import mend as mend_tests
-from leaderboard.confirmations.sweep import mend as mend_confirmations
 from leaderboard.judging import outages, sweep
 
 CLEAR_EVERY_S: Final = 3600.0  # deletes expired sessions; not urgent
@@ -57,11 +55,7 @@ def _sweep() -> tuple[int, int]:
     """
     if not outages.may_expire(now=timezone.now()):
         return 0, 0
-    lost = sweep.expire_leases(now=timezone.now())
-    rung = sweep.ring_idle()
-    for mend in (mend_tests, mend_confirmations):
-        more_lost, more_rung = mend(now=timezone.now())
-        lost, rung = lost + more_lost, rung + more_rung
+    lost, rung = sweep.expire_leases(now=timezone.now()), sweep.ring_idle()
     outages.note_swept(now=timezone.now())
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
