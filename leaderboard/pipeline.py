@@ -178,9 +178,14 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     holds, _ = _look(runner, asked_before=asked_before)
     if holds:
         lock_held(runner)  # before the runner's row: reports and sweeps lock in this order, too
+    before = transaction.savepoint()  # without the lock on the runner
     may_work = lock_able(runner, now=now)
-    # Check again under the lock: another claim of this runner may have been faster.
+    held_before = holds
     holds, others_wait = _look(runner, asked_before=asked_before)
+    if holds and not held_before:  # another claim of this runner was faster: let the row go, to lock in the same order
+        transaction.savepoint_rollback(before)
+        lock_held(runner)
+        may_work = lock_able(runner, now=now)
     if holds:
         locked = Runner.objects.select_for_update().get(pk=runner.pk)
         if job := claim_again(runner=locked, now=now):
