@@ -12,7 +12,7 @@ from leaderboard.web.runners import views
 class AttemptId(StringConverter):
     """Name of leased work on the wire: `12`, `admission-3`, `confirmation-4`."""
 
-    regex = f"(?:{'|'.join(kind.WIRE_PREFIX for kind in kinds())})[0-9]+"
+    regex = f"(?:{'|'.join(kind.WIRE_PREFIX for kind in kinds())})[0-9]{{1,19}}"
 
 
 register_converter(AttemptId, "attempt")

@@ -178,7 +178,9 @@ class Events(WorkView):
         if not isinstance(items, list) or len(items) > MAX_EVENTS_PER_CALL:
             raise UserError("events", None, f"expected a list of at most {MAX_EVENTS_PER_CALL}")
         check_storable(items, "events")
-        return {"accepted": announce(token=token_of(sent), announced=[_event(item) for item in items], **known)}
+        with _wire_errors_named():
+            announced = [Event.from_json(item) for item in items]
+        return {"accepted": announce(token=token_of(sent), announced=announced, **known)}
 
 
 class TakeReport(WorkView):
@@ -242,22 +244,18 @@ def token_of(sent: dict[str, Any]) -> int:
     return value
 
 
-def _event(item: object) -> Event:
-    try:
-        return Event.from_json(item)
-    except WireError as error:
-        raise _user_error(error) from None
-
-
 def report_of(sent: dict[str, Any], attempt_id: str) -> Report:
-    try:
+    with _wire_errors_named():
         report = Report.from_json(sent)
-    except WireError as error:
-        raise _user_error(error) from None
     if report.attempt_id != attempt_id:
         raise UserError("report.attempt_id", report.attempt_id, f"the address says attempt {attempt_id}")
     return report
 
 
-def _user_error(error: WireError) -> UserError:
-    return UserError(error.field, None, str(error).removeprefix(f"{error.field}: "))
+@contextmanager
+def _wire_errors_named() -> Iterator[None]:
+    """Turn a WireError into the UserError for its field."""
+    try:
+        yield
+    except WireError as error:
+        raise UserError(error.field, None, str(error).removeprefix(f"{error.field}: ")) from None
