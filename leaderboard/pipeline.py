@@ -3,11 +3,11 @@
     enter           redeem a code → rules accepted → entrant
     submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → store, its cost,
                     fingerprints → enqueue (event, bell)
-    (a runner)      claim.claim_next → announce.announce … → report below, or sweep.expire_leases when it dies
-    take_report     report.record_report → screen → publish | hold | withdraw
+    (a runner)      claim_work → report.announce … → take_report, or sweep.expire_leases when it dies
+    take_report     report.receive → record_result → screen → publish | hold | withdraw
                     … and a confirmation, if the result takes first place of a contest
                     the cost is given back if the site failed to judge
-    take_confirmation  keep its verdict; a kernel that failed on fresh seeds is held
+                    … of a confirmation: keep its verdict; a kernel that failed on fresh seeds is held
     clear_result …  review.decide (a person, once or by two) → publish | withdraw, by the new state of the case
     reject_result   the same; the kernel's remaining runs are held along with it, unless the reviewer declines that
     suspend_account review.suspend → withdraw all its lines; reinstate_account: publish again every result that may rank
@@ -33,28 +33,27 @@ from django.db.models import Max
 from leaderboard import broker, publication
 from leaderboard.accounts.logins import unlink
 from leaderboard.accounts.models import User
-from leaderboard.admissions.claim import claim_test, claim_test_again
+from leaderboard.admissions.ask import ask_for_added, ask_for_imported
 from leaderboard.admissions.door import check_admitted
-from leaderboard.admissions.imported import ask_for_added, ask_for_imported
 from leaderboard.admissions.models import AdmissionTest
+from leaderboard.admissions.report import claim_test, record_test
 from leaderboard.competitions import edit_boards
 from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
-from leaderboard.confirmations.claim import claim_confirmation, claim_confirmation_again
 from leaderboard.confirmations.models import FAILED, Confirmation
-from leaderboard.confirmations.report import record_confirmation
+from leaderboard.confirmations.report import claim_confirmation, record_confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
-from leaderboard.judging import leased
+from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
-from leaderboard.judging.enqueue import enqueue
+from leaderboard.judging.faults import give_back_if_ours, usage_of
+from leaderboard.judging.lease import lock_held
 from leaderboard.judging.models import Attempt, Result, Runner
-from leaderboard.judging.report import record_report
-from leaderboard.judging.runners import lock_able, lock_held
-from leaderboard.judging.states import RUNNING
-from leaderboard.judging.usage import give_back_if_ours, usage_of
+from leaderboard.judging.report import receive, record_result
+from leaderboard.judging.runners import lock_able
 from leaderboard.judging.verdicts import kernel_runs
+from leaderboard.judging.work import AT_WORK, QUEUED, RUNNING
 from leaderboard.review import suspension as suspending
 from leaderboard.review.case import appeal, decide
 from leaderboard.review.case.confirmation import hold_failed_record
@@ -179,14 +178,18 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     holds, _ = _look(runner, asked_before=asked_before)
     if holds:
         lock_held(runner)  # before the runner's row: reports and sweeps lock in this order, too
+    before = transaction.savepoint()  # without the lock on the runner
     may_work = lock_able(runner, now=now)
-    # Check again under the lock: another claim of this runner may have been faster.
+    held_before = holds
     holds, others_wait = _look(runner, asked_before=asked_before)
+    if holds and not held_before:  # another claim of this runner was faster: let the row go, to lock in the same order
+        transaction.savepoint_rollback(before)
+        lock_held(runner)
+        may_work = lock_able(runner, now=now)
     if holds:
         locked = Runner.objects.select_for_update().get(pk=runner.pk)
-        for again in (claim_again, claim_test_again, claim_confirmation_again):
-            if job := again(runner=locked, now=now):
-                return job
+        if job := claim_again(runner=locked, now=now):
+            return job
         may_work = lock_able(runner, now=now)  # the loss may have suspended the runner
     if not may_work:
         return None
@@ -209,8 +212,8 @@ def _look(runner: Runner, *, asked_before: datetime) -> tuple[bool, bool]:
         "runner": runner.pk,
         "hardware": runner.hardware,
         "judging": list(RUNNING),
-        "running": leased.RUNNING,
-        "queued": leased.QUEUED,
+        "running": AT_WORK,
+        "queued": QUEUED,
         "asked_before": asked_before,
     }
     with connection.cursor() as cursor:
@@ -230,30 +233,27 @@ def _is_others_turn(runner: Runner) -> bool:
 
 @transaction.atomic
 def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
-    """Keep a runner's report and apply its consequences. False: this attempt's report is kept already."""
-    result = record_report(runner=runner, report=report, now=now)
-    if result is None:
-        return False
+    """Keep a runner's report on its work and apply its consequences. False: the report is kept already."""
+    work = receive(runner=runner, report=report, now=now)
+    if isinstance(work, Attempt):
+        _take_result(record_result(work, runner=runner, report=report, now=now), now)
+    elif isinstance(work, AdmissionTest):
+        record_test(work, report=report, now=now)
+    elif isinstance(work, Confirmation):
+        record_confirmation(work, report=report, now=now)
+        if work.outcome == FAILED:
+            publication.stand_each(hold_failed_record(work, now=now), now)
+    return work is not None
+
+
+def _take_result(result: Result, now: datetime) -> None:
     if result.attempt.is_shadow:
-        return True  # no consequences until its set is applied
+        return  # no consequences until its set is applied
     give_back_if_ours(result.attempt, now=now)
-    submission = result.attempt.submission
-    if submission.mode == "ranked":
+    if result.attempt.submission.mode == "ranked":
         publication.settle(result, now)
         if settings.HINT_COMMAND and not may_stand(result):  # a hint to the reviewers of a held result
-            transaction.on_commit(lambda: broker.send_chore(ASK_HINT, submission_id=str(submission.pk)))
-    return True
-
-
-@transaction.atomic
-def take_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime) -> bool:
-    """Keep a runner's report on a record. False: this confirmation's report is kept already."""
-    asked = record_confirmation(pk=pk, runner=runner, report=report, now=now)
-    if asked is None:
-        return False
-    if asked.outcome == FAILED:
-        publication.stand_each(hold_failed_record(asked, now=now), now)
-    return True
+            transaction.on_commit(lambda: broker.send_chore(ASK_HINT, submission_id=str(result.attempt.submission_id)))
 
 
 @transaction.atomic

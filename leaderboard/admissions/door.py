@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable, Set
 
 from django.db.models import QuerySet
 
-from leaderboard.admissions.models import ACCEPTS_HALF, DONE, ERROR, PASSED, AdmissionTest
+from leaderboard.admissions.models import ACCEPTS_HALF, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Runner
+from leaderboard.judging.work import DONE, ERROR
 from runner.wire import STARTER
 
 

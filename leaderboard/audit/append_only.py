@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from django.db import connection
 from django.db.migrations import RunSQL
 from psycopg import sql
-
-CREATE_FUNCTION = """
-CREATE FUNCTION photofinish_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION 'rows of % are never changed or deleted', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
-END $$;
-"""
-DROP_FUNCTION = "DROP FUNCTION photofinish_append_only();"
-
-# Row triggers do not fire on TRUNCATE. Older append-only tables get the TRUNCATE trigger here; `forbid_changes` now
-# adds it itself.
-FORBID_TRUNCATE = """
-DO $$
-DECLARE append_only regclass;
-BEGIN
-  FOR append_only IN
-    SELECT tgrelid FROM pg_trigger AS rows WHERE tgname = 'append_only' AND NOT EXISTS (
-      SELECT 1 FROM pg_trigger AS whole WHERE whole.tgrelid = rows.tgrelid AND whole.tgname = 'append_only_truncate')
-  LOOP
-    EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s '
-                   'FOR EACH STATEMENT EXECUTE FUNCTION photofinish_append_only()', append_only);
-  END LOOP;
-END $$;
-"""
 
 TABLES = """
 SELECT c.relname, EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'append_only')
@@ -38,8 +15,13 @@ SELECT c.relname, EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = c.oid AND tgn
 """
 
 
+def run_file(name: str, migration: str) -> RunSQL:
+    """Run the SQL file of this name that lies beside the file of the migration."""
+    return RunSQL((Path(migration).parent / name).read_text())
+
+
 def forbid_changes(table: str) -> RunSQL:
-    """Make `table` append-only; the migration must depend on audit's 0002_append_only."""
+    """Make `table` append-only; the migration must depend on audit's."""
     if not re.fullmatch(r"[a-z_]+", table):
         raise ValueError(f"{table!r} is not a table's name")
     return RunSQL(
@@ -47,7 +29,7 @@ def forbid_changes(table: str) -> RunSQL:
         "FOR EACH ROW EXECUTE FUNCTION photofinish_append_only();"
         f"CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON {table} "
         "FOR EACH STATEMENT EXECUTE FUNCTION photofinish_append_only();",
-        f"DROP TRIGGER append_only ON {table}; DROP TRIGGER IF EXISTS append_only_truncate ON {table};",
+        f"DROP TRIGGER append_only ON {table}; DROP TRIGGER append_only_truncate ON {table};",
     )
 
 

@@ -12,7 +12,7 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, DROPPED, RECORD, REFUSED, Confirmation
 from leaderboard.errors import UserError
-from leaderboard.judging.leased import DONE, QUEUED
+from leaderboard.judging.work import DONE, QUEUED
 from leaderboard.submissions.models import Submission
 
 OVERTAKEN = "Another submission took first place before this was begun"

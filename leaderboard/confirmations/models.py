@@ -8,16 +8,19 @@ decide.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from leaderboard.competitions.models import Board, ProblemVersion
-from leaderboard.judging.leased import DONE, Leased, rules
+from leaderboard.competitions.models import Board
 from leaderboard.judging.models import EPOCH_CHARS
+from leaderboard.judging.work import DONE, ERROR, Requested, longest, rules
 from leaderboard.submissions.models import Submission
+from runner.wire import Incumbent, Job
 
 RECORD: Final = "record"  # the candidate took first place of a board in a contest
 AWARD: Final = "award"  # a prize depends on it
@@ -29,21 +32,19 @@ CONFIRMED: Final = "confirmed"
 REFUSED: Final = "refused"  # the runs show no gain: the kernels are indistinguishable
 FAILED: Final = "failed"  # the candidate failed on fresh seeds: a person looks at it
 HELD: Final = "held"  # the incumbent disturbed the blocks, or containers were not frozen: a person looks at it
-ERROR: Final = "error"  # no runner could do it; no finding exists
 DROPPED: Final = "dropped"  # another submission took first place before it began
 OUTCOMES: Final = (CONFIRMED, REFUSED, FAILED, HELD, ERROR, DROPPED)
 UNSETTLED: Final = (FAILED, HELD, ERROR)  # the runs are undecided: a person asks again, or closes it
 
 
-class Confirmation(Leased):
+class Confirmation(Requested):
+    WIRE_PREFIX = "confirmation-"
+    NOUN = "confirmation"
+
     board = models.ForeignKey(Board, on_delete=models.PROTECT, related_name="confirmations")
     candidate = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="confirmations")
     incumbent = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
-    version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
     cause = models.CharField(max_length=16)
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    outcome = models.CharField(max_length=16, blank=True)
-    message = models.TextField(blank=True)  # the sentence that decides, or the reason for having none
     closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     closed_at = models.DateTimeField(null=True)  # its outcome stays; reviewers no longer wait for it
     close_reason = models.TextField(blank=True)
@@ -54,14 +55,9 @@ class Confirmation(Leased):
             models.UniqueConstraint(
                 fields=["candidate", "incumbent"], condition=~Q(state=DONE), name="one_unfinished_confirmation_a_pair"
             ),
-            *rules("confirmation"),
+            *rules("confirmation", OUTCOMES),
             models.CheckConstraint(condition=Q(cause__in=CAUSES), name="confirmation_cause_is_known"),
             models.CheckConstraint(condition=~Q(candidate=F("incumbent")), name="confirmation_is_of_two"),
-            models.CheckConstraint(
-                condition=Q(state=DONE, outcome__in=OUTCOMES, finished_at__isnull=False)
-                | (~Q(state=DONE) & Q(outcome="", finished_at__isnull=True)),
-                name="confirmation_has_an_outcome_when_done",
-            ),
             models.CheckConstraint(
                 condition=Q(closed_at__isnull=True, closed_by__isnull=True, close_reason="")
                 | (Q(outcome__in=UNSETTLED, closed_at__isnull=False, closed_by__isnull=False) & ~Q(close_reason="")),
@@ -76,14 +72,19 @@ class Confirmation(Leased):
     def __str__(self) -> str:
         return f"confirmation {self.pk} ({self.outcome or self.state})"
 
-    @property
-    def attempt_id(self) -> str:
-        """Return the name on the wire. No attempt has this form of name."""
-        return f"confirmation-{self.pk}"
-
-    @property
-    def is_done(self) -> bool:
-        return self.state == DONE
+    def job(self) -> Job:
+        """Return the runner's job: both sources, and all runs."""
+        candidate, incumbent = self.candidate, self.incumbent
+        job = self._job(
+            timedelta(0),
+            mode="ranked",
+            submission_id=str(candidate.pk),
+            filename=candidate.filename,
+            source=candidate.source,
+            incumbent=Incumbent(source=incumbent.source, filename=incumbent.filename, submission_id=str(incumbent.pk)),
+            runs=RUNS,
+        )
+        return replace(job, deadline_s=job.most_judged * longest(self.version.bundle).total_seconds())
 
 
 class Found(models.Model):

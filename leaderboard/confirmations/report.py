@@ -1,52 +1,61 @@
-"""Keep a runner's report on a record, once; and requeue a confirmation whose runner failed or was lost."""
+"""Claims and reports of confirmations. A confirmation whose runner failed or was lost returns to the queue."""
 
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-import structlog
-from django.db import transaction
+from django.db.models import Q
 
-from leaderboard.confirmations.models import CONFIRMED, ERROR, FAILED, HELD, REFUSED, RUNS, Confirmation, Found
+from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.models import Board
+from leaderboard.confirmations.models import CONFIRMED, FAILED, HELD, RECORD, REFUSED, RUNS, Confirmation, Found
 from leaderboard.errors import UserError
-from leaderboard.judging import leased, suspend
-from leaderboard.judging.epochs import check_epoch
+from leaderboard.judging.epochs import RankedEpochs
+from leaderboard.judging.lease import finish, take_first
 from leaderboard.judging.models import Runner
-from leaderboard.judging.storable import check_storable
-from runner.wire import Report
+from leaderboard.judging.sweep import give_back
+from leaderboard.judging.work import QUEUED
+from runner.wire import Job, Report
 
-MAX_LOSSES: Final = 3
+PAUSE: Final = timedelta(minutes=10)  # between two records of a board: near-ties that take turns fill no queue
+
 SENTENCE_CHARS: Final = 2_000
 SPOILED: Final = ("unmeasurable", "infra_error")
 UNDECIDED: Final = ("run_failed", "too_few_runs")  # reasons that leave open which kernel is faster
-GIVEN_UP: Final = "No runner could finish this confirmation: {why}. Ask again, or see the runners' page"
 SAID_NOTHING: Final = "the runner's report has no verdict on a record; is it older than the site?"
 UNWATCHED: Final = "nothing was seen of the device's state, so that the runs cannot decide anything"
 NOT_FROZEN: Final = " The runner could not freeze the containers: a person must look at this."
 
-log = structlog.get_logger(__name__)
+
+def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
+    """Return the next job for this runner's hardware and epoch, or None.
+
+    `asked_before`: only work that waits since then.
+    """
+    busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
+    waiting = Confirmation.objects.filter(created_at__lte=asked_before or now, board__in=_measured_boards(runner))
+    waiting = waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id")
+    return take_first(waiting, runner=runner, now=now)
 
 
-@transaction.atomic
-def record_confirmation(*, pk: int, runner: Runner, report: Report, now: datetime) -> Confirmation | None:
-    """Return the confirmation, done or queued again; None: its report is kept already."""
-    asked = leased.lock(Confirmation, pk=pk, runner=runner, token=report.token)
-    if asked.is_done:
-        return None
-    leased.check_live(asked, now=now)
-    check_epoch(report.epoch, "report.epoch")
-    check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
+def _measured_boards(runner: Runner) -> list[int]:
+    """Return the boards with waiting confirmations whose contest ranks the runner's epoch."""
+    waiting = Confirmation.objects.filter(state=QUEUED, hardware=runner.hardware).values("board")
+    boards = list(Board.objects.filter(pk__in=waiting).select_related("competition"))
+    ranked = RankedEpochs(boards)
+    return [board.pk for board in boards if ranked.of(board, Stage.CONTEST) == runner.epoch]
+
+
+def record_confirmation(asked: Confirmation, *, report: Report, now: datetime) -> None:
+    """Keep a report on a confirmation that the caller has received and locked; it is then done or queued again."""
     told = _parsed(asked, report)
-    if report.set_aside:
-        suspend.set_aside(runner=runner, reason=report.set_aside, now=now)
     if why := _why_not_decided(report, told):
         give_back(asked, why=why, now=now)
     else:
         found = _keep(asked, report, told, now)
         finish(asked, outcome_of(found), found.sentence, now)
-    return asked
 
 
 def outcome_of(found: Found) -> str:
@@ -55,39 +64,6 @@ def outcome_of(found: Found) -> str:
     if found.held:
         return HELD
     return CONFIRMED if found.accepted else REFUSED
-
-
-def expire_leases(*, now: datetime) -> int:
-    """Requeue every confirmation whose lease has expired. Return their number."""
-    count = 0
-    while _expire_one(now):
-        count += 1
-    return count
-
-
-@transaction.atomic
-def _expire_one(now: datetime) -> bool:
-    asked = leased.expired(Confirmation, now=now)
-    if asked is None:
-        return False
-    give_back(asked, why="its runner stopped answering", now=now)
-    return True
-
-
-def give_back(asked: Confirmation, *, why: str, now: datetime) -> None:
-    """Requeue a confirmation; after MAX_LOSSES losses it ends without a decision. The caller holds the row."""
-    log.warning("confirmation_lost", confirmation=asked.pk, runner=asked.runner_id, why=why)
-    asked.losses += 1
-    if asked.losses >= MAX_LOSSES:
-        finish(asked, ERROR, GIVEN_UP.format(why=why.rstrip(".")), now)
-    else:
-        leased.requeue(asked)
-
-
-def finish(asked: Confirmation, outcome: str, message: str, now: datetime) -> None:
-    asked.state, asked.outcome, asked.message, asked.finished_at = leased.DONE, outcome, message, now
-    asked.save()
-    log.info("confirmation_done", confirmation=asked.pk, outcome=outcome)
 
 
 def _why_not_decided(report: Report, told: dict[str, Any]) -> str:

@@ -5,9 +5,10 @@ other. The order is fair rather than first come first served:
 
 1. Shadow attempts come last, and only if nothing else waits. Before them come attempts that an organiser had judged
    again in the open.
-2. The account with the least recent device time on this hardware comes first (fairness.py). A competitor who sends ten
+2. The account with the least recent device time on this hardware comes first. A competitor who sends ten
    submissions at once takes turns with everybody else, even if a single runner does all the work. An attempt of a
-   re-judging set is not charged to its owner, so it costs no turn.
+   re-judging set is not charged to its owner, so it costs no turn. Seconds count, not attempts: ten submissions that
+   run into their timeouts take a device as long as hundreds of quick ones. A lost attempt costs its owner nothing.
 3. Ranked comes before practice.
 4. Then the time of submission decides, so an attempt that replaces a lost attempt keeps its place. An attempt that
    waits for a calmer machine (`not_before`) counts as sent when its wait is over: at the end of the queue.
@@ -30,17 +31,18 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 
-from leaderboard.judging import events
 from leaderboard.judging.epochs import measurable
-from leaderboard.judging.fairness import device_seconds
-from leaderboard.judging.leased import next_token
+from leaderboard.judging.lease import hand_out, lock_held, start_lease
 from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.states import CLAIMED, QUEUED, RUNNING, check_move
 from leaderboard.judging.sweep import lose
+from leaderboard.judging.work import AT_WORK, CLAIMED, LOST, QUEUED, RUNNING, check_move
 from runner.wire import Job
 
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
 ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
+
+FAIR_WINDOW: Final = timedelta(minutes=10)
+LEAST_S: Final = 1.0  # minimum per attempt, so that an attempt claimed a moment ago counts too
 
 # Conditions for a runner to take a waiting attempt of its hardware; all must hold. Only an attempt with a predecessor
 # can have been tried. OFFSET 0 forces a lookup for each of these few attempts: PostgreSQL would otherwise read all
@@ -122,6 +124,35 @@ UPDATE judging_attempt AS taken
 RETURNING taken.id
 """  # noqa: S608 - the conditions above and no value
 
+# `served` has two branches, each with its own index: attempts that run, and attempts that ended in the window.
+_DEVICE_SECONDS: Final = """
+WITH served AS (
+    SELECT owner_id, claimed_at, finished_at
+      FROM judging_attempt
+     WHERE state = ANY(%(running)s) AND hardware = %(hardware)s AND rejudge_set_id IS NULL
+     UNION ALL
+    SELECT owner_id, claimed_at, finished_at
+      FROM judging_attempt
+     WHERE finished_at > %(since)s AND hardware = %(hardware)s AND rejudge_set_id IS NULL
+       AND claimed_at IS NOT NULL AND state <> %(lost)s
+), by_login AS (
+    SELECT owner_id,
+           sum(greatest(
+               %(least_s)s, date_part('epoch', coalesce(finished_at, %(now)s) - greatest(claimed_at, %(since)s))
+           )) AS seconds
+      FROM served
+     GROUP BY owner_id
+), by_account AS (
+    SELECT coalesce(login.linked_to_id, login.id) AS account_id, sum(by_login.seconds) AS seconds
+      FROM by_login
+      JOIN accounts_user AS login ON login.id = by_login.owner_id
+     GROUP BY account_id
+)
+SELECT account_id, seconds FROM by_account
+ UNION ALL
+SELECT login.id, by_account.seconds FROM by_account JOIN accounts_user AS login ON login.linked_to_id = account_id
+"""
+
 
 def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     """Claim the next attempt for this runner's hardware; return None if there is no work.
@@ -132,44 +163,23 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     attempt_id = _take(runner, now)
     if attempt_id is None:
         return None
-    return _handed_out(Attempt.objects.select_related("submission", "version").get(pk=attempt_id), runner, now)
+    attempt = Attempt.objects.select_related("submission", "version").get(pk=attempt_id)
+    return start_lease(attempt, runner=runner, now=now)
 
 
 def claim_again(*, runner: Runner, now: datetime) -> Job | None:
-    """Repeat the runner's claim of an attempt that it never started, under a new token and without a loss.
+    """Repeat the claim of work that the runner holds and never started, under a new token and without a loss.
 
-    A runner judges one attempt at a time. If it asks for work while it holds a started attempt, or has said hello since
-    the claim, the claiming process is gone. The attempt is then lost at once, not when its lease runs out, and the loss
+    A runner does one piece of work at a time. If it asks for work while it judges an attempt, or has said hello since
+    the claim, the claiming process is gone. The work is then lost at once, not when its lease runs out, and the loss
     counts, so that a submission that kills its runner is not handed to it for ever. Lock the runner's row before the
     call.
     """
-    held = Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING)
-    attempt = held.select_related("submission__board", "version", "runner").first()
-    if attempt is None:
-        return None
-    assert attempt.claimed_at is not None
-    if attempt.state != CLAIMED or runner.has_greeted_since(attempt.claimed_at):
-        lose(attempt, now=now)
-        return None
-    attempt.token, attempt.claimed_at = next_token(), now
-    attempt.save(update_fields=["token", "claimed_at"])
-    return _handed_out(attempt, runner, now)
-
-
-def _handed_out(attempt: Attempt, runner: Runner, now: datetime) -> Job:
-    attempt.hard_deadline_at = now + longest(attempt.version.bundle)
-    attempt.lease_expires_at = min(attempt.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
-    attempt.save(update_fields=["hard_deadline_at", "lease_expires_at"])
-    events.append_state(attempt, now=now, message=f"Taken by runner {runner.name}")
-    return _job(attempt)
-
-
-def longest(bundle: dict[str, Any]) -> timedelta:
-    """Return how long a runner may hold an attempt: the problem's timeouts plus the overhead around them."""
-    stages = float(bundle.get("test_timeout_s", 0)) + max(
-        float(bundle.get("benchmark_timeout_s", 0)), float(bundle.get("ranked_timeout_s", 0))
-    )
-    return timedelta(seconds=stages + settings.ATTEMPT_OVERHEAD_S)
+    for work in lock_held(runner):
+        if work.state in (CLAIMED, AT_WORK) and work.claimed_at and not runner.has_greeted_since(work.claimed_at):
+            return hand_out(work, runner=runner, now=now)
+        lose(work, now=now, why="its runner was started again without having finished it")
+    return None
 
 
 def _take(runner: Runner, now: datetime) -> int | None:
@@ -198,18 +208,16 @@ def _take(runner: Runner, now: datetime) -> int | None:
     return None
 
 
-def _job(attempt: Attempt) -> Job:
-    submission, version = attempt.submission, attempt.version
-    return Job(
-        attempt_id=str(attempt.pk),
-        token=attempt.token,
-        lease_s=settings.LEASE_S,
-        hardware=attempt.hardware,
-        mode=submission.mode,
-        submission_id=str(submission.pk),
-        filename=submission.filename,
-        source=submission.source,
-        problem=version.bundle,
-        problem_digest=version.digest,
-        deadline_s=longest(version.bundle).total_seconds(),
-    )
+def device_seconds(*, hardware: str, now: datetime) -> dict[int, float]:
+    """Map each login to the seconds of its whole account in FAIR_WINDOW, so that linked logins share their turns."""
+    figures: dict[str, Any] = {
+        "hardware": hardware,
+        "now": now,
+        "since": now - FAIR_WINDOW,
+        "running": list(RUNNING),
+        "lost": LOST,
+        "least_s": LEAST_S,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DEVICE_SECONDS, figures)
+        return dict(cursor.fetchall())

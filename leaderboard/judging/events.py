@@ -21,83 +21,44 @@ BATCH: Final = 500  # rows per statement
 CHANNEL: Final = "attempt_events"  # payload: the submission's id
 
 
-def append_state(attempt: Attempt, *, now: datetime, message: str = "", data: dict[str, Any] | None = None) -> None:
+def append_state(attempt: Attempt, *, now: datetime, message: str) -> None:
     """Append an event for the attempt's new state."""
-    AttemptEvent.objects.create(
-        submission_id=attempt.submission_id,
-        attempt=attempt,
-        kind=AttemptEvent.STATE,
-        state=attempt.state,
-        message=message,
-        data=data or {},
-        in_shadow=attempt.is_shadow,
-        created_at=now,
-    )
-    _notify(attempt)
+    append_states([attempt], now=now, message=message)
+
+
+def append_states(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
+    """Append an event for the new state of many attempts at once, with the outcome of those that have one."""
+    rows = []
+    for attempt in attempts:
+        data = {"outcome": attempt.outcome, "reason": attempt.reason} if attempt.outcome else {}
+        rows.append(_event(attempt, now, kind=AttemptEvent.STATE, message=message, data=data))
+    _append(rows)
 
 
 def append_progress(attempt: Attempt, *, now: datetime, message: str) -> None:
     """Append a message of the site while the state stays."""
-    AttemptEvent.objects.create(
-        submission_id=attempt.submission_id,
-        attempt=attempt,
-        kind=AttemptEvent.PROGRESS,
-        state=attempt.state,
-        message=message,
-        in_shadow=attempt.is_shadow,
-        created_at=now,
-    )
-    _notify(attempt)
+    _append([_event(attempt, now, kind=AttemptEvent.PROGRESS, message=message)])
 
 
 def append_announced(attempt: Attempt, announced: Iterable[tuple[Event, str]], *, now: datetime) -> int:
     """Append events of the runner, each with the attempt's state from that event on; return their number."""
-    rows = [
-        AttemptEvent(
-            submission_id=attempt.submission_id,
-            attempt=attempt,
-            token=attempt.token,
-            seq=event.seq,
-            kind=event.kind,
-            state=state,
-            message=event.message,
-            data=event.data,
-            in_shadow=attempt.is_shadow,
-            created_at=now,
-        )
-        for event, state in announced
-    ]
-    if rows:
-        AttemptEvent.objects.bulk_create(rows)
-        _notify(attempt)
+    rows = []
+    for event, state in announced:
+        told = {"seq": event.seq, "kind": event.kind, "message": event.message, "data": event.data}
+        rows.append(_event(attempt, now, token=attempt.token, state=state, **told))
+    _append(rows)
     return len(rows)
 
 
-def append_states(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
-    """Append an event for the new state of many attempts at once."""
-    rows = [
-        AttemptEvent(
-            submission_id=attempt.submission_id,
-            attempt=attempt,
-            kind=AttemptEvent.STATE,
-            state=attempt.state,
-            message=message,
-            data={"outcome": attempt.outcome, "reason": attempt.reason} if attempt.outcome else {},
-            in_shadow=attempt.is_shadow,
-            created_at=now,
-        )
-        for attempt in attempts
-    ]
+def _event(attempt: Attempt, now: datetime, **told: Any) -> AttemptEvent:
+    known = {"state": attempt.state, "in_shadow": attempt.is_shadow, "created_at": now}
+    return AttemptEvent(submission_id=attempt.submission_id, attempt=attempt, **(known | told))
+
+
+def _append(rows: list[AttemptEvent]) -> None:
     AttemptEvent.every.bulk_create(rows, batch_size=BATCH)
-    _notify_all(attempts)
-
-
-def _notify(attempt: Attempt) -> None:
-    _notify_all([attempt])
-
-
-def _notify_all(attempts: Iterable[Attempt]) -> None:
-    told = [str(attempt.submission_id) for attempt in attempts if not attempt.is_shadow]
-    if told:
+    watched = [str(event.submission_id) for event in rows if not event.in_shadow]
+    if watched:
+        notify = "SELECT pg_notify(%s, submission) FROM unnest(%s::text[]) AS submission"
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_notify(%s, submission) FROM unnest(%s::text[]) AS submission", [CHANNEL, told])
+            cursor.execute(notify, [CHANNEL, watched])

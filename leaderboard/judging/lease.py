@@ -1,7 +1,7 @@
-"""Leases of attempts: lock an attempt for the runner that has it, renew the lease, or hand the attempt back.
+"""Leases of all work: lock the work of a runner, hand it out, renew its lease, queue it again, finish it.
 
-A runner's messages count only while its fencing token is the attempt's and the attempt runs before its hard deadline.
-An expired lease has no effect until a sweep; until then the runner may renew it. So an outage of the site costs no work
+A runner's messages count only while its fencing token is the work's and the work runs before its hard deadline. An
+expired lease has no effect until a sweep; until then the runner may renew it. So an outage of the site costs no work
 unless a sweep expired the lease.
 """
 
@@ -9,22 +9,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
+from leaderboard import broker
 from leaderboard.errors import StaleLease
 from leaderboard.judging import events
-from leaderboard.judging.enqueue import ring_for
+from leaderboard.judging.attempts import call_off
 from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.shadow import call_off
-from leaderboard.judging.states import CANCELLED, QUEUED, check_move
+from leaderboard.judging.work import AT_WORK, CANCELLED, DONE, QUEUED, Leased, Requested, check_move
+from runner.wire import Job
 
 RELEASED: Final = "The machine that judged this is being restarted; it is queued again, in its old place"
 
 log = structlog.get_logger(__name__)
+W = TypeVar("W", bound=Leased)
 
 
 @dataclass(frozen=True)
@@ -33,53 +36,120 @@ class Renewal:
     cancel: bool
 
 
-def lock(*, attempt_id: int, runner: Runner, token: int) -> Attempt:
-    """Return the attempt that this runner claimed under this token, locked until the transaction ends."""
-    attempt = Attempt.objects.select_for_update().filter(pk=attempt_id, runner=runner, token=token).first()
-    if attempt is None:
-        raise StaleLease(f"attempt {attempt_id} is not this runner's under token {token}")
-    return attempt
+def kinds() -> list[type[Leased]]:
+    """Return all tables of leased work. Apps above this app define the tables of requested work."""
+    return [Attempt, *Requested.__subclasses__()]
 
 
-def check_live(attempt: Attempt, *, now: datetime) -> datetime:
-    """Return the future hard deadline of the claim. Raise StaleLease if the attempt is not live."""
-    if not attempt.is_running:
-        raise StaleLease(f"attempt {attempt.pk} is {attempt.state}")
-    if attempt.hard_deadline_at is None or attempt.hard_deadline_at <= now:
-        raise StaleLease(f"attempt {attempt.pk} reached the hard deadline of its claim")
-    return attempt.hard_deadline_at
+def rows(kind: type[W]) -> QuerySet[W]:
+    found: QuerySet[W] = kind._default_manager.order_by()
+    return found
+
+
+def running(kind: type[W]) -> QuerySet[W]:
+    return rows(kind).filter(state__in=kind.HELD_STATES)
+
+
+def lock(*, attempt_id: str, runner: Runner, token: int) -> Leased:
+    """Return the work that this runner claimed under this token, locked until the transaction ends."""
+    prefix, dash, key = attempt_id.rpartition("-")
+    for kind in kinds():
+        if prefix + dash == kind.WIRE_PREFIX:
+            own = rows(kind).select_for_update(of=("self",)).filter(pk=int(key), runner=runner, token=token)
+            if (work := own.first()) is not None:
+                return work
+    raise StaleLease(f"attempt {attempt_id} is not this runner's under token {token}")
+
+
+def lock_held(runner: Runner) -> list[Leased]:
+    """Return the work that a runner holds, locked. Lock its own row later: reports and sweeps lock in this order."""
+    return [work for kind in kinds() for work in running(kind).select_for_update(of=("self",)).filter(runner=runner)]
+
+
+def check_live(work: Leased, *, now: datetime) -> datetime:
+    """Return the future hard deadline of the claim. Raise StaleLease if the claim has ended."""
+    if not work.is_running:
+        raise StaleLease(f"attempt {work.attempt_id} is {work.state}")
+    if work.hard_deadline_at is None or work.hard_deadline_at <= now:
+        raise StaleLease(f"attempt {work.attempt_id} reached the hard deadline of its claim")
+    return work.hard_deadline_at
+
+
+def take_first(waiting: QuerySet[W], *, runner: Runner, now: datetime) -> Job | None:
+    """Claim the first of this requested work for the runner's hardware.
+
+    Work that another claim is taking is skipped. Lock the runner's row before the call (runners.lock_able).
+    """
+    queued = waiting.filter(state=QUEUED, hardware=runner.hardware)
+    work = queued.select_for_update(skip_locked=True, of=("self",)).first()
+    if work is None:
+        return None
+    work.state, work.runner = AT_WORK, runner
+    return hand_out(work, runner=runner, now=now)
+
+
+def hand_out(work: Leased, *, runner: Runner, now: datetime) -> Job:
+    """Start a claim of locked work under a new token, and return its job."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('judging_fencing_token')")
+        work.token, work.claimed_at = int(cursor.fetchone()[0]), now
+    return start_lease(work, runner=runner, now=now)
+
+
+def start_lease(work: Leased, *, runner: Runner, now: datetime) -> Job:
+    """Set lease and hard deadline of a new claim, and return its job."""
+    job = work.job()
+    work.hard_deadline_at = now + timedelta(seconds=job.deadline_s)
+    work.lease_expires_at = min(work.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
+    work.save(update_fields=["state", "runner", "token", "claimed_at", "hard_deadline_at", "lease_expires_at"])
+    if isinstance(work, Attempt):
+        events.append_state(work, now=now, message=f"Taken by runner {runner.name}")
+    return job
 
 
 @transaction.atomic
-def renew(*, attempt_id: int, runner: Runner, token: int, now: datetime) -> Renewal:
+def renew(*, attempt_id: str, runner: Runner, token: int, now: datetime) -> Renewal:
     """Prolong the lease, never past the hard deadline of the claim. The renewal of a cancelled attempt reports that."""
-    attempt = lock(attempt_id=attempt_id, runner=runner, token=token)
-    if attempt.state == CANCELLED:
+    work = lock(attempt_id=attempt_id, runner=runner, token=token)
+    if work.state == CANCELLED:
         return Renewal(expires_in_s=0.0, cancel=True)
-    deadline = check_live(attempt, now=now)
-    attempt.lease_expires_at = min(now + timedelta(seconds=settings.LEASE_S), deadline)
-    attempt.save(update_fields=["lease_expires_at"])
+    deadline = check_live(work, now=now)
+    work.lease_expires_at = min(now + timedelta(seconds=settings.LEASE_S), deadline)
+    work.save(update_fields=["lease_expires_at"])
     Runner.objects.filter(pk=runner.pk).update(last_seen_at=now)
-    return Renewal(expires_in_s=(attempt.lease_expires_at - now).total_seconds(), cancel=False)
+    return Renewal(expires_in_s=(work.lease_expires_at - now).total_seconds(), cancel=False)
 
 
 @transaction.atomic
-def release(*, attempt_id: int, runner: Runner, token: int, now: datetime) -> None:
-    """Queue the attempt again for a runner that ends before it is done. No loss is counted."""
-    attempt = lock(attempt_id=attempt_id, runner=runner, token=token)
-    check_live(attempt, now=now)
-    hand_back(attempt, now=now, message=RELEASED)
+def release(*, attempt_id: str, runner: Runner, token: int, now: datetime) -> None:
+    """Queue the work again for a runner that ends before it is done. No loss is counted."""
+    work = lock(attempt_id=attempt_id, runner=runner, token=token)
+    check_live(work, now=now)
+    hand_back(work, now=now, message=RELEASED)
 
 
-def hand_back(attempt: Attempt, *, now: datetime, message: str) -> None:
-    """Queue an attempt again that the caller has locked. It keeps its place, which depends on its submission."""
-    log.info("attempt_handed_back", attempt=attempt.pk, runner=str(attempt.runner))
-    if attempt.rejudge_set is not None and attempt.is_shadow and attempt.rejudge_set.stopped_at is not None:
-        call_off([attempt], now=now, message="Called off with its re-judging set")
-        return
-    check_move(attempt.state, QUEUED)
-    attempt.state, attempt.runner, attempt.token = QUEUED, None, 0
-    attempt.lease_expires_at = attempt.hard_deadline_at = attempt.claimed_at = None
-    attempt.save(update_fields=["state", "runner", "token", "lease_expires_at", "hard_deadline_at", "claimed_at"])
-    events.append_state(attempt, now=now, message=message)
-    transaction.on_commit(lambda: ring_for(attempt))
+def hand_back(work: Leased, *, now: datetime, message: str) -> None:
+    """Queue locked work as if it had never been claimed. An attempt keeps its place, which its submission gives it."""
+    log.info("attempt_handed_back", attempt=work.attempt_id, runner=str(work.runner))
+    work.claimed_at = None
+    if not isinstance(work, Attempt):
+        requeue(work)
+    elif work.is_shadow and work.rejudge_set is not None and work.rejudge_set.stopped_at is not None:
+        call_off([work], now=now, message="Called off with its re-judging set")
+    else:
+        check_move(work.state, QUEUED)
+        requeue(work)
+        events.append_state(work, now=now, message=message)
+
+
+def requeue(work: Leased) -> None:
+    """Queue locked work again, without a runner."""
+    work.state, work.runner, work.token, work.lease_expires_at, work.hard_deadline_at = QUEUED, None, 0, None, None
+    work.save()
+    transaction.on_commit(lambda: broker.ring(hardware=work.hardware, hint=work.attempt_id))
+
+
+def finish(work: Requested, outcome: str, message: str, now: datetime) -> None:
+    work.state, work.outcome, work.message, work.finished_at = DONE, outcome, message, now
+    work.save()
+    log.info("requested_work_done", work=work.attempt_id, outcome=outcome)

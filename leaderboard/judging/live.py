@@ -13,7 +13,7 @@ from typing import Final
 from django.db.models import Count, Min, Q
 
 from leaderboard.judging.models import Attempt, Epoch, Runner
-from leaderboard.judging.states import QUEUED, RUNNING
+from leaderboard.judging.work import QUEUED, RUNNING
 
 SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
 

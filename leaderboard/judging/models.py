@@ -22,10 +22,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from leaderboard.competitions.models import Board, Competition, ProblemVersion
-from leaderboard.judging.states import DONE, FINISHED, QUEUED, RUNNING, STATES, UNFINISHED
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.judging.work import DONE, FINISHED, QUEUED, RUNNING, STATES, UNFINISHED, Leased, longest
 from leaderboard.submissions.models import Submission
-from runner.wire import OUTCOMES, TELEMETRY
+from runner.wire import OUTCOMES, TELEMETRY, Job
 
 FIRST: Final = "first"
 REPLACEMENT: Final = "replacement"  # replaces an attempt whose runner was lost
@@ -173,34 +173,27 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(state__in=UNFINISHED)
 
 
-class Attempt(models.Model):
+class Attempt(Leased):
+    HELD_STATES = RUNNING
+    WIRE_PREFIX = ""
+
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="attempts")
-    # Copies of the submission's owner, mode and time and of the board's hardware, for the indexes and the claim order.
+    # Copies of the submission's owner, mode and time, and `hardware` of the board's: for the indexes and the claim.
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
     is_ranked = models.BooleanField()
     sent_at = models.DateTimeField()
-    hardware = models.CharField(max_length=64)
     number = models.PositiveIntegerField()  # 1, 2, 3 … within the submission, or within its set for shadow attempts
     is_current = models.BooleanField(default=True)
     is_shadow = models.BooleanField(default=False)  # judged for a set that is not applied: hidden
     rejudge_set = models.ForeignKey(RejudgeSet, on_delete=models.PROTECT, null=True, related_name="attempts")
     cause = models.CharField(max_length=16, default=FIRST)
-    losses = models.PositiveIntegerField(default=0)  # consecutive lost attempts before this attempt
-    version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
-    state = models.CharField(max_length=16, default=QUEUED)
     outcome = models.CharField(max_length=16, blank=True)
     reason = models.CharField(max_length=64, blank=True)
     runner = models.ForeignKey(  # indexed with its token, below
         Runner, on_delete=models.PROTECT, null=True, related_name="attempts", db_index=False
     )
     away_from = models.ForeignKey(Runner, on_delete=models.PROTECT, null=True, related_name="+")  # if another is alive
-    token = models.BigIntegerField(default=0)  # fencing token of the claim; 0 before it
-    lease_expires_at = models.DateTimeField(null=True)
-    hard_deadline_at = models.DateTimeField(null=True)  # of the claim; no renewal passes it
-    created_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True)  # cannot be claimed earlier; then at the end of the queue
-    claimed_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
 
     objects = AttemptQuerySet.as_manager()
 
@@ -276,11 +269,21 @@ class Attempt(models.Model):
         return f"attempt {self.pk} ({self.state})"
 
     @property
-    def is_running(self) -> bool:
-        return self.state in RUNNING
+    def is_reported(self) -> bool:
+        return Result.objects.filter(attempt=self).exists()
+
+    def job(self) -> Job:
+        submission = self.submission
+        return self._job(
+            longest(self.version.bundle),
+            mode=submission.mode,
+            submission_id=str(submission.pk),
+            filename=submission.filename,
+            source=submission.source,
+        )
 
 
-class ToldEvents(models.Manager["AttemptEvent"]):
+class OpenEvents(models.Manager["AttemptEvent"]):
     """Events outside the shadow, so that a reader needs no knowledge of re-judging."""
 
     def get_queryset(self) -> models.QuerySet[AttemptEvent]:
@@ -304,7 +307,7 @@ class AttemptEvent(models.Model):
     in_shadow = models.BooleanField(default=False)  # of an attempt that was in the shadow then
     created_at = models.DateTimeField()
 
-    objects = ToldEvents()
+    objects = OpenEvents()
     every = models.Manager["AttemptEvent"]()
 
     class Meta:

@@ -17,13 +17,12 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F, Value
 from django.db.models.functions import Greatest, Least
 
-from leaderboard.judging.leased import RUNNING, kinds
-from leaderboard.judging.models import Attempt, Watch
-from leaderboard.judging.states import RUNNING as JUDGING
+from leaderboard.judging.lease import kinds, running
+from leaderboard.judging.models import Watch
 
 BEAT_S: Final = 5.0  # between two heartbeats of a web process
 SILENT: Final = timedelta(seconds=4 * BEAT_S)  # the site counts as away after this time without a heartbeat
@@ -77,14 +76,5 @@ def _prolong(pause: timedelta, now: datetime) -> int:
     lease = now + timedelta(seconds=settings.LEASE_S)
     held_for = ExpressionWrapper(Value(now) - F("claimed_at"), output_field=DurationField())
     deadline = F("hard_deadline_at") + Least(Value(pause, output_field=DurationField()), held_for)
-    running: list[models.QuerySet[Attempt] | models.QuerySet[models.Model]] = [
-        Attempt.objects.filter(state__in=JUDGING),
-        *(kind._default_manager.filter(state=RUNNING) for kind in kinds()),
-    ]
-    return sum(
-        each.update(
-            hard_deadline_at=deadline,
-            lease_expires_at=Least(Greatest(F("lease_expires_at"), Value(lease)), deadline),
-        )
-        for each in running
-    )
+    prolonged = Least(Greatest(F("lease_expires_at"), Value(lease)), deadline)
+    return sum(running(kind).update(hard_deadline_at=deadline, lease_expires_at=prolonged) for kind in kinds())

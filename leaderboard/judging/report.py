@@ -1,52 +1,101 @@
-"""Store a runner's report: the attempt is done and its result is kept, once. A replay changes nothing.
+"""Messages of a runner about its work: progress events, and the report, which is kept once.
 
-A report counts while its fencing token is the attempt's own and no sweep has declared the attempt lost. A runner that
+A message counts while its fencing token is that of the claim and no sweep has declared the work lost. A runner that
 lost its connection while it finished loses no work; the row lock decides between it and the sweep.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 import structlog
 from django.db import transaction
 
-from leaderboard.errors import UserError
-from leaderboard.judging import events, lease, remeasure, suspend
+from leaderboard.errors import IllegalMove, UserError
+from leaderboard.judging import events, lease
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
-from leaderboard.judging.models import Attempt, Result, Runner
-from leaderboard.judging.states import DONE, check_move
+from leaderboard.judging.faults import is_spoiled, measure_again
+from leaderboard.judging.models import Attempt, AttemptEvent, Result, Runner
+from leaderboard.judging.runners import set_aside
 from leaderboard.judging.storable import check_storable
-from runner.wire import Report
+from leaderboard.judging.work import DONE, Leased, check_move
+from runner.wire import Event, Report
 
-EVENT_CHARS = 500
-TIMED_MODES = ("benchmark", "ranked")
+MAX_EVENTS: Final = 10_000  # per claim
+EVENT_CHARS: Final = 500
+UNREADABLE_REPORT: Final = "The runner's report could not be read; an operator can see why"
+TIMED_MODES: Final = ("benchmark", "ranked")
 
 log = structlog.get_logger(__name__)
 
 
 @transaction.atomic
-def record_report(*, runner: Runner, report: Report, now: datetime) -> Result | None:
-    """Return the new result, or None if this attempt already has a result."""
-    attempt = lease.lock(attempt_id=int(report.attempt_id), runner=runner, token=report.token)
-    if Result.objects.filter(attempt=attempt).exists():
-        return None
+def announce(*, attempt_id: str, runner: Runner, token: int, announced: Sequence[Event], now: datetime) -> int:
+    """Append the new events and return their number; an event with a known `seq` is dropped.
+
+    Events of requested work are dropped as well, because it has no live page. An error shows a runner that it no longer
+    holds the lease.
+    """
+    attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
-    check_report(report, mode=attempt.submission.mode)
-    result = _keep(attempt, report, now, epoch=report.epoch or runner.epoch)
-    _finish(attempt, report, now)
-    Runner.objects.filter(pk=runner.pk).update(epoch=result.epoch)  # the device may have changed since `hello`
+    if not isinstance(attempt, Attempt):
+        return 0
+    numbers = [event.seq for event in announced]
+    same_claim = AttemptEvent.every.filter(attempt=attempt, token=token)
+    known = set(same_claim.filter(seq__in=numbers).values_list("seq", flat=True))
+    fresh = {event.seq: event for event in announced if event.seq not in known}
+    began, rows = attempt.state, []
+    for seq, event in sorted(fresh.items()):
+        if seq > MAX_EVENTS:
+            raise UserError("events.seq", seq, f"an attempt has at most {MAX_EVENTS} events")
+        if event.kind == "state":
+            try:
+                check_move(attempt.state, event.state)
+            except IllegalMove as error:
+                raise UserError("events.state", event.state, str(error)) from None
+            attempt.state = event.state
+        rows.append((event, attempt.state))
+    if attempt.state != began:
+        attempt.save(update_fields=["state"])
+    return events.append_announced(attempt, rows, now=now)
+
+
+def receive(*, runner: Runner, report: Report, now: datetime) -> Leased | None:
+    """Return the reported work, locked, after the checks that hold for every kind; None if its report is kept already.
+
+    A report may also set its runner aside.
+    """
+    work = lease.lock(attempt_id=report.attempt_id, runner=runner, token=report.token)
+    if work.is_reported:
+        return None
+    lease.check_live(work, now=now)
+    check_epoch(report.epoch, "report.epoch")
+    check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
     if report.set_aside:
-        suspend.set_aside(runner=runner, reason=report.set_aside, now=now)
-    if remeasure.is_spoiled(report.outcome, report.reason):
-        remeasure.measure_again(attempt=attempt, now=now)
+        set_aside(runner=runner, reason=report.set_aside, now=now)
+    return work
+
+
+def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: datetime) -> Result:
+    """End the attempt with the report that `receive` accepted, and return its result."""
+    check_numbers(report, mode=attempt.submission.mode)
+    result = _keep(attempt, report, now, epoch=report.epoch or runner.epoch)
+    check_move(attempt.state, DONE)
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, report.outcome, report.reason, now
+    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
+    events.append_state(attempt, now=now, message=report.message[:EVENT_CHARS])
+    Runner.objects.filter(pk=runner.pk).update(epoch=result.epoch)  # the device may have changed since `hello`
+    if is_spoiled(report.outcome, report.reason):
+        measure_again(attempt=attempt, now=now)
     if report.outcome == "infra_error":
         log.error("attempt_infra_error", attempt=attempt.pk, runner=runner.name, reason=report.reason)
     return result
 
 
-def check_report(report: Report, *, mode: str) -> None:
-    """Check rules outside the wire contract: only a pass of a timed mode has numbers, and the text can be stored."""
+def check_numbers(report: Report, *, mode: str) -> None:
+    """Check that a pass of a timed mode has numbers, and that any other report has none."""
     timed = report.outcome == "passed" and mode in TIMED_MODES
     for field in ("score_us", "ratio"):
         value: float | None = getattr(report, field)
@@ -54,17 +103,16 @@ def check_report(report: Report, *, mode: str) -> None:
             raise UserError(f"report.{field}", value, f"a pass in mode {mode} needs a number above zero")
         if not timed and value is not None:
             raise UserError(f"report.{field}", value, f"{report.outcome} in mode {mode} has no time")
-    check_epoch(report.epoch, "report.epoch")
-    check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
 
 
 @transaction.atomic
-def note_refused(*, attempt_id: int, runner: Runner, token: int, problem: str, now: datetime) -> None:
+def note_refused(*, attempt_id: str, runner: Runner, token: int, problem: str, now: datetime) -> None:
     """Record a report that broke the contract: the problem for operators, a notice for watchers."""
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
     log.error("report_refused", attempt=attempt_id, runner=runner.name, problem=problem)
-    events.append_progress(attempt, now=now, message="The runner's report could not be read; an operator can see why")
+    if isinstance(attempt, Attempt):
+        events.append_progress(attempt, now=now, message=UNREADABLE_REPORT)
 
 
 def _keep(attempt: Attempt, report: Report, now: datetime, *, epoch: str) -> Result:
@@ -88,11 +136,3 @@ def _keep(attempt: Attempt, report: Report, now: datetime, *, epoch: str) -> Res
         report=report.to_json(),
         created_at=now,
     )
-
-
-def _finish(attempt: Attempt, report: Report, now: datetime) -> None:
-    check_move(attempt.state, DONE)
-    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, report.outcome, report.reason, now
-    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
-    data = {"outcome": report.outcome, "reason": report.reason}
-    events.append_state(attempt, now=now, message=report.message[:EVENT_CHARS], data=data)

@@ -1,4 +1,12 @@
-"""Runners: create, recognise and greet them, rotate and revoke their tokens."""
+"""Runners: create, recognise and greet them, change their tokens, take them out of service and put them back.
+
+A runner out of service claims nothing but may finish its work.
+
+- Suspended: by an organiser or after losses, until a person resumes the runner.
+- Set aside: its own judge found the device unfit, until its canary passes, which `hello` reports.
+- Draining: the runner finishes its work and stays idle, for an update, until its operator or an organiser lets it claim
+  again. Both may ask for it.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +19,26 @@ import structlog
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.accounts.tokens import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
-from leaderboard.judging import lease, leased
+from leaderboard.judging import outages
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
+from leaderboard.judging.lease import hand_back, kinds, lock_held, running
 from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.states import RUNNING
 from leaderboard.judging.storable import check_storable
+from leaderboard.judging.work import DONE, LOST
 
 KIND: Final = "pfr_"
 GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token on the host and restart the runner
 MOST_GRACE: Final = timedelta(days=7)
 SEEN_EVERY: Final = timedelta(seconds=10)
 REVOKED: Final = "The machine that judged this was taken out of service; it is queued again, in its old place"
+LOSSES: Final = 2  # different submissions, with none finished in between
+WINDOW: Final = timedelta(hours=1)  # in which losses count
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HARDWARE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -95,14 +107,11 @@ def rotate(*, runner: Runner, actor: User | None, reason: str, now: datetime, gr
 def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
     """Revoke all tokens of the runner for good. Its work is queued again, and no loss is counted."""
     check_reason(reason)
-    lock_held(runner)
+    held = lock_held(runner)
     if not Runner.objects.filter(pk=runner.pk, revoked_at=None).update(revoked_at=now, revoked_reason=reason):
         raise UserError("runner", runner.name, "is revoked already", status=409)
-    for attempt in Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING):
-        lease.hand_back(attempt, now=now, message=REVOKED)
-    for kind in leased.kinds():
-        if work := leased.held_by(kind, runner):
-            leased.hand_back(work)
+    for work in held:
+        hand_back(work, now=now, message=REVOKED)
     record(act="revoke_runner", target=runner, actor=actor, reason=reason, now=now)
     log.warning("runner_revoked", runner=runner.name, reason=reason)
 
@@ -112,22 +121,11 @@ def lock_able(runner: Runner, *, now: datetime) -> bool:
     return bool(Runner.objects.able().filter(pk=runner.pk).update(last_seen_at=now))
 
 
-def lock_held(runner: Runner) -> None:
-    """Lock the work that a runner holds, before its own row: reports and sweeps lock in the same order."""
-    list(Attempt.objects.select_for_update(of=("self",)).filter(runner=runner, state__in=RUNNING).values_list("pk"))
-    for kind in leased.kinds():
-        leased.held_by(kind, runner)
-
-
 def held_by(runner: Runner) -> str:
     """Return the wire's `attempt_id` of the work that this runner holds; "" if it holds none."""
-    attempt = Attempt.objects.filter(runner=runner, state__in=RUNNING).values_list("pk", flat=True).first()
-    if attempt is not None:
-        return str(attempt)
-    for kind in leased.kinds():
-        work = kind._default_manager.filter(runner=runner, state=leased.RUNNING).first()
-        if work is not None:
-            return str(work.attempt_id)
+    for kind in kinds():
+        if work := running(kind).filter(runner=runner).first():
+            return work.attempt_id
     return ""
 
 
@@ -159,3 +157,66 @@ def runner_named(name: str) -> Runner:
         names = ", ".join(Runner.objects.values_list("name", flat=True)[:20]) or "none"
         raise UserError("name", name, f"no such runner; there are {names}", status=404)
     return runner
+
+
+@transaction.atomic
+def suspend(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
+    """Suspend the runner. `actor` None means that the site acts automatically."""
+    check_reason(reason)
+    if not Runner.objects.filter(pk=runner.pk, suspended_at=None).update(suspended_at=now, suspended_reason=reason):
+        raise UserError("runner", runner.name, "is suspended already", status=409)
+    record(act="suspend_runner", target=runner, actor=actor, reason=reason, now=now)
+    log.error("runner_suspended", runner=runner.name, reason=reason)
+
+
+@transaction.atomic
+def resume(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
+    """Resume the runner and forgive its losses until now."""
+    check_reason(reason)
+    there = Runner.objects.filter(pk=runner.pk, suspended_at__isnull=False)
+    if not there.update(suspended_at=None, suspended_reason="", resumed_at=now):
+        raise UserError("runner", runner.name, "is not suspended", status=409)
+    record(act="resume_runner", target=runner, actor=actor, reason=reason, now=now)
+
+
+def set_aside(*, runner: Runner, reason: str, now: datetime) -> None:
+    Runner.objects.filter(pk=runner.pk).update(set_aside_at=now, set_aside_reason=reason)
+    record(act="set_aside_runner", target=runner, actor=None, reason=reason, now=now)
+    log.error("runner_set_aside", runner=runner.name, reason=reason)
+
+
+@transaction.atomic
+def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime) -> None:
+    """Start or end draining. A request for the present state changes nothing.
+
+    `actor` None means that the runner's own host asks.
+    """
+    there = Runner.objects.filter(pk=runner.pk, draining_at__isnull=on)
+    if not there.update(draining_at=now if on else None):
+        return
+    by = "the runner's host asked" if actor is None else ""
+    record(act="drain_runner" if on else "undrain_runner", target=runner, actor=actor, reason=by, now=now)
+    if not on:
+        transaction.on_commit(lambda: broker.ring(hardware=runner.hardware, hint="resumed"))
+
+
+def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
+    """Suspend a runner that lost LOSSES different submissions since it last finished a submission.
+
+    Losses during an outage of the site do not count.
+    """
+    runner = Runner.objects.select_for_update().get(pk=runner.pk)
+    known = (now - WINDOW, runner.resumed_at, _last_finished(runner), outages.forgiven_until())
+    since = max(moment for moment in known if moment is not None)
+    lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
+    submissions = lost.order_by().values("submission").distinct().count()
+    if runner.is_suspended or submissions < LOSSES:
+        return False
+    reason = f"lost {submissions} different submissions and finished none in between"
+    suspend(runner=runner, actor=None, reason=reason, now=now)
+    return True
+
+
+def _last_finished(runner: Runner) -> datetime | None:
+    last = Attempt.objects.filter(runner=runner, result__isnull=False).order_by("-finished_at").first()
+    return None if last is None else last.finished_at

@@ -14,46 +14,14 @@ from django.db import transaction
 from django.db.models import OuterRef, Subquery
 
 from leaderboard.judging import events
-from leaderboard.judging.enqueue import enqueue, ring_for
-from leaderboard.judging.models import REJUDGE, Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.states import CANCELLED, QUEUED, UNFINISHED, check_move
-from leaderboard.submissions.models import Submission
-
-
-def follow(
-    attempt: Attempt,
-    *,
-    now: datetime,
-    cause: str,
-    losses: int = 0,
-    message: str = "",
-    not_before: datetime | None = None,
-) -> Attempt | None:
-    """Queue the attempt that follows a finished attempt, in the open or within its re-judging set.
-
-    The caller has locked the finished attempt. Return None if the set has been stopped.
-    """
-    if not attempt.is_shadow:
-        submission = attempt.submission
-        return enqueue(
-            submission=submission, now=now, cause=cause, losses=losses, message=message, not_before=not_before
-        )
-    assert attempt.rejudge_set is not None
-    if attempt.rejudge_set.stopped_at is not None:
-        return None
-    fresh = _shadow(attempt.submission, attempt.rejudge_set, attempt.number + 1, now)
-    fresh.cause, fresh.losses, fresh.not_before = cause, losses, not_before
-    fresh.save()
-    RejudgeItem.objects.filter(after=attempt).update(after=fresh)
-    events.append_state(fresh, now=now, message=message)
-    if not_before is None or not_before <= now:
-        transaction.on_commit(lambda: ring_for(fresh))
-    return fresh
+from leaderboard.judging.attempts import ring_for, shadow_attempt
+from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.work import QUEUED, UNFINISHED
 
 
 def enqueue_set(*, chosen: RejudgeSet, currents: Sequence[Attempt], now: datetime) -> None:
     """Queue a shadow attempt for the submission of each current attempt, with the board's present problem version."""
-    fresh = [_shadow(current.submission, chosen, 1, now) for current in currents]
+    fresh = [shadow_attempt(current.submission, chosen, number=1, now=now) for current in currents]
     Attempt.objects.bulk_create(fresh, batch_size=events.BATCH)
     RejudgeItem.objects.bulk_create(
         [
@@ -81,15 +49,6 @@ def lock_queued(chosen: RejudgeSet) -> list[Attempt]:
     return list(chosen.attempts.filter(is_shadow=True, state=QUEUED).order_by("pk").select_for_update())
 
 
-def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
-    """Cancel attempts that the caller has locked. A runner learns of the cancellation at its next renewal."""
-    for attempt in attempts:
-        check_move(attempt.state, CANCELLED)
-        attempt.state, attempt.finished_at = CANCELLED, now
-    Attempt.objects.bulk_update(attempts, ["state", "finished_at"], batch_size=events.BATCH)
-    events.append_states(attempts, now=now, message=message)
-
-
 def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
     """Make shadow attempts current for their submissions. The caller has locked the attempts that are current now."""
     opened = Attempt.objects.in_the_open()
@@ -101,21 +60,3 @@ def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
     for shadow in shadows:
         shadow.number, shadow.is_shadow, shadow.is_current = numbers[shadow.pk], False, True
     events.append_states(shadows, now=now, message="Judged again")
-
-
-def _shadow(submission: Submission, chosen: RejudgeSet, number: int, now: datetime) -> Attempt:
-    board = submission.board
-    return Attempt(
-        submission=submission,
-        owner_id=submission.owner_id,
-        is_ranked=submission.mode == "ranked",
-        sent_at=submission.created_at,
-        number=number,
-        is_current=False,
-        is_shadow=True,
-        rejudge_set=chosen,
-        cause=REJUDGE,
-        hardware=board.hardware,
-        version_id=board.version_id,
-        created_at=now,
-    )

@@ -2,11 +2,12 @@
 
 A lost attempt is replaced. The third loss in a row ends the submission as our failure. The second loss ends it, too, if
 it took a different runner down: then the submission kills runners. A runner that lost two different submissions is
-suspended: then the host is at fault.
+suspended: then the host is at fault. Requested work is queued again; its third loss ends it without a decision.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Final
 
@@ -17,75 +18,94 @@ from django.db.models.functions import Now
 
 from leaderboard import broker
 from leaderboard.audit.record import record
-from leaderboard.judging import events, suspend
+from leaderboard.judging import events
+from leaderboard.judging.attempts import follow
+from leaderboard.judging.faults import give_back_if_ours
+from leaderboard.judging.lease import finish, kinds, requeue, rows, running
 from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
-from leaderboard.judging.shadow import follow
-from leaderboard.judging.states import DONE, LOST, QUEUED, RUNNING, check_move
-from leaderboard.judging.usage import give_back_if_ours
+from leaderboard.judging.runners import suspend_if_losing
+from leaderboard.judging.work import DONE, ERROR, LOST, QUEUED, RUNNING, Leased, Requested, check_move
 
-MAX_LOSSES: Final = 3  # the third loss in a row ends the submission as our failure
+MAX_LOSSES: Final = 3  # in a row
 HINT: Final = "sweep"
 GIVEN_UP: Final = (
     "Runners were lost while they judged this. That is our failure and does not count; an organiser was told. "
     "You may submit again"
 )
+UNFINISHABLE: Final = "No runner could finish this {noun}: {why}. Ask again, or see the runners' page"
 
 log = structlog.get_logger(__name__)
 
 
 def expire_leases(*, now: datetime) -> int:
-    """Declare every attempt with an expired lease lost, and replace it. Return the number of lost attempts."""
+    """Declare all work with an expired lease lost. Return its number."""
     count = 0
-    while _lose_one(now):
-        count += 1
+    for kind in kinds():
+        while _lose_one(kind, now):
+            count += 1
     return count
+
+
+@transaction.atomic
+def _lose_one(kind: type[Leased], now: datetime) -> bool:
+    expired = running(kind).select_for_update(skip_locked=True, of=("self",)).filter(lease_expires_at__lte=now)
+    work = expired.order_by("lease_expires_at").first()
+    if work is not None:
+        lose(work, now=now, why="its runner stopped answering")
+    return work is not None
 
 
 def ring_idle() -> int:
     """Ring for queued work, once per idle runner that could take it and has no ring waiting."""
+    waiting: Counter[str] = Counter()
+    for kind in kinds():
+        queued = rows(kind).filter(state=QUEUED)
+        if kind is Attempt:
+            queued = queued.filter(Q(not_before=None) | Q(not_before__lte=Now()))
+        waiting.update(dict(queued.values_list("hardware").annotate(Count("pk"))))
     rung = 0
-    due = Attempt.objects.filter(Q(not_before=None) | Q(not_before__lte=Now()), state=QUEUED)
-    queued = due.values("hardware").annotate(waiting=Count("id"))
-    for row in queued.order_by("hardware"):
-        hardware = row["hardware"]
+    for hardware, number in sorted(waiting.items()):
         able = Runner.objects.able().filter(hardware=hardware)
         idle = able.exclude(attempts__state__in=RUNNING).count()
         unheard = broker.rings_waiting(hardware) if idle else None
         if unheard is None:
             continue
-        for _ in range(min(idle, row["waiting"]) - unheard):
+        for _ in range(min(idle, number) - unheard):
             rung += broker.ring(hardware=hardware, hint=HINT)
     return rung
 
 
-@transaction.atomic
-def _lose_one(now: datetime) -> bool:
-    attempt = (
-        Attempt.objects.select_for_update(skip_locked=True, of=("self",))
-        .select_related("submission__board", "runner")
-        .filter(state__in=RUNNING, lease_expires_at__lte=now)
-        .order_by("lease_expires_at")
-        .first()
-    )
-    if attempt is None:
-        return False
-    lose(attempt, now=now)
-    return True
-
-
-def lose(attempt: Attempt, *, now: datetime) -> None:
-    """Handle the loss of the process that held this attempt. The caller has locked the attempt."""
-    log.warning("attempt_lost", attempt=attempt.pk, runner=str(attempt.runner), losses=attempt.losses + 1)
-    runners = _runners_lost(attempt)
-    if attempt.losses + 1 >= MAX_LOSSES:
-        _give_up(attempt, now, reason="runner_lost", why=f"lost {MAX_LOSSES} runners in a row")
+def lose(work: Leased, *, now: datetime, why: str) -> None:
+    """Handle the loss of the process that held this work. The caller has locked the work."""
+    if isinstance(work, Requested):
+        return give_back(work, why=why, now=now)
+    assert isinstance(work, Attempt)
+    log.warning("attempt_lost", attempt=work.pk, runner=str(work.runner), losses=work.losses + 1)
+    runners = _runners_lost(work)
+    if work.losses + 1 >= MAX_LOSSES:
+        _give_up(work, now, reason="runner_lost", why=f"lost {MAX_LOSSES} runners in a row")
     elif runners > 1:
-        _give_up(attempt, now, reason="set_aside", why=f"took down {runners} different runners")
+        _give_up(work, now, reason="set_aside", why=f"took down {runners} different runners")
     else:
-        _replace(attempt, now)
-    if attempt.runner is not None:
-        suspend.suspend_if_losing(runner=attempt.runner, now=now)
-    give_back_if_ours(attempt, now=now)  # locks the account, after the runner like a report
+        check_move(work.state, LOST)
+        work.state, work.finished_at = LOST, now
+        work.save(update_fields=["state", "finished_at"])
+        events.append_state(work, now=now, message="The runner stopped answering; another try follows")
+        follow(work, now=now, cause=REPLACEMENT, losses=work.losses + 1, message="Queued again, in its old place")
+    if work.runner is not None:
+        suspend_if_losing(runner=work.runner, now=now)
+    give_back_if_ours(work, now=now)  # locks the account, after the runner like a report
+
+
+def give_back(work: Requested, *, why: str, now: datetime) -> None:
+    """Queue requested work again after a loss, or end it without a decision. The caller holds the row."""
+    log.warning("requested_work_lost", work=work.attempt_id, runner=work.runner_id, why=why)
+    work.losses += 1
+    if work.losses >= MAX_LOSSES:
+        finish(work, ERROR, UNFINISHABLE.format(noun=work.NOUN, why=why.rstrip(".")), now)
+        log.error("requested_work_given_up", work=work.attempt_id, why=why)
+    else:
+        requeue(work)
 
 
 def _runners_lost(attempt: Attempt) -> int:
@@ -94,20 +114,12 @@ def _runners_lost(attempt: Attempt) -> int:
     return row.order_by().values("runner").distinct().count()
 
 
-def _replace(attempt: Attempt, now: datetime) -> None:
-    check_move(attempt.state, LOST)
-    attempt.state, attempt.finished_at = LOST, now
-    attempt.save(update_fields=["state", "finished_at"])
-    events.append_state(attempt, now=now, message="The runner stopped answering; another try follows")
-    follow(attempt, now=now, cause=REPLACEMENT, losses=attempt.losses + 1, message="Queued again, in its old place")
-
-
 def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
     """End the submission as our failure, never as "wrong"."""
     check_move(attempt.state, DONE)
     attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", reason, now
     attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
-    events.append_state(attempt, now=now, message=GIVEN_UP, data={"outcome": "infra_error", "reason": reason})
+    events.append_state(attempt, now=now, message=GIVEN_UP)
     record(
         act="give_up_attempt",
         target=attempt,

@@ -5,14 +5,17 @@ Our own failures are not verdicts, so an earlier verdict stays in force. Shadow 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from leaderboard.judging.faults import SPOILED
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.remeasure import SPOILED
-from leaderboard.judging.states import CANCELLED, LOST
+from leaderboard.judging.work import CANCELLED, LOST
 from leaderboard.submissions.models import Submission
+
+REPORTS_AT_ONCE: Final = 50  # in memory, of about 40 kB of text each
 
 
 def newest_verdicts(**of: Any) -> QuerySet[Result]:
@@ -45,3 +48,18 @@ def judged_since(attempt: str) -> Exists:
     )
     later = later.exclude(state__in=(LOST, CANCELLED)).exclude(outcome="infra_error")
     return Exists(later.exclude(outcome="unmeasurable", reason__in=SPOILED))
+
+
+def with_reports(results: Sequence[Result]) -> Iterator[list[Result]]:
+    """Yield the results with their large reports, which lists leave out, in batches of REPORTS_AT_ONCE.
+
+    One query each. A batch holds its reports until the next batch is read.
+    """
+    for first in range(0, len(results), REPORTS_AT_ONCE):
+        some = list(results[first : first + REPORTS_AT_ONCE])
+        reports = dict(Result.objects.filter(pk__in=[one.pk for one in some]).values_list("pk", "report"))
+        for one in some:
+            one.report = reports[one.pk]
+        yield some
+        for one in some:
+            del one.report

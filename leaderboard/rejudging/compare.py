@@ -19,7 +19,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import RejudgeItem, RejudgeSet, Result
-from leaderboard.judging.states import UNFINISHED
+from leaderboard.judging.work import UNFINISHED
 from leaderboard.rejudging.sets import currents_of, fate_of, items_of
 from leaderboard.review.standing import REJECTED, reviews_of
 from leaderboard.review.suspension import suspended_users

@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt
-from leaderboard.judging.states import DONE
+from leaderboard.judging.work import DONE
 
 MOST: Final = 5_000  # submissions per set
 NAMED: Final = 10  # wrong ids that an error names

@@ -20,9 +20,10 @@ from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging import shadow
+from leaderboard.judging.attempts import call_off
+from leaderboard.judging.faults import is_spoiled
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.remeasure import is_spoiled
-from leaderboard.judging.states import DONE
+from leaderboard.judging.work import DONE
 from leaderboard.rejudging.select import MOST, Selection, estimate_s
 
 MAX_NAME_CHARS: Final = 100
@@ -89,7 +90,7 @@ def stop_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> 
         raise UserError("rejudge_set", locked.name, f"is {locked.state} already", status=409)
     RejudgeSet.objects.filter(pk=locked.pk, stopped_at=None).update(stopped_at=now)
     queued = shadow.lock_queued(locked)
-    shadow.call_off(queued, now=now, message="The set was stopped")
+    call_off(queued, now=now, message="The set was stopped")
     if queued or locked.stopped_at is None:
         after = {"called_off": len(queued)}
         record("stop_rejudge_set", locked, actor=actor, reason=reason, now=now, after=after)
@@ -104,7 +105,7 @@ def discard_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) 
         return False
     if not locked.is_open:
         raise UserError("rejudge_set", locked.name, "is applied already; to undo it, make another set", status=409)
-    shadow.call_off(shadow.lock_unfinished(locked), now=now, message=CALLED_OFF)
+    call_off(shadow.lock_unfinished(locked), now=now, message=CALLED_OFF)
     _settle(locked, RejudgeSet.DISCARDED, actor=actor, reason=reason, now=now)
     return True
 
@@ -125,7 +126,7 @@ def begin_applying(
     if unfinished and not leave_out:
         text = f"{len(unfinished)} of its submissions are not judged yet; wait, or leave them out"
         raise UserError("leave_out", len(unfinished), text, status=409)
-    shadow.call_off(unfinished, now=now, message=CALLED_OFF)
+    call_off(unfinished, now=now, message=CALLED_OFF)
     return items_of(locked)
 
 

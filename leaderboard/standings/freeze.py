@@ -23,7 +23,7 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt
-from leaderboard.judging.states import UNFINISHED
+from leaderboard.judging.work import UNFINISHED
 from leaderboard.review.standing import held_results
 from leaderboard.standings.read.windows import inside
 

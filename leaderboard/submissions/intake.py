@@ -50,7 +50,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Checked:
-    """A checked submission, ready to store."""
+    """A checked upload, ready to store."""
 
     board: Board
     mode: str

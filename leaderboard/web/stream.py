@@ -30,7 +30,7 @@ from psycopg.conninfo import make_conninfo
 from leaderboard.accounts.models import User
 from leaderboard.judging.events import CHANNEL
 from leaderboard.judging.models import Attempt, AttemptEvent
-from leaderboard.judging.states import FINISHED
+from leaderboard.judging.work import FINISHED
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
 from leaderboard.web.api.base import Refused, reader_of

@@ -133,10 +133,7 @@ def _confirm(runner: Any, now: datetime) -> None:
         "median_gain": gains[0],
         "least_gain": min(gains),
     }
-    pk = int(job.attempt_id.removeprefix("confirmation-"))
-    pipeline.take_confirmation(
-        pk=pk, runner=runner, report=found(job, told=told, ratio=taken), now=now + timedelta(minutes=5)
-    )
+    pipeline.take_report(runner=runner, report=found(job, told=told, ratio=taken), now=now + timedelta(minutes=5))
 
 
 @contextmanager

@@ -64,7 +64,5 @@ def confirm(stage: Stage, *, told: dict[str, Any] | None = None, **report: Any) 
     """Claim and report the next confirmation in the queue."""
     job = claim(stage)
     pk = int(job.attempt_id.removeprefix("confirmation-"))
-    assert pipeline.take_confirmation(
-        pk=pk, runner=stage.rex, report=found(job, told=told, **report), now=stage.later(1)
-    )
+    assert pipeline.take_report(runner=stage.rex, report=found(job, told=told, **report), now=stage.later(1))
     return Confirmation.objects.get(pk=pk)

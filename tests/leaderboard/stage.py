@@ -20,7 +20,7 @@ from leaderboard.judging.claim import claim_next
 from leaderboard.judging.epochs import choose_epoch, current_epoch
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner, lock_able
-from leaderboard.judging.states import RUNNING
+from leaderboard.judging.work import RUNNING
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification
@@ -100,7 +100,7 @@ class Stage:
         job = self.claim()
         assert job.submission_id == str(submission.pk)
         assert self.report(job, **told)
-        return Result.objects.get(attempt_id=int(job.attempt_id))
+        return Result.objects.get(attempt_id=job.attempt_id)
 
 
 def passing(job: Job, **told: Any) -> Report:

@@ -197,7 +197,7 @@ def test_hostile_submission_page_leaves_health_and_home_quick(stage, size: int) 
         ]
     )
     hostile = Submission.objects.get(size_bytes=len(source))
-    from leaderboard.judging.enqueue import enqueue
+    from leaderboard.judging.attempts import enqueue
 
     enqueue(submission=hostile, now=stage.now)
     with live_site() as site:
@@ -217,7 +217,8 @@ def test_healthz_answers_without_a_database(db, monkeypatch) -> None:
         assert httpx.get(f"{site.address}/healthz", trust_env=False).json() == {"ok": True}
 
 
-def test_readyz_names_what_is_missing(stage, browser) -> None:
+def test_readyz_names_what_is_missing(db, browser) -> None:
+    """The test rolls back, because no flush restores rows of `django_migrations` for the tests after it."""
     from django.db.migrations.recorder import MigrationRecorder
 
     MigrationRecorder.Migration.objects.filter(app="web").delete()

@@ -10,8 +10,8 @@ from datetime import datetime
 from django.db import transaction
 
 from leaderboard.accounts.models import User
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.review.case import log, states
 
 

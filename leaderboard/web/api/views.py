@@ -17,7 +17,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.permissions import boards_seen_by
-from leaderboard.judging.cancel import cancel
+from leaderboard.judging.attempts import cancel
 from leaderboard.standings.retract import retract, usual_reason
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on

@@ -12,19 +12,19 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard.accounts.models import User
-from leaderboard.admissions import override as override_act
-from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions import ask as admission_acts
 from leaderboard.admissions.door import newest_tests, refusal, refusals
-from leaderboard.admissions.models import DONE, ERROR, FAILED, NEAR_CONSTANT, PASSED, RUNNING, AdmissionTest
+from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
+from leaderboard.judging.work import AT_WORK, ERROR
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ReasonForm, add_refusal, sentence
 from runner.wire import STARTER
 
 ALL: Final = "all"
-TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", RUNNING: "running"}
+TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", AT_WORK: "running"}
 WORDS: Final = {ERROR: "could not be tested"}
 REFUSED: Final = "must be refused"
 TRIED: Final = {
@@ -100,7 +100,7 @@ def ask(request: HttpRequest) -> HttpResponse:
     actor = _organiser(request)
     found = get_object_or_404(boards_of(actor), pk=int(board) if board.isdecimal() and len(board) < 19 else 0)
     try:
-        test = ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
+        test = admission_acts.ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
     except UserError as error:
         messages.error(request, sentence(error.message))
         return redirect("/admission")
@@ -115,7 +115,7 @@ def override(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _page(request, test, form)
     try:
-        override_act.override(test=test, actor=actor, reason=form.cleaned_data["reason"], now=timezone.now())
+        admission_acts.override(test=test, actor=actor, reason=form.cleaned_data["reason"], now=timezone.now())
     except UserError as error:
         add_refusal(form, error)
         return _page(request, test, form, status=error.status)
@@ -144,10 +144,10 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: i
         "chip": chip(test),
         "lines": [_line(line) for line in test.lines],
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
-        "may_override": test.state == DONE and test.outcome != PASSED and not test.is_overridden,
+        "may_override": test.is_done and test.outcome != PASSED and not test.is_overridden,
         "form": form,
         "boards": boards_of(user_of(request)).filter(version=test.version_id, hardware=test.hardware),
-        "waits": test.state != DONE,
+        "waits": not test.is_done,
     }
     return render(request, "web/admission.html", context, status=status)
 

@@ -17,7 +17,7 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.entrants.models import Membership
-from leaderboard.judging.leased import RUNNING
+from leaderboard.judging.work import AT_WORK, ERROR
 from leaderboard.review.case.settle import ask_again, close_confirmation, unsettled
 from leaderboard.review.permissions import has_conflict
 from leaderboard.web.accounts.pages import user_of
@@ -30,7 +30,7 @@ OUTCOMES: Final = {
     confirmations.REFUSED: ("no lead shown", "warn"),
     confirmations.FAILED: ("failed on fresh seeds", "bad"),
     confirmations.HELD: ("held for a person", "warn"),
-    confirmations.ERROR: ("could not be run", "warn"),
+    ERROR: ("could not be run", "warn"),
     confirmations.DROPPED: ("dropped", ""),
 }
 CAUSES: Final = {confirmations.RECORD: "record", confirmations.AWARD: "award"}
@@ -71,7 +71,7 @@ def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:
 
 def said_of(asked: Confirmation) -> tuple[str, str]:
     if not asked.is_done:
-        return ("running" if asked.state == RUNNING else "waiting for a runner", "running")
+        return ("running" if asked.state == AT_WORK else "waiting for a runner", "running")
     return OUTCOMES[asked.outcome]
 
 

@@ -20,8 +20,8 @@ from leaderboard.competitions.edit import clone_competition, create_competition,
 from leaderboard.competitions.models import PUBLIC, Competition, Role
 from leaderboard.competitions.permissions import competitions_of, role_of
 from leaderboard.judging.models import Attempt
-from leaderboard.judging.states import QUEUED, RUNNING
 from leaderboard.judging.verdicts import judged_since
+from leaderboard.judging.work import QUEUED, RUNNING
 from leaderboard.review.case import states
 from leaderboard.review.case.settle import unsettled
 from leaderboard.review.models import Case

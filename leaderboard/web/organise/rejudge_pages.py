@@ -21,7 +21,7 @@ from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import RejudgeItem, RejudgeSet, Runner
-from leaderboard.judging.states import FINISHED
+from leaderboard.judging.work import FINISHED
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.compare import Comparison, Difference, compare
 from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection, estimate_s

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.admissions.door import unadmitted_boards
-from leaderboard.admissions.models import DONE
 from leaderboard.competitions.importing import CREATED
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
 from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
+from leaderboard.judging.work import DONE
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import SetForm
 from leaderboard.web.organise.gate import posted

@@ -17,8 +17,8 @@ from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
 from leaderboard.judging import runners
 from leaderboard.judging.models import Attempt, Epoch, Runner
-from leaderboard.judging.states import RUNNING
-from leaderboard.judging.suspend import set_draining
+from leaderboard.judging.runners import set_draining
+from leaderboard.judging.work import RUNNING
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.epochs import EXPLAINED, title_of, waiting_decisions
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from django.conf import settings
@@ -25,13 +25,11 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.announce import announce
 from leaderboard.judging.lease import release, renew
 from leaderboard.judging.models import Runner
-from leaderboard.judging.report import note_refused
-from leaderboard.judging.runners import check_hardware, find_runner, greet, held_by, note_seen
+from leaderboard.judging.report import announce, note_refused
+from leaderboard.judging.runners import check_hardware, find_runner, greet, held_by, note_seen, set_draining
 from leaderboard.judging.storable import check_storable
-from leaderboard.judging.suspend import set_draining
 from leaderboard.web import limits
 from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
 
@@ -150,58 +148,53 @@ class Drain(RunnerView):
         return Response({"runner": runner.name, "draining": sent["draining"], "holds": held_by(runner)})
 
 
-class Renew(RunnerView):
-    def post(self, request: Request, attempt_id: int) -> Response:
-        runner, sent = self.runner_of(request), self.read(request)
-        renewal = renew(attempt_id=attempt_id, runner=runner, token=token_of(sent), now=timezone.now())
-        return Response({"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel})
+class WorkView(RunnerView):
+    """A call about an attempt, admission test or confirmation that the runner holds."""
+
+    def post(self, request: Request, attempt_id: str) -> Response:
+        sent, runner = self.read(request), self.runner_of(request)
+        return Response(self.act(sent, attempt_id=attempt_id, runner=runner, now=timezone.now()))
+
+    def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
+        """Act on the body and return the answer. `known`: attempt_id, runner and now."""
+        raise NotImplementedError
 
 
-class Release(RunnerView):
-    def post(self, request: Request, attempt_id: int) -> Response:
-        runner, sent = self.runner_of(request), self.read(request)
-        release(attempt_id=attempt_id, runner=runner, token=token_of(sent), now=timezone.now())
-        return Response({"released": True})
+class Renew(WorkView):
+    def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
+        renewal = renew(token=token_of(sent), **known)
+        return {"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel}
 
 
-class Events(RunnerView):
-    def post(self, request: Request, attempt_id: int) -> Response:
-        runner, sent = self.runner_of(request), self.read(request)
+class Release(WorkView):
+    def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
+        release(token=token_of(sent), **known)
+        return {"released": True}
+
+
+class Events(WorkView):
+    def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
         items = sent.get("events")
         if not isinstance(items, list) or len(items) > MAX_EVENTS_PER_CALL:
             raise UserError("events", None, f"expected a list of at most {MAX_EVENTS_PER_CALL}")
         check_storable(items, "events")
-        announced = [_event(item) for item in items]
-        accepted = announce(
-            attempt_id=attempt_id, runner=runner, token=token_of(sent), announced=announced, now=timezone.now()
-        )
-        return Response({"accepted": accepted})
+        with _wire_errors_named():
+            announced = [Event.from_json(item) for item in items]
+        return {"accepted": announce(token=token_of(sent), announced=announced, **known)}
 
 
-class TakeReport(RunnerView):
+class TakeReport(WorkView):
     limit_bytes = MAX_REPORT_BYTES
 
-    def post(self, request: Request, attempt_id: int) -> Response:
-        runner, sent = self.runner_of(request), self.read(request)
-        now = timezone.now()
+    def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
         try:
-            report = report_of(sent, str(attempt_id))
-            return Response({"recorded": pipeline.take_report(runner=runner, report=report, now=now)})
+            report = report_of(sent, known["attempt_id"])
+            return {"recorded": pipeline.take_report(runner=known["runner"], report=report, now=known["now"])}
         except UserError as error:
-            self._note(attempt_id, runner, sent, str(error))
+            # A refused report must not vanish. The work goes on and ends with a better report or with its lease.
+            with suppress(StaleLease, UserError):  # not this runner's work, or no token: the answer explains it
+                note_refused(token=token_of(sent), problem=str(error), **known)
             raise
-
-    def _note(self, attempt_id: int, runner: Runner, sent: dict[str, Any], problem: str) -> None:
-        """Note a refused report, which must not vanish.
-
-        The attempt goes on and ends with a better report or with its lease.
-        """
-        try:
-            note_refused(
-                attempt_id=attempt_id, runner=runner, token=token_of(sent), problem=problem, now=timezone.now()
-            )
-        except (StaleLease, UserError):
-            return  # not this runner's attempt, or no token at all: the answer explains it
 
 
 @contextmanager
@@ -251,22 +244,18 @@ def token_of(sent: dict[str, Any]) -> int:
     return value
 
 
-def _event(item: object) -> Event:
-    try:
-        return Event.from_json(item)
-    except WireError as error:
-        raise _user_error(error) from None
-
-
 def report_of(sent: dict[str, Any], attempt_id: str) -> Report:
-    try:
+    with _wire_errors_named():
         report = Report.from_json(sent)
-    except WireError as error:
-        raise _user_error(error) from None
     if report.attempt_id != attempt_id:
         raise UserError("report.attempt_id", report.attempt_id, f"the address says attempt {attempt_id}")
     return report
 
 
-def _user_error(error: WireError) -> UserError:
-    return UserError(error.field, None, str(error).removeprefix(f"{error.field}: "))
+@contextmanager
+def _wire_errors_named() -> Iterator[None]:
+    """Turn a WireError into the UserError for its field."""
+    try:
+        yield
+    except WireError as error:
+        raise UserError(error.field, None, str(error).removeprefix(f"{error.field}: ")) from None

@@ -16,11 +16,11 @@ from leaderboard.admissions.door import newest_verdicts, starter_outcomes
 from leaderboard.competitions.checks import LICENCES
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
-from leaderboard.judging.cancel import cancel as cancel_attempt
-from leaderboard.judging.cancel import may_cancel
+from leaderboard.judging.attempts import cancel as cancel_attempt
+from leaderboard.judging.attempts import may_cancel
 from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.models import AttemptEvent
-from leaderboard.judging.states import QUEUED
+from leaderboard.judging.work import QUEUED
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.submissions.intake import Upload

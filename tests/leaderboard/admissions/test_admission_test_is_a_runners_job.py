@@ -10,17 +10,16 @@ import pytest
 from django.test import Client
 
 from leaderboard import pipeline
-from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.ask import ask_for_imported, ask_for_untested, ask_test, override
 from leaderboard.admissions.door import refusal
-from leaderboard.admissions.imported import ask_for_imported, ask_for_untested
-from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, QUEUED, RUNNING, AdmissionTest
-from leaderboard.admissions.override import override
-from leaderboard.admissions.report import expire_leases, record_test
+from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.leased import renew
+from leaderboard.judging.lease import renew
 from leaderboard.judging.runners import create_runner, greet
+from leaderboard.judging.sweep import expire_leases
+from leaderboard.judging.work import AT_WORK, DONE, ERROR, QUEUED
 from runner.wire import Job, Report, dump
 from tests.leaderboard.stage import Stage, make_board, make_runner
 
@@ -42,8 +41,7 @@ def work_off(stage: Stage) -> str:
     """Let Rex claim and report the next piece of work, and return the task's name."""
     job = claim(stage)
     if job.task == "admission":
-        pk = int(job.attempt_id.removeprefix("admission-"))
-        assert record_test(pk=pk, runner=stage.rex, report=report(job), now=stage.now)
+        assert pipeline.take_report(runner=stage.rex, report=report(job), now=stage.now)
     else:
         assert stage.report(job)
     return job.task
@@ -58,7 +56,7 @@ def report(job: Job, *, passed: bool = True, **told: Any) -> Report:
 def done(stage: Stage, *, gate: bool = False, **told: Any) -> AdmissionTest:
     test = ask(stage, gate=gate)
     job = claim(stage)
-    assert record_test(pk=test.pk, runner=stage.rex, report=report(job, **told), now=stage.later(1))
+    assert pipeline.take_report(runner=stage.rex, report=report(job, **told), now=stage.later(1))
     test.refresh_from_db()
     return test
 
@@ -131,8 +129,8 @@ def test_each_runner_takes_turns_for_itself(stage: Stage) -> None:
 def test_a_report_is_kept_once(stage: Stage) -> None:
     test = ask(stage)
     job = claim(stage)
-    assert record_test(pk=test.pk, runner=stage.rex, report=report(job), now=stage.now)
-    assert not record_test(pk=test.pk, runner=stage.rex, report=report(job, passed=False), now=stage.now)
+    assert pipeline.take_report(runner=stage.rex, report=report(job), now=stage.now)
+    assert not pipeline.take_report(runner=stage.rex, report=report(job, passed=False), now=stage.now)
     test.refresh_from_db()
     assert (test.state, test.outcome, test.told["margin"]) == (DONE, PASSED, 12.5)
 
@@ -140,17 +138,17 @@ def test_a_report_is_kept_once(stage: Stage) -> None:
 def test_a_lost_test_goes_back_and_a_late_report_is_refused(stage: Stage) -> None:
     test = ask(stage)
     job = claim(stage)
-    renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(30))
-    renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.later(61))  # no sweep ran yet
+    renew(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=stage.later(30))
+    renew(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=stage.later(61))  # no sweep ran yet
     assert expire_leases(now=stage.later(61)) == 1
     with pytest.raises(StaleLease):
-        renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)
+        renew(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=stage.now)
     test.refresh_from_db()
     assert (test.state, test.losses) == (QUEUED, 1)
     again = claim(stage)
     assert again.token > job.token
     with pytest.raises(StaleLease):
-        record_test(pk=test.pk, runner=stage.rex, report=report(job), now=stage.now)
+        pipeline.take_report(runner=stage.rex, report=report(job), now=stage.now)
 
 
 def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
@@ -159,17 +157,17 @@ def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
     test.refresh_from_db()
     assert test.hard_deadline_at is not None
     while (now := stage.later(30)) < test.hard_deadline_at:
-        renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=now)
+        renew(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=now)
     with pytest.raises(StaleLease):
-        renew(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=test.hard_deadline_at)
+        renew(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=test.hard_deadline_at)
 
 
 def test_three_losses_are_nobodys_verdict(stage: Stage) -> None:
     test = ask(stage)
     for _ in range(3):
         job = claim(stage)
-        assert record_test(
-            pk=test.pk, runner=stage.rex, report=report(job, outcome="infra_error", reason="sandbox"), now=stage.now
+        assert pipeline.take_report(
+            runner=stage.rex, report=report(job, outcome="infra_error", reason="sandbox"), now=stage.now
         )
     test.refresh_from_db()
     assert (test.outcome, why_closed(stage)) == (ERROR, "")
@@ -178,8 +176,8 @@ def test_three_losses_are_nobodys_verdict(stage: Stage) -> None:
 def test_an_older_runner_that_says_nothing_is_no_verdict(stage: Stage) -> None:
     test = ask(stage)
     job = claim(stage)
-    assert record_test(
-        pk=test.pk, runner=stage.rex, report=report(job, outcome="build_error", admission={}), now=stage.now
+    assert pipeline.take_report(
+        runner=stage.rex, report=report(job, outcome="build_error", admission={}), now=stage.now
     )
     test.refresh_from_db()
     assert test.state == QUEUED
@@ -248,9 +246,9 @@ def test_a_shape_that_pages_cannot_read_is_refused_by_name(stage: Stage) -> None
     for lines in (None, ["x"], [GOOD | {"good": "yes"}]):
         wrong = report(job, admission={"passed": True, "lines": lines})
         with pytest.raises(UserError, match=r"report\.admission\.lines"):
-            record_test(pk=test.pk, runner=stage.rex, report=wrong, now=stage.now)
+            pipeline.take_report(runner=stage.rex, report=wrong, now=stage.now)
     test.refresh_from_db()
-    assert test.state == RUNNING
+    assert test.state == AT_WORK
 
 
 def test_another_hardware_does_not_get_it(stage: Stage) -> None:

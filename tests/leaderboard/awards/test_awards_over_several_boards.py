@@ -7,11 +7,11 @@ import pytest
 from leaderboard.awards.draw import draw
 from leaderboard.awards.life import confirm_award, propose_award
 from leaderboard.competitions.models import Track
-from leaderboard.confirmations.claim import claim_confirmation
 from leaderboard.confirmations.models import Confirmation
+from leaderboard.confirmations.report import claim_confirmation
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
-from leaderboard.judging.leased import QUEUED
+from leaderboard.judging.work import QUEUED
 from tests.leaderboard import records
 from tests.leaderboard.awarding import over, sent, track
 from tests.leaderboard.records import confirm

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from leaderboard import pipeline
-from leaderboard.confirmations.models import Confirmation
 from leaderboard.errors import StaleLease
-from leaderboard.judging import leased
+from leaderboard.judging.lease import release, renew
 from leaderboard.judging.runners import greet
 from tests.leaderboard.confirmations.test_record_is_confirmed import claim, only, overtake
 from tests.leaderboard.stage import Stage, make_runner
@@ -16,13 +15,13 @@ from tests.leaderboard.stage import Stage, make_runner
 def test_release_of_a_confirmation_counts_no_loss(stage: Stage) -> None:
     overtake(stage)
     job = claim(stage)
-    leased.renew(Confirmation, pk=only().pk, runner=stage.rex, token=job.token, now=stage.later(61))
-    leased.release(Confirmation, pk=only().pk, runner=stage.rex, token=job.token, now=stage.now)
+    renew(attempt_id=only().attempt_id, runner=stage.rex, token=job.token, now=stage.later(61))
+    release(attempt_id=only().attempt_id, runner=stage.rex, token=job.token, now=stage.now)
     assert (only().state, only().losses, only().runner) == ("queued", 0, None)
     tess = make_runner("tess")
     assert pipeline.claim_work(runner=tess, now=stage.now) is not None, "the pause between two records does not count"
     with pytest.raises(StaleLease):
-        leased.renew(Confirmation, pk=only().pk, runner=stage.rex, token=job.token, now=stage.now)
+        renew(attempt_id=only().attempt_id, runner=stage.rex, token=job.token, now=stage.now)
 
 
 def test_claim_of_a_held_confirmation_gets_it_again_or_loses_it_after_a_restart(stage: Stage) -> None:

@@ -7,8 +7,9 @@ import pytest
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Role
-from leaderboard.confirmations.models import CONFIRMED, ERROR, FAILED, HELD, RECORD, REFUSED, Confirmation
+from leaderboard.confirmations.models import CONFIRMED, FAILED, HELD, RECORD, REFUSED, Confirmation
 from leaderboard.errors import UserError
+from leaderboard.judging.work import ERROR
 from leaderboard.review.case.settle import ask_again, close_confirmation, unsettled
 from leaderboard.standings.read.records import CLOSED_MARK, CONFIRMED_MARK
 from tests.leaderboard import records

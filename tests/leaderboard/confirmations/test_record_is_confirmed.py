@@ -15,12 +15,10 @@ from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.confirmations.ask import ask_confirmation
-from leaderboard.confirmations.claim import PAUSE
 from leaderboard.confirmations.models import (
     AWARD,
     CONFIRMED,
     DROPPED,
-    ERROR,
     FAILED,
     HELD,
     RECORD,
@@ -28,11 +26,12 @@ from leaderboard.confirmations.models import (
     Confirmation,
     Found,
 )
-from leaderboard.confirmations.report import expire_leases, outcome_of
+from leaderboard.confirmations.report import PAUSE, outcome_of
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.claim import longest
-from leaderboard.judging.leased import QUEUED, RUNNING, renew
+from leaderboard.judging.lease import renew
 from leaderboard.judging.runners import create_runner
+from leaderboard.judging.sweep import expire_leases
+from leaderboard.judging.work import AT_WORK, ERROR, QUEUED, longest
 from leaderboard.review.models import Finding
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET, contest_leader
@@ -214,10 +213,9 @@ def test_what_was_disturbed_is_held_and_settles_nothing(
 def test_a_report_is_kept_once_and_never_changed(stage: Stage) -> None:
     overtake(stage)
     job = claim(stage)
-    asked = only()
-    assert pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=found(job), now=stage.now)
+    assert pipeline.take_report(runner=stage.rex, report=found(job), now=stage.now)
     again = found(job, told=records.REFUSED)
-    assert not pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=again, now=stage.now)
+    assert not pipeline.take_report(runner=stage.rex, report=again, now=stage.now)
     assert only().outcome == CONFIRMED
     with transaction.atomic(), pytest.raises(DatabaseError, match="never changed"):
         Found.objects.update(accepted=False)
@@ -226,11 +224,10 @@ def test_a_report_is_kept_once_and_never_changed(stage: Stage) -> None:
 def test_another_runner_or_an_old_token_decides_nothing(stage: Stage) -> None:
     overtake(stage)
     job = claim(stage)
-    asked = only()
     other = make_runner("tess")
     for runner, report in ((other, found(job)), (stage.rex, found(replace(job, token=1)))):
         with pytest.raises(StaleLease):
-            pipeline.take_confirmation(pk=asked.pk, runner=runner, report=report, now=stage.now)
+            pipeline.take_report(runner=runner, report=report, now=stage.now)
     stage.later(61)
     assert expire_leases(now=stage.now) == 1
     assert (only().state, only().losses) == (QUEUED, 1)
@@ -238,8 +235,8 @@ def test_another_runner_or_an_old_token_decides_nothing(stage: Stage) -> None:
     again = claim(stage, other)
     assert again.token > job.token
     with pytest.raises(StaleLease):
-        pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=found(job), now=stage.now)
-    assert only().state == RUNNING
+        pipeline.take_report(runner=stage.rex, report=found(job), now=stage.now)
+    assert only().state == AT_WORK
 
 
 def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
@@ -251,11 +248,11 @@ def test_a_renewal_never_passes_the_hard_deadline(stage: Stage) -> None:
     asked.lease_expires_at = deadline
     asked.save()
     near = deadline - timedelta(seconds=5)
-    assert renew(Confirmation, pk=asked.pk, runner=stage.rex, token=job.token, now=near).expires_in_s == 5
+    assert renew(attempt_id=asked.attempt_id, runner=stage.rex, token=job.token, now=near).expires_in_s == 5
     with pytest.raises(StaleLease):
-        renew(Confirmation, pk=asked.pk, runner=stage.rex, token=job.token, now=deadline)
+        renew(attempt_id=asked.attempt_id, runner=stage.rex, token=job.token, now=deadline)
     with pytest.raises(StaleLease):
-        pipeline.take_confirmation(pk=asked.pk, runner=stage.rex, report=found(job), now=deadline)
+        pipeline.take_report(runner=stage.rex, report=found(job), now=deadline)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +270,7 @@ def test_three_spoiled_tries_say_nothing(stage: Stage, spoiled: dict[str, Any]) 
         report = found(job, **spoiled)
         if spoiled.get("outcome") == "infra_error":
             report = replace(report, confirmation={})
-        assert pipeline.take_confirmation(pk=only().pk, runner=stage.rex, report=report, now=stage.now)
+        assert pipeline.take_report(runner=stage.rex, report=report, now=stage.now)
         stage.later(PAUSE.total_seconds() + 1)
     assert (only().outcome, Found.objects.count()) == (ERROR, 0)
 
@@ -296,8 +293,8 @@ def test_what_does_not_fit_is_refused_by_name(stage: Stage, told: dict[str, Any]
     overtake(stage)
     job = claim(stage)
     with pytest.raises(UserError, match=rf"report\.confirmation\.{field}"):
-        pipeline.take_confirmation(pk=only().pk, runner=stage.rex, report=found(job, told=told), now=stage.now)
-    assert only().state == RUNNING
+        pipeline.take_report(runner=stage.rex, report=found(job, told=told), now=stage.now)
+    assert only().state == AT_WORK
 
 
 def test_taking_turns_at_the_top_fills_no_queue(stage: Stage) -> None:

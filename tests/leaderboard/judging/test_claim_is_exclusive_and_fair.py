@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.judging.fairness import FAIR_WINDOW, device_seconds
+from leaderboard.judging.attempts import rejudge
+from leaderboard.judging.claim import FAIR_WINDOW, device_seconds
 from leaderboard.judging.models import Runner
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
 from leaderboard.rejudging.apply import apply_rejudging

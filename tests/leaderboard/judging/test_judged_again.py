@@ -6,9 +6,8 @@ import pytest
 
 from leaderboard.audit.models import Row
 from leaderboard.errors import UserError
-from leaderboard.judging.cancel import cancel
+from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.models import Result
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission

@@ -11,10 +11,10 @@ from django.db import connection
 
 from leaderboard.audit.models import Row
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.announce import announce
-from leaderboard.judging.cancel import cancel
+from leaderboard.judging.attempts import cancel
 from leaderboard.judging.lease import Renewal, renew
 from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.report import announce
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.standings.read.status import status_of
 from runner.wire import Event, Job
@@ -23,7 +23,7 @@ from tests.leaderboard.stage import Stage, current, make_runner
 
 def renewed(stage: Stage, job: Job, token: int | None = None) -> Renewal:
     token = job.token if token is None else token
-    return renew(attempt_id=int(job.attempt_id), runner=stage.rex, token=token, now=stage.now)
+    return renew(attempt_id=job.attempt_id, runner=stage.rex, token=token, now=stage.now)
 
 
 def test_a_renewed_lease_lives_on(stage: Stage) -> None:
@@ -39,7 +39,7 @@ def test_renew_of_an_expired_lease_succeeds_until_a_sweep_takes_it(stage: Stage)
     stage.submit()
     job = stage.claim()
     stage.later(settings.LEASE_S + 1)
-    assert announce(attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, announced=[], now=stage.now) == 0
+    assert announce(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, announced=[], now=stage.now) == 0
     assert renewed(stage, job) == Renewal(expires_in_s=settings.LEASE_S, cancel=False)
     assert expire_leases(now=stage.now) == 0
 
@@ -70,9 +70,9 @@ def test_a_stale_word_is_refused(stage: Stage, wrong: str) -> None:
     if wrong == "deadline":
         stage.now = Attempt.objects.get().hard_deadline_at
     with pytest.raises(StaleLease):
-        renew(attempt_id=int(job.attempt_id), runner=runner, token=token, now=stage.now)
+        renew(attempt_id=job.attempt_id, runner=runner, token=token, now=stage.now)
     with pytest.raises(StaleLease):
-        announce(attempt_id=int(job.attempt_id), runner=runner, token=token, announced=[], now=stage.now)
+        announce(attempt_id=job.attempt_id, runner=runner, token=token, announced=[], now=stage.now)
 
 
 def test_a_lost_attempt_is_replaced_once(stage: Stage) -> None:
@@ -168,9 +168,7 @@ def test_events_arrive_once_and_in_order(stage: Stage) -> None:
     sent = [Event(1, "state", "building"), Event(2, "progress", message="compiling"), Event(3, "state", "checking")]
 
     def send(events: list[Event]) -> int:
-        return announce(
-            attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, announced=events, now=stage.now
-        )
+        return announce(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, announced=events, now=stage.now)
 
     assert send(sent[:2]) == 2
     assert send(sent) == 1
@@ -184,7 +182,7 @@ def test_a_step_back_is_refused_and_leaves_nothing(stage: Stage) -> None:
     job = stage.claim()
     back = [Event(1, "state", "timing"), Event(2, "state", "building")]
     with pytest.raises(UserError) as caught:
-        announce(attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, announced=back, now=stage.now)
+        announce(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, announced=back, now=stage.now)
     assert caught.value.field == "events.state"
     assert current(submission).state == "claimed"
     assert submission.events.filter(seq__isnull=False).count() == 0

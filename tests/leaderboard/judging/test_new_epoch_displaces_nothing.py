@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
@@ -228,26 +226,3 @@ def test_commands_choose_dismiss_and_pin_say_what_is_wrong(stage: Stage) -> None
     assert EpochPin.objects.get().epoch == OLD
     with pytest.raises(CommandError, match="no such competition"):
         call_command("pin_epoch", "none", "cpu", OLD, reason="a slip")
-
-
-def test_migrations_keep_the_epoch_that_boards_ranked_and_pin_contests_to_it(stage: Stage) -> None:
-    """Previously, the epoch that opened last was the newest, even without any line."""
-    competition = stage.board.competition
-    competition.deadline = NOON + timedelta(days=9)
-    competition.save()
-    Epoch.objects.all().delete()
-    for number, name in enumerate(("driver-1", OLD, NEW)):
-        since = NOON + timedelta(days=number)
-        Epoch.objects.create(hardware="cpu", name=name, opened_at=since, current_since=since)
-    runner = make_runner("old")
-    Runner.objects.filter(pk=runner.pk).update(epoch=OLD, fingerprint={"driver": "535"})
-    stage.submit()
-    job = claim_work(runner=runner, now=stage.now)
-    assert job is not None
-    stage.report(job, runner=runner, epoch=OLD)
-    EpochPin.objects.all().delete()
-    import_module("leaderboard.judging.migrations.0016_epoch_states")._give_states(apps, None)
-    import_module("leaderboard.standings.migrations.0013_pin_contests")._pin(apps, None)
-    assert [state(name) for name in ("driver-1", OLD, NEW)] == ["retired", "current", "proposed"]
-    assert Epoch.objects.get(name=OLD).fingerprint == {"driver": "535"}
-    assert (EpochPin.objects.get().epoch, ranked_lines(stage)) == (OLD, 1)

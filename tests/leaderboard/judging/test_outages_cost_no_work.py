@@ -15,13 +15,13 @@ from django.utils import timezone
 from leaderboard import pipeline
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.confirmations.management.commands import sweep as command
 from leaderboard.errors import StaleLease
-from leaderboard.judging import leased, outages
-from leaderboard.judging.announce import announce
+from leaderboard.judging import outages
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.lease import release, renew
+from leaderboard.judging.management.commands import sweep as command
 from leaderboard.judging.models import Attempt, AttemptEvent, Runner, Watch
+from leaderboard.judging.report import announce
 from leaderboard.judging.runners import greet
 from leaderboard.standings.read.status import status_of
 from runner.wire import Event, Job
@@ -38,11 +38,11 @@ def sweep(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def told(stage: Stage, job: Job, runner: Runner) -> int:
-    return announce(attempt_id=int(job.attempt_id), runner=runner, token=job.token, announced=[BUILDING], now=stage.now)
+    return announce(attempt_id=job.attempt_id, runner=runner, token=job.token, announced=[BUILDING], now=stage.now)
 
 
 def let_go(stage: Stage, job: Job, runner: Runner) -> None:
-    release(attempt_id=int(job.attempt_id), runner=runner, token=job.token, now=stage.now)
+    release(attempt_id=job.attempt_id, runner=runner, token=job.token, now=stage.now)
 
 
 def hello(stage: Stage, runner: Runner) -> None:
@@ -62,7 +62,7 @@ def test_sweep_after_a_pause_of_the_sweeper_takes_nothing_from_two_runners(stage
     stage.later(300)
     assert sweep()[0] == 0
     for runner, job in jobs.items():
-        assert renew(attempt_id=int(job.attempt_id), runner=runner, token=job.token, now=stage.now).expires_in_s == 60
+        assert renew(attempt_id=job.attempt_id, runner=runner, token=job.token, now=stage.now).expires_in_s == 60
         held = Attempt.objects.get(pk=int(job.attempt_id))
         assert held.hard_deadline_at == deadlines[held.pk] + timedelta(seconds=300)
     assert not Runner.objects.filter(suspended_at__isnull=False).exists()
@@ -92,7 +92,7 @@ def test_sweep_waits_while_no_web_process_sends_a_heartbeat(stage: Stage, sweep:
         assert sweep() == (0, 0), "the site is away, and its sweeper is not"
     outages.beat(now=stage.now)
     assert sweep()[0] == 0
-    assert renew(attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, now=stage.now).expires_in_s == 60
+    assert renew(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, now=stage.now).expires_in_s == 60
 
 
 def test_sweep_prolongs_admission_tests_as_well(stage: Stage, sweep: Any) -> None:
@@ -194,11 +194,11 @@ def test_release_of_an_admission_test_counts_no_loss(stage: Stage) -> None:
     job = pipeline.claim_work(runner=stage.rex, now=stage.now)
     assert job is not None
     test = AdmissionTest.objects.get()
-    leased.release(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)
+    release(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=stage.now)
     test.refresh_from_db()
     assert (test.state, test.losses, test.runner) == ("queued", 0, None)
     with pytest.raises(StaleLease):
-        leased.release(AdmissionTest, pk=test.pk, runner=stage.rex, token=job.token, now=stage.now)
+        release(attempt_id=test.attempt_id, runner=stage.rex, token=job.token, now=stage.now)
 
 
 # One runner, one piece of work ------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import RateLimited
-from leaderboard.judging.cancel import cancel
-from leaderboard.judging.rejudge import rejudge
-from leaderboard.judging.remeasure import MOST
+from leaderboard.judging.attempts import cancel, rejudge
+from leaderboard.judging.faults import MOST
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.submissions import ledger
 from leaderboard.submissions.models import QuotaLine

@@ -11,15 +11,13 @@ from pytest_django.fixtures import Settings
 
 from leaderboard import broker
 from leaderboard.errors import UserError
-from leaderboard.judging import enqueue
-from leaderboard.judging.cancel import cancel
+from leaderboard.judging import attempts
+from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.claim import ALIVE
+from leaderboard.judging.faults import MOST, usage_of
 from leaderboard.judging.models import REMEASURE, Attempt, Result
-from leaderboard.judging.rejudge import rejudge
-from leaderboard.judging.remeasure import MOST
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases, ring_idle
-from leaderboard.judging.usage import usage_of
 from leaderboard.pipeline import claim_work
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import QuotaLine, Submission
@@ -68,7 +66,7 @@ def test_remeasuring_waits_twice_as_long_each_time_and_rings_nobody_before(
 ) -> None:
     settings.REMEASURE_AFTER_S = 120
     rung: list[Attempt] = []
-    monkeypatch.setattr(enqueue, "ring_for", rung.append)
+    monkeypatch.setattr(attempts, "ring_for", rung.append)
     submission = stage.submit()
     for tried, wait_s in ((1, 120), (2, 240), (3, 480)):
         with django_capture_on_commit_callbacks(execute=True):

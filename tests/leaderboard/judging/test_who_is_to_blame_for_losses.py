@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from leaderboard.audit.models import Row
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.suspend import resume, suspend
+from leaderboard.judging.runners import resume, suspend
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
 from tests.leaderboard.stage import Stage, current, make_runner

@@ -21,8 +21,8 @@ from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import RECORD, Confirmation
 from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.runners import greet
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.compare import compare

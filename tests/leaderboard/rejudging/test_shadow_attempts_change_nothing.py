@@ -9,12 +9,11 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from leaderboard.errors import StaleLease
-from leaderboard.judging.announce import announce
+from leaderboard.judging.attempts import rejudge
+from leaderboard.judging.faults import MOST, usage_of
 from leaderboard.judging.models import Attempt, AttemptEvent, Epoch, RejudgeItem, Result
-from leaderboard.judging.rejudge import rejudge
-from leaderboard.judging.remeasure import MOST
+from leaderboard.judging.report import announce
 from leaderboard.judging.sweep import expire_leases
-from leaderboard.judging.usage import usage_of
 from leaderboard.pipeline import claim_work
 from leaderboard.rejudging.sets import discard_set, stop_set
 from leaderboard.standings.read.status import status_of
@@ -38,9 +37,9 @@ def test_its_owner_sees_nothing_of_it(stage: Stage, judged: Submission) -> None:
     set_of(stage, judged)
     job = stage.claim()
     announced = [Event(seq=1, kind="state", state="building", message="")]
-    announce(attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, announced=announced * 2, now=stage.now)
+    announce(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, announced=announced * 2, now=stage.now)
     stage.report(job, outcome="wrong", reason="mismatch", epoch="another")
-    assert Result.objects.get(attempt_id=int(job.attempt_id)).outcome == "wrong"
+    assert Result.objects.get(attempt_id=job.attempt_id).outcome == "wrong"
     assert status_of(judged, now=stage.now) == status
     assert (heard(judged), submission_json(judged.pk, stage.ada)) == told
     assert (usage_of(stage.ada, now=stage.now), everything()) == (usage, rows)

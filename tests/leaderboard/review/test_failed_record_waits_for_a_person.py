@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from leaderboard import pipeline
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Result
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.review.models import Case, Finding
 from leaderboard.standings.models import Entry
 from leaderboard.submissions.models import Submission
@@ -47,8 +47,7 @@ def test_so_does_what_is_judged_anew_at_that_moment_and_after(stage: Stage) -> N
     candidate = led(stage)
     job = records.claim(stage)
     rejudge(submission=candidate, actor=stage.olga, reason="a bug in the judge", now=stage.now)
-    pk = int(job.attempt_id.removeprefix("confirmation-"))
-    pipeline.take_confirmation(pk=pk, runner=stage.rex, report=found(job, **WRONG), now=stage.later(1))
+    pipeline.take_report(runner=stage.rex, report=found(job, **WRONG), now=stage.later(1))
     assert lines() == {"ben"}
     again = stage.judge(candidate, ratio=0.8)
     assert (lines(), again.case.state) == ({"ben"}, "waiting")

@@ -7,8 +7,8 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.errors import UserError
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Result
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.review.models import Decision, Finding
 from leaderboard.review.rules.findings import Known, Reported, Source, measure
 from leaderboard.review.rules.measure import held_by

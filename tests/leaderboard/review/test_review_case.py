@@ -13,10 +13,9 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
-from leaderboard.judging.cancel import cancel
+from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.claim import ALIVE
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work

@@ -12,8 +12,8 @@ from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.errors import UserError
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Result
-from leaderboard.judging.rejudge import rejudge
 from leaderboard.standings.models import Entry, Retraction
 from leaderboard.standings.retract import BY_OWNER, retract
 from leaderboard.submissions.models import Submission

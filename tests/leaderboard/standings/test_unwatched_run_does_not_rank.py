@@ -6,7 +6,7 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.errors import UserError
-from leaderboard.judging.rejudge import rejudge
+from leaderboard.judging.attempts import rejudge
 from leaderboard.review.models import Finding
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import publish

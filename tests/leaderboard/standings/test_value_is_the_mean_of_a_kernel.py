@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard import pipeline
-from leaderboard.judging.rejudge import rejudge
+from leaderboard.judging.attempts import rejudge
 from leaderboard.standings.ranking.ranking import Run, pool
 from leaderboard.standings.read.boards import incumbent_ratio, standing_of
 from leaderboard.submissions.tokens import code_digest

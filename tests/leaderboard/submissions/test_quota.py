@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
 from leaderboard.errors import RateLimited
-from leaderboard.judging.rejudge import rejudge
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import Usage, check_quota

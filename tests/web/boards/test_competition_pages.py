@@ -11,12 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.accounts.models import User
-from leaderboard.admissions.models import DONE, FAILED, AdmissionTest
+from leaderboard.admissions.models import FAILED, AdmissionTest
 from leaderboard.competitions.access import issue_codes
 from leaderboard.competitions.announce import publish_announcement
 from leaderboard.competitions.models import CLOSED, Competition, Prize, Track
 from leaderboard.entrants.enter import enter_alone, rules_digest
 from leaderboard.entrants.models import Membership
+from leaderboard.judging.work import DONE
 from tests.leaderboard.stage import make_board
 from tests.web.test_pages_are_strict import check
 

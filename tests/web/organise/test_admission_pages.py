@@ -9,8 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard.admissions.door import newest_tests, newest_verdicts
-from leaderboard.admissions.models import DONE, ERROR, FAILED, PASSED, AdmissionTest
+from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
 from leaderboard.competitions.models import ProblemVersion
+from leaderboard.judging.work import DONE, ERROR
 from tests.leaderboard.stage import make_board
 
 LINES = [

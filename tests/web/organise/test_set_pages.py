@@ -12,10 +12,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from leaderboard.admissions.models import DONE, FAILED, AdmissionTest
+from leaderboard.admissions.models import FAILED, AdmissionTest
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import MAX_WAITING, take_upload
+from leaderboard.judging.work import DONE
 from tests.web.test_pages_are_strict import check
 
 SET = "name: Course\nproblems:\n  - {directory: c/scale, name: scale, gpus: [cpu]}\n"

@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.judging import suspend
+from leaderboard.judging import runners
 from leaderboard.judging.live import SILENT, hosts, queues
 from leaderboard.judging.models import Runner
 from tests.leaderboard.stage import make_board, make_runner
@@ -36,8 +36,8 @@ def test_what_each_runner_does(stage) -> None:
         make_runner(name)
     Runner.objects.filter(name="idle").update(last_seen_at=stage.now)
     Runner.objects.filter(name="silent").update(last_seen_at=stage.now - 2 * SILENT)
-    suspend.suspend(runner=Runner.objects.get(name="suspended"), actor=None, reason="It lies.", now=stage.now)
-    suspend.set_aside(runner=Runner.objects.get(name="aside"), reason="Too hot.", now=stage.now)
+    runners.suspend(runner=Runner.objects.get(name="suspended"), actor=None, reason="It lies.", now=stage.now)
+    runners.set_aside(runner=Runner.objects.get(name="aside"), reason="Too hot.", now=stage.now)
     submission = stage.submit()
     stage.claim()
     found = {host.name: host for host in hosts(["cpu"], now=stage.now)}

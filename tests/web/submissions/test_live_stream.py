@@ -43,10 +43,10 @@ def token_of(user) -> dict[str, str]:
 
 
 def announce(stage, job, seq: int, **told: Any) -> None:
-    from leaderboard.judging.announce import announce as act
+    from leaderboard.judging.report import announce as act
 
     event = Event(seq, **told)
-    act(attempt_id=int(job.attempt_id), runner=stage.rex, token=job.token, announced=[event], now=stage.later(0.1))
+    act(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, announced=[event], now=stage.later(0.1))
 
 
 def stream(site: str, pk: int, headers: dict[str, str], most: int = 100) -> list[ServerSentEvent]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from leaderboard.admissions.imported import ask_for_untested
+from leaderboard.admissions.ask import ask_for_untested
 
 
 class Command(BaseCommand):

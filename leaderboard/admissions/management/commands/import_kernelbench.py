@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from leaderboard.admissions.management.commands.import_problems import (
     a_path,
-    add_admission,
-    add_publish,
-    brought_in,
-    lines_of,
+    add_options,
+    bring_in,
     parts_of,
 )
-from leaderboard.competitions.importing import REFUSED
 from problems.errors import ProblemError
 from problems.formats.folders import SetFile
 from problems.formats.kernelbench import LEVELS, NAME, load_collection
@@ -42,10 +38,7 @@ class Command(BaseCommand):
             help="a board on each of these, such as H200; most files are too large for cpu, and the dry run names them",
         )
         parser.add_argument("--name", default=NAME, help=f"of the competition (default: {NAME})")
-        add_admission(parser)
-        add_publish(parser)
-        parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
-        parser.add_argument("--json", action="store_true", help="the report as JSON")
+        add_options(parser)
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
@@ -53,12 +46,7 @@ class Command(BaseCommand):
             found = load_collection(path, levels=options["levels"], hardware=hardware, name=options["name"])
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
-        files, source = [SetFile(path.name, found=found)], f"manage import_kernelbench {path}"
-        report = brought_in(files, source, options)
-        said = json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report))
-        self.stdout.write(said)
-        if refused := report.counts.get(REFUSED):
-            raise CommandError(f"{path}: {refused} refused, the others not; see above")
+        bring_in(self, [SetFile(path.name, found=found)], path, options)
 
 
 def _levels(text: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from leaderboard.admissions.imported import ask_for_imported
+from leaderboard.admissions.ask import ask_for_imported
 from leaderboard.competitions.importing import CREATED, REFUSED, Import, ProblemReport, Report, SetReport, import_sets
 from leaderboard.competitions.models import CLOSED
 from problems.errors import ProblemError
@@ -32,10 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--set", default="", metavar="NAME", help="of a folder: only the set of this name or file")
         parser.add_argument("--hardware", default="", metavar="A,B", help="boards on these, not on what the sets name")
         parser.add_argument("--no-deadlines", action="store_true", help="open boards, though the original is over")
-        add_admission(parser)
-        add_publish(parser)
-        parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
-        parser.add_argument("--json", action="store_true", help="the report as JSON")
+        add_options(parser)
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
@@ -46,11 +43,7 @@ class Command(BaseCommand):
             ]
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
-        report = brought_in(files, f"manage import_problems {path}", options)
-        said = json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report))
-        self.stdout.write(said)
-        if refused := report.counts.get(REFUSED):
-            raise CommandError(f"{path}: {refused} refused, the others not; see above")
+        bring_in(self, files, path, options)
 
 
 def a_path(text: str) -> Path:
@@ -64,7 +57,8 @@ def parts_of(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def add_admission(parser: CommandParser) -> None:
+def add_options(parser: CommandParser) -> None:
+    """Add the options that both imports share."""
     parser.add_argument(
         "--admission",
         choices=(GATE, OPEN, NONE),
@@ -72,24 +66,26 @@ def add_admission(parser: CommandParser) -> None:
         help="the test that a runner makes of what is new: its boards take submissions once it passed (gate, the "
         "default), unless it fails (open), or no test is asked for (none)",
     )
-
-
-def add_publish(parser: CommandParser) -> None:
     parser.add_argument(
         "--publish",
         action="store_true",
         help="new competitions are public at once; without it only their organisers see them until they publish",
     )
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen and write nothing")
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
 
 
-def brought_in(files: list[SetFile], source: str, options: dict[str, Any]) -> Report:
-    """Import the sets by the command's options: admission, publish and dry_run."""
-    act = Import(actor=None, source=source, now=timezone.now(), publish=options["publish"])
+def bring_in(command: BaseCommand, files: list[SetFile], path: Path, options: dict[str, Any]) -> None:
+    """Import the sets by the shared options and print the report. Raises CommandError if a set was refused."""
+    name = command.__module__.rpartition(".")[2]
+    act = Import(actor=None, source=f"manage {name} {path}", now=timezone.now(), publish=options["publish"])
     with transaction.atomic():
         report = import_sets(files, act, dry_run=options["dry_run"])
         if options["admission"] != NONE and not options["dry_run"]:
             ask_for_imported(actor=None, now=act.now, gate=options["admission"] == GATE)
-    return report
+    command.stdout.write(json.dumps(report.to_json(), indent=1) if options["json"] else "\n".join(lines_of(report)))
+    if refused := report.counts.get(REFUSED):
+        raise CommandError(f"{path}: {refused} refused, the others not; see above")
 
 
 def lines_of(report: Report) -> Iterator[str]:

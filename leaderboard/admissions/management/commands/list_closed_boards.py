@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from leaderboard.admissions.door import unadmitted_boards
-from leaderboard.admissions.models import DONE
 from leaderboard.competitions.models import Board, Competition
+from leaderboard.judging.work import DONE
 
 
 class Command(BaseCommand):

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
-
-from leaderboard.errors import UserError
 from leaderboard.judging.epochs import choose_epoch
+from leaderboard.judging.management.act_command import ActCommand
 
 
-class Command(BaseCommand):
+class Command(ActCommand):
     help = "Let the boards of a hardware rank this timing epoch, except in contests that pin another."
+    arguments = ("hardware", "name")
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("hardware")
-        parser.add_argument("name")
-        parser.add_argument("--reason", required=True)
-
-    def handle(self, *args: Any, hardware: str, name: str, reason: str, **options: Any) -> None:
-        try:
-            choose_epoch(hardware=hardware, name=name, actor=None, reason=reason, now=timezone.now())
-        except UserError as error:
-            raise CommandError(str(error)) from None
+    def act(self, options: dict[str, Any], **known: Any) -> None:
+        choose_epoch(hardware=options["hardware"], name=options["name"], **known)

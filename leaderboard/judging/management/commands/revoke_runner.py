@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
-
-from leaderboard.errors import UserError
+from leaderboard.judging.management.act_command import ActCommand
 from leaderboard.judging.runners import revoke, runner_named
 
 
-class Command(BaseCommand):
+class Command(ActCommand):
     help = "Revoke a runner for good: its tokens are refused, and the work that it holds is queued again."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name")
-        parser.add_argument("--reason", required=True)
-
-    def handle(self, *args: Any, name: str, reason: str, **options: Any) -> None:
-        try:
-            revoke(runner=runner_named(name), actor=None, reason=reason, now=timezone.now())
-        except UserError as error:
-            raise CommandError(str(error)) from None
+    def act(self, options: dict[str, Any], **known: Any) -> None:
+        revoke(runner=runner_named(options["name"]), **known)

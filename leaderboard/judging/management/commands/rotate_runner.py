@@ -5,19 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandParser
 
-from leaderboard.errors import UserError
+from leaderboard.judging.management.act_command import ActCommand
 from leaderboard.judging.runners import GRACE, rotate, runner_named
 
 
-class Command(BaseCommand):
+class Command(ActCommand):
     help = "Give a runner a new token; it is printed once and cannot be shown again."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name")
-        parser.add_argument("--reason", required=True)
+        super().add_arguments(parser)
         parser.add_argument(
             "--grace",
             type=int,
@@ -26,12 +24,6 @@ class Command(BaseCommand):
             help="how long the old token still works; 0: not at all (default: %(default)s)",
         )
 
-    def handle(self, *args: Any, name: str, reason: str, grace: int, **options: Any) -> None:
-        try:
-            found = runner_named(name)
-            text = rotate(
-                runner=found, actor=None, reason=reason, now=timezone.now(), grace=timedelta(minutes=min(grace, 10**6))
-            )
-        except UserError as error:
-            raise CommandError(str(error)) from None
-        self.stdout.write(text)
+    def act(self, options: dict[str, Any], **known: Any) -> str:
+        grace = timedelta(minutes=min(options["grace"], 10**6))
+        return rotate(runner=runner_named(options["name"]), grace=grace, **known)

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
-
-from leaderboard.errors import UserError
-from leaderboard.judging.runners import runner_named
-from leaderboard.judging.suspend import suspend
+from leaderboard.judging.management.act_command import ActCommand
+from leaderboard.judging.runners import runner_named, suspend
 
 
-class Command(BaseCommand):
+class Command(ActCommand):
     help = "Take a runner out of service: it claims nothing from now on."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name")
-        parser.add_argument("--reason", required=True)
-
-    def handle(self, *args: Any, name: str, reason: str, **options: Any) -> None:
-        try:
-            suspend(runner=runner_named(name), actor=None, reason=reason, now=timezone.now())
-        except UserError as error:
-            raise CommandError(str(error)) from None
+    def act(self, options: dict[str, Any], **known: Any) -> None:
+        suspend(runner=runner_named(options["name"]), **known)

@@ -1,0 +1,167 @@
+"""Attempts of a submission: queue the first or a following attempt, judge again, cancel.
+
+Row and event commit together, then the bell rings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from leaderboard import broker
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Role
+from leaderboard.competitions.permissions import check_role
+from leaderboard.errors import UserError
+from leaderboard.judging import events
+from leaderboard.judging.models import FIRST, REJUDGE, Attempt, RejudgeItem, RejudgeSet, Runner
+from leaderboard.judging.work import CANCELLED, UNFINISHED, check_move
+from leaderboard.submissions.models import Submission
+
+
+@transaction.atomic
+def enqueue(
+    *,
+    submission: Submission,
+    now: datetime,
+    cause: str = FIRST,
+    losses: int = 0,
+    message: str = "",
+    away_from: Runner | None = None,
+    not_before: datetime | None = None,
+) -> Attempt:
+    """Queue a new current attempt of the submission, for the board's current version of the problem.
+
+    `away_from` names a runner that gets the attempt only if no other runner is alive; the replacement of a lost attempt
+    keeps this restriction. The caller must have finished and locked the current attempt; the database refuses a second
+    current attempt. Before `not_before` no runner can claim the attempt; afterwards the sweeper rings for it.
+    """
+    last = submission.attempts.in_the_open().order_by("-number").first()
+    if last is not None:
+        submission.attempts.filter(is_current=True).update(is_current=False)
+        away_from = last.away_from if losses else away_from
+    number = 1 if last is None else last.number + 1
+    told = {"cause": cause, "losses": losses, "away_from": away_from, "not_before": not_before}
+    return _queue(_attempt(submission, number=number, now=now, **told), message)
+
+
+def follow(
+    attempt: Attempt,
+    *,
+    now: datetime,
+    cause: str,
+    message: str,
+    losses: int = 0,
+    not_before: datetime | None = None,
+) -> Attempt | None:
+    """Queue the attempt that follows a finished attempt, in the open or within its re-judging set.
+
+    The caller has locked the finished attempt. Return None if the set has been stopped.
+    """
+    if not attempt.is_shadow:
+        submission = attempt.submission
+        return enqueue(
+            submission=submission, now=now, cause=cause, losses=losses, message=message, not_before=not_before
+        )
+    assert attempt.rejudge_set is not None
+    if attempt.rejudge_set.stopped_at is not None:
+        return None
+    fresh = shadow_attempt(attempt.submission, attempt.rejudge_set, number=attempt.number + 1, now=now)
+    fresh.cause, fresh.losses, fresh.not_before = cause, losses, not_before
+    _queue(fresh, message)
+    RejudgeItem.objects.filter(after=attempt).update(after=fresh)
+    return fresh
+
+
+def shadow_attempt(submission: Submission, chosen: RejudgeSet, *, number: int, now: datetime) -> Attempt:
+    """Return a new shadow attempt of the set, not stored yet."""
+    told = {"is_current": False, "is_shadow": True, "rejudge_set": chosen, "cause": REJUDGE}
+    return _attempt(submission, number=number, now=now, **told)
+
+
+def _attempt(submission: Submission, *, number: int, now: datetime, **told: Any) -> Attempt:
+    board = submission.board
+    return Attempt(
+        submission=submission,
+        owner_id=submission.owner_id,
+        is_ranked=submission.mode == "ranked",
+        sent_at=submission.created_at,
+        number=number,
+        hardware=board.hardware,
+        version_id=board.version_id,
+        created_at=now,
+        **told,
+    )
+
+
+def _queue(attempt: Attempt, message: str) -> Attempt:
+    attempt.save(force_insert=True)
+    events.append_state(attempt, now=attempt.created_at, message=message)
+    if attempt.not_before is None or attempt.not_before <= attempt.created_at:
+        transaction.on_commit(lambda: ring_for(attempt))
+    return attempt
+
+
+def ring_for(attempt: Attempt) -> None:
+    broker.ring(hardware=attempt.hardware, hint=str(attempt.pk))
+
+
+@transaction.atomic
+def rejudge(
+    *, submission: Submission, actor: User, reason: str, now: datetime, away_from: Runner | None = None
+) -> Attempt:
+    """Queue a new attempt of the submission for an organiser, and record the act. The old attempt stays unchanged.
+
+    `away_from` names a runner that gets the attempt only if no other runner is alive.
+    """
+    check_role(actor, submission.board.competition, Role.REVIEWER, "re-judge a submission")
+    check_reason(reason)
+    old = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
+    if old.state in UNFINISHED:
+        raise UserError("submission", submission.pk, f"still {old.state}; wait until it is judged", status=409)
+    attempt = enqueue(
+        submission=submission, now=now, cause=REJUDGE, message="Queued to be judged again", away_from=away_from
+    )
+    before, after = {"attempt": old.pk, "outcome": old.outcome}, {"attempt": attempt.pk}
+    record(act="rejudge", target=submission, actor=actor, reason=reason, now=now, before=before, after=after)
+    return attempt
+
+
+def may_cancel(submission: Submission, actor: User) -> bool:
+    """Return whether `actor` may cancel: any login of the owner's account, or staff.
+
+    After an organiser's request to judge the submission again, only staff may cancel. Team mates may only watch.
+    """
+    if actor.is_active and (actor.is_staff or actor.is_superuser):
+        return True
+    is_asked_by_us = submission.attempts.in_the_open().filter(cause=REJUDGE).exists()
+    return submission.owner.account_id == actor.account_id and not is_asked_by_us
+
+
+@transaction.atomic
+def cancel(*, submission: Submission, actor: User, reason: str, now: datetime) -> Attempt:
+    """Cancel the submission's unfinished attempt. Its runner learns of it at the next renewal."""
+    if not may_cancel(submission, actor):
+        check_staff(actor, "cancel another person's submission, or what is judged again")
+    check_reason(reason)
+    attempt = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
+    if attempt.state not in UNFINISHED:
+        raise UserError("submission", submission.pk, f"already {attempt.state}", status=409)
+    before = {"state": attempt.state}
+    call_off([attempt], now=now, message="Cancelled")
+    record(act="cancel", target=attempt, actor=actor, reason=reason, now=now, before=before)
+    return attempt
+
+
+def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
+    """Cancel attempts that the caller has locked. A runner learns of the cancellation at its next renewal."""
+    for attempt in attempts:
+        check_move(attempt.state, CANCELLED)
+        attempt.state, attempt.finished_at = CANCELLED, now
+    Attempt.objects.bulk_update(attempts, ["state", "finished_at"], batch_size=events.BATCH)
+    events.append_states(attempts, now=now, message=message)
