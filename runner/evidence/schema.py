@@ -315,7 +315,7 @@ def _check_version(evidence: dict[str, Any]) -> None:
             f"version {VERSION}. Judge the submission again."
         )
     if version > VERSION:
-        raise ReportError(f"evidence.version is {version}, this runner reads {VERSION}; upgrade it.")
+        raise ReportError(f"evidence.version is {version}, this version of Photofinish reads {VERSION}; upgrade it.")
 
 
 def explained(error: ValidationError, name: str) -> str:

@@ -18,15 +18,12 @@ from runner.evidence.schedule import CPU, GPU
 from runner.evidence.schema import VERSION
 from tests.runner.evidence.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming
 from tests.runner.evidence.test_plausible_stored import STORED, read
-
-WHOLE: dict[str, Any] = {"mode": "ranked", "ranking_by": "geom", "set_aside": "", "fault": None, "findings": []}
+from tests.runner.evidence.whole import whole
 
 
 def stored() -> Iterator[dict[str, Any]]:
     for path in STORED:
-        evidence = WHOLE | read(path) | {"version": VERSION}  # decisions on `cpu` have not changed since
-        evidence["profile"] = {"stop_half_width": CPU.stop_half_width}
-        yield evidence
+        yield whole(read(path) | {"version": VERSION})  # decisions on `cpu` have not changed since
 
 
 def simulated(runs: int) -> Iterator[dict[str, Any]]:
@@ -39,6 +36,7 @@ def simulated(runs: int) -> Iterator[dict[str, Any]]:
 
 def reported(evidence: dict[str, Any]) -> Reported | None:
     """Return the evidence as a runner reports it, with the judge's findings, or None unless it passes."""
+    evidence = whole(evidence)
     evidence["findings"] = rules.findings(evidence)
     decided = verdict.decide(evidence)
     if decided.ratio is None:

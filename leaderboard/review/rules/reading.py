@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
-from runner.evidence import gap
+from runner.evidence import gap, schema
 
 T = TypeVar("T")
 JSON = Mapping[str, Any]
 Pairs = list[tuple[float, float]]
 
-VERSION: Final = 3  # of the evidence's format
 CONFIDENCE: Final = 0.95
 LEAST_BLOCKS: Final = 6  # the smallest number whose extremes enclose their median with CONFIDENCE
 BASELINE, CANDIDATE, INCUMBENT = "baseline", "candidate", "incumbent"
@@ -229,6 +228,10 @@ def read(report: JSON) -> tuple[Run, ...]:
     evidence = report.get("evidence")
     if not evidence:
         return ()
+    try:
+        schema.parse(evidence)
+    except schema.ReportError as error:
+        raise UnreadableError(str(error)) from None
     return guarded(lambda: tuple(_run(one) for one in (evidence.get("runs") or [evidence])))
 
 
@@ -241,8 +244,6 @@ def guarded(work: Callable[[], T]) -> T:
 
 
 def _run(evidence: JSON) -> Run:
-    if evidence["version"] != VERSION:
-        raise UnreadableError(f"version {evidence['version']!r:.40}, this site reads {VERSION}")
     bounds = {one["case"]: one for one in (evidence.get("limits") or {}).get("cases", ())}
     return Run(evidence, tuple(_cases(evidence, bounds)))
 
