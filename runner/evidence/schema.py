@@ -229,6 +229,14 @@ class Finding(_Strict):
     sentence: Text
 
 
+class Limits(BaseModel):
+    """Limits of a run, with all that the rules of rules.py need."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    cases: list[dict[str, Any]] = []
+
+
 class Evidence(_Strict):
     """Evidence of one attempt: all data from which its verdict was decided."""
 
@@ -258,7 +266,7 @@ class Evidence(_Strict):
     timing: Annotated[list[Timing], Field(max_length=256)]
     findings: Annotated[list[Finding], Field(max_length=1_024)]
     set_aside: Name = Field(description="why the device must not judge until canaries passed; empty: it may")
-    limits: Details
+    limits: Limits
     init_seed: Count | None = Field(default=None, description="that a Model and its ModelNew are constructed with")
     own_calls: Annotated[
         dict[Side, Annotated[list[Sample], Field(max_length=1_000)]],
