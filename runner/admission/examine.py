@@ -28,6 +28,7 @@ from runner.admission.report_line import Line
 from runner.admission.seeds import SAID_CHARS
 from runner.evidence import speed_of_light
 from runner.evidence.schedule import A, B
+from runner.evidence.schema import Check
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import faults
 from runner.judge.data.call import Input
@@ -115,16 +116,16 @@ class Tally:
     far: dict[str, float] = field(default_factory=dict)  # by timed case: relative L2 distance, the least seen
     own_check: bool = False  # whether the problem's own check decided; our figures are then no measure of its margin
 
-    def judged(self, check: dict[str, Any], held: set[str], timed: str) -> None:
+    def judged(self, check: Check, held: set[str], timed: str) -> None:
         """Add an output. `timed`: the name of the timed case that it belongs to, if any."""
-        self._count(wrong=not check["good"], public=check["public"])
+        self._count(wrong=not check.good, public=check.public)
         self.held |= held
-        if not check["good"]:
-            self.refused = self.refused or check["message"]
-        shares = [] if self.own_check else [_share(figures) for figures in check["figures"]]
+        if not check.good:
+            self.refused = self.refused or check.message
+        shares = [] if self.own_check else [_share(figures) for figures in check.figures]
         self.shares += [share for share in shares if share is not None]
         if timed:
-            far = 0.0 if check["good"] else _distance(check["figures"])
+            far = 0.0 if check.good else _distance(check.figures)
             self.far[timed] = max(self.far.get(timed, 0.0), far)
 
     def _count(self, *, wrong: bool, public: bool) -> None:
@@ -219,7 +220,7 @@ def _take_turns(
     timed = _timed(trial.problem, one.case)
     each.nans.look(trial.calls.memory, given)
     for name, tally in tallies.items():
-        trial.evidence["findings"] = []
+        trial.recorder.take_findings()
         try:
             call, output = trial.calls.call(B, given, stage, 0, public=True)
         except Fault as fault:
@@ -227,10 +228,11 @@ def _take_turns(
             if not faults.obeys_after(fault):
                 raise
             continue
-        check = trial.calls.judge_output(given, call, output, public=True) | {"public": one.public}
+        check = trial.calls.judge_output(given, call, output, public=True)
+        check.public = one.public
         tally.own_check = trial.calls.oracle.checks
-        tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
-        if name == HONEST and check["good"]:
+        tally.judged(check, {finding.rule for finding in trial.recorder.take_findings()}, timed)
+        if name == HONEST and check.good:
             each.ask(trial, given, call, output, public=one.public)
     if beside is not None and not beside.fault:
         _ask_baseline(trial, given, beside, stage)

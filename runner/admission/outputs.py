@@ -115,7 +115,7 @@ def _is_right_without(slot: Slot, trial: Trial, given: Input, call: Call, output
     changed = trial.calls.buffer(PLACE, given.layout.output_bytes)
     trial.calls.memory.copy(changed, output, given.layout.output_bytes)
     changed[slot.output : slot.output + slot.nbytes] = 0
-    return trial.calls.judge_output(given, call, changed, public=True)["good"] is True
+    return trial.calls.judge_output(given, call, changed, public=True).good
 
 
 def _is_zero(slot: Slot, output: Buffer) -> bool:

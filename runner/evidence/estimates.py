@@ -8,24 +8,19 @@ impossible.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from runner.evidence import certificate, speed_of_light, stats
-from runner.evidence.ceilings import Ceilings
-from runner.evidence.certificate import BASELINE, CANDIDATE
-from runner.evidence.schedule import I
-
-Evidence = Mapping[str, Any]
+from runner.evidence import stats
+from runner.evidence.certificate import certify
+from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT, Sample
+from runner.evidence.schema import Evidence, Timing
+from runner.evidence.speed_of_light import CaseLimits
 
 
-def blocks_ns(timing: Evidence, evidence: Evidence, side: str) -> list[float]:
+def blocks_ns(timing: Timing, evidence: Evidence, side: str) -> list[float]:
     """Return the times of this side's valid blocks, in ns; the module's text names the cost that is left in."""
-    whole = {**timing, "idle": [[0] * 7]}
-    other = CANDIDATE if side == BASELINE else side
-    certified = certificate.certify(whole, clock=evidence["clock"], certified=evidence["certified"], side=other)
+    certified = certify(timing, evidence, CANDIDATE if side == BASELINE else side, with_constant=True)
     places = (0, 3) if side == BASELINE else (1, 2)
     return [quad[place] for quad in certified.quads for place in places if quad[place] > 0]
 
@@ -34,13 +29,13 @@ def blocks_ns(timing: Evidence, evidence: Evidence, side: str) -> list[float]:
 class TimedCase:
     """Timed case with the run's limits for it."""
 
-    timing: Evidence
+    timing: Timing
     evidence: Evidence
-    bounds: Evidence
+    limits: CaseLimits
 
     @property
     def name(self) -> str:
-        return str(self.timing["case"])
+        return self.timing.case
 
     @cached_property
     def candidate(self) -> stats.Estimate | None:
@@ -52,12 +47,7 @@ class TimedCase:
 
     @cached_property
     def incumbent(self) -> stats.Estimate | None:
-        return self._estimate(I)
-
-    def limit(self, kind: str) -> speed_of_light.Bound | None:
-        """Return the bound of this kind (`hard`, `measured` or `legal`), or None."""
-        found = self.bounds.get(kind)
-        return speed_of_light.Bound(**found) if found else None
+        return self._estimate(INCUMBENT)
 
     def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> list[tuple[float, float]]:
         """Return (fresh, again) in ns of this side's repeats.
@@ -65,11 +55,10 @@ class TimedCase:
         `hot` selects repeats before which the cache was left as it was; `near`, repeats of an input that was slightly
         changed.
         """
-        found = [repeat for repeat in self.timing["repeats"] if repeat["side"] == side]
         pairs = [
-            (self.time_ns(one["fresh"]), self.time_ns(one["again"]))
-            for one in found
-            if (one.get("hot", False), one.get("near", False)) == (hot, near)
+            (self.time_ns(one.fresh), self.time_ns(one.again))
+            for one in self.timing.repeats
+            if (one.side, one.hot, one.near) == (side, hot, near)
         ]
         return [pair for pair in pairs if min(pair) > 0]
 
@@ -81,24 +70,18 @@ class TimedCase:
         """Return the values of `calls` by block, in the order of the calls: each block's first call came right after a
         thaw."""
         found = []
-        for quad in self.timing["quads"]:
-            ours = [block for block in quad["blocks"] if block["side"] == BASELINE]
-            if quad["void"] or len(ours) != 2:
+        for quad in self.timing.quads:
+            if not quad.compares():
                 continue
-            scale = (
-                stats.median([self.time_ns(call) for block in ours for call in block["calls"]])
-                if over_baseline
-                else 1.0
-            )
-            for block in (block for block in quad["blocks"] if block["side"] == side):
-                times = [self.time_ns(call) for call in block["calls"]]
+            ours = [self.time_ns(call) for block in quad.of(BASELINE) for call in block.calls]
+            scale = stats.median(ours) if over_baseline else 1.0
+            for block in quad.of(side):
+                times = [self.time_ns(call) for call in block.calls]
                 found.append([math.log(time / scale) for time in times if scale > 0 and time > 0])
         return found
 
-    def time_ns(self, sample: Sequence[float]) -> float:
-        return certificate.at_once_ns(
-            sample, 0.0, clock=self.evidence["clock"], certified=bool(self.evidence["certified"])
-        )
+    def time_ns(self, sample: Sample) -> float:
+        return sample.at_once_ns(clock=self.evidence.clock, certified=self.evidence.certified)
 
     def _estimate(self, side: str) -> stats.Estimate | None:
         blocks = blocks_ns(self.timing, self.evidence, side)
@@ -106,15 +89,9 @@ class TimedCase:
 
 
 class Run:
-    """Timed cases and ceilings of an evidence."""
+    """Timed cases of an evidence."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
-        self.limits: Evidence = evidence.get("limits") or {}
-        bounds = {case["case"]: case for case in self.limits.get("cases", ())}
-        self.cases = [TimedCase(timing, evidence, bounds.get(timing["case"], {})) for timing in evidence["timing"]]
-
-    @cached_property
-    def ceilings(self) -> Ceilings | None:
-        stored = self.limits.get("ceilings")
-        return Ceilings.from_json(stored) if stored else None
+        self.ceilings = evidence.limits.ceilings
+        self.cases = [TimedCase(timing, evidence, evidence.limits.of(timing.case)) for timing in evidence.timing]

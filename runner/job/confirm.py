@@ -52,7 +52,7 @@ class _Confirmation:
             self.reports.append(made)
             if made.outcome != "passed":
                 break
-            self.alone.append(self._alone() if _is_disturbed(made.evidence) else None)
+            self.alone.append(self._alone() if _is_disturbed(schema.parse_run(made.evidence)) else None)
         return self._report()
 
     def _one(self) -> Report:
@@ -80,9 +80,14 @@ class _Confirmation:
         last = self.reports[-1]
         if any(_is_no_evidence(one) for one in (*evidence, *filter(None, self.alone))):
             return last  # the host failed before there was evidence for a decision
-        record = records.decide_record(evidence, self.alone)
+        whole = schema.Confirmation(
+            version=schema.VERSION,
+            runs=[schema.parse_run(run) for run in evidence],
+            alone=[None if run is None else schema.parse_run(run) for run in self.alone],
+        )
+        record = records.decide_record(whole)
         shown = _median_run(self.reports) if last.outcome == "passed" else last
-        whole = replace(
+        report = replace(
             shown,
             flags=tuple(dict.fromkeys(flag for made in self.reports for flag in made.flags)),
             forgeable=max((made.forgeable for made in self.reports if made.forgeable is not None), default=None),
@@ -90,7 +95,7 @@ class _Confirmation:
             confirmation=self._shown(record),
             evidence={"version": schema.VERSION, "runs": evidence, "alone": self.alone},
         )
-        return fit(whole)
+        return fit(report)
 
     def _shown(self, record: RecordVerdict) -> JSON:
         assert self.job.incumbent is not None
@@ -98,9 +103,9 @@ class _Confirmation:
         return {**record.to_json(), **told}
 
 
-def _is_disturbed(run: JSON) -> bool:
+def _is_disturbed(run: schema.Evidence) -> bool:
     """Return whether the incumbent was in too few of a case's blocks."""
-    return any(not records.is_shared(timing) for timing in run["timing"])
+    return any(not records.is_shared(timing) for timing in run.timing)
 
 
 def _is_no_evidence(run: JSON) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from leaderboard.review.rules.measure import Measure, blocks, pairs, thinned, us
-from leaderboard.review.rules.reading import BASELINE, CANDIDATE, Case, Interval, Pairs, Run, interval
+from leaderboard.review.rules.reading import Case, Interval, Pairs, Run, interval
 from leaderboard.review.rules.thresholds import RULES as KNOWN
+from runner.evidence.sample import BASELINE, CANDIDATE
 
 LEAST_REPEATS: Final = 4
 BASELINE_SAVES: Final = 0.10  # of its time, with a warm cache: only then must the candidate save time, too
@@ -62,13 +63,14 @@ def _of_repeats(rule: str, said: str, case: Case, ratios: tuple[float, float], b
 
 def cold_as_hot(run: Run) -> Iterator[Measure]:
     """The cache sweep costs the candidate no time, but costs the slower baseline some, and the data fits."""
-    cache = run.ceilings.get("cache_bytes")
+    ceilings = run.evidence.limits.ceilings
+    cache = ceilings.cache_bytes if ceilings else None
     for case in run.cases:
         found, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
         if min(len(found), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
             continue
         saved, usual = 1 - _ratio(found).low, 1 - _ratio(ours).high
-        fits = cache is None or case.timing["input_bytes"] <= cache
+        fits = cache is None or case.timing.input_bytes <= cache
         if fits and usual > BASELINE_SAVES and case.candidate.high < case.baseline.low:
             yield Measure(
                 "cold_as_hot",
@@ -83,11 +85,11 @@ def cold_as_hot(run: Run) -> Iterator[Measure]:
 
 def active_while_idle(run: Run) -> Iterator[Measure]:
     for case in run.cases:
-        quads = case.timing["quads"]
-        busy = [quad for quad in quads if quad["void"] == BUSY and quad["charged"] == CANDIDATE]
+        quads = case.timing.quads
+        busy = [quad for quad in quads if quad.void == BUSY and quad.charged == CANDIDATE]
         if busy:
-            probes = [call[4] for quad in busy for block in quad["blocks"] for call in block["calls"]]
-            limit = case.timing["probe_limit_ns"]
+            probes = [call.probe_ns for quad in busy for block in quad.blocks for call in block.calls]
+            limit = case.timing.probe_limit_ns
             yield Measure(
                 "active_while_idle",
                 len(busy),
@@ -100,14 +102,14 @@ def active_while_idle(run: Run) -> Iterator[Measure]:
 
 
 def late_work(run: Run) -> Iterator[Measure]:
-    late = [check for check in run.checks if check["reason"] == LATE_WRITE]
+    late = [check for check in run.evidence.checks if check.reason == LATE_WRITE]
     if late:
-        yield Measure("late_work", len(late), "An output changed after its call had returned.", str(late[0]["case"]))
+        yield Measure("late_work", len(late), "An output changed after its call had returned.", late[0].case)
 
 
 def not_certified(run: Run) -> Iterator[Measure]:
     if not run.is_certified:
-        left_out = [str(step) for step in run.evidence.get("left_out") or ()][:16]
+        left_out = run.evidence.left_out[:16]
         yield Measure(
             "not_certified",
             1.0,
@@ -122,15 +124,15 @@ NOT_FROZEN: Final = "The runner could not freeze the containers, so work outside
 def relayed(run: Run) -> Iterator[Measure]:
     """Yield the judge's own findings, in its words."""
     cases = {case.name: case for case in run.cases}
-    for finding in run.findings[:MOST_RELAYED]:
-        rule, figures, case = str(finding["rule"]), dict(finding["figures"]), str(finding["case"])
+    for finding in run.evidence.findings[:MOST_RELAYED]:
+        rule, figures, case = finding.rule, dict(finding.figures), finding.case
         shown = blocks(cases[case]) if case in cases else {}
         if rule in _VALUES:
-            yield Measure(rule, _value(_VALUES[rule], figures), str(finding["sentence"]), case, figures, shown)
+            yield Measure(rule, _value(_VALUES[rule], figures), finding.sentence, case, figures, shown)
         elif rule in KNOWN:
-            yield Measure(rule, math.nan, str(finding["sentence"]), case, figures, shown)
+            yield Measure(rule, math.nan, finding.sentence, case, figures, shown)
         else:
-            yield Measure("runner_finding", 1.0, f"{rule}: {finding['sentence']}", case, figures, shown)
+            yield Measure("runner_finding", 1.0, f"{rule}: {finding.sentence}", case, figures, shown)
 
 
 RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (

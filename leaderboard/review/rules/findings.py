@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from leaderboard.review.rules import behaviour, speed
 from leaderboard.review.rules.measure import Measure
-from leaderboard.review.rules.reading import INCUMBENT, Run, UnreadableError, guarded, read
+from leaderboard.review.rules.reading import Run, UnreadableError, guarded, read
+from runner.evidence.sample import INCUMBENT
 
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
 
@@ -143,7 +144,7 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:
-            best = min(best, 1.0) if run.is_tuned else best  # a tuned baseline's own ratio is 1
+            best = min(best, 1.0) if run.evidence.tuned else best  # a tuned baseline's own ratio is 1
             yield Measure(
                 "case_faster_than_best",
                 best / ratio,

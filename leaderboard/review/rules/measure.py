@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from leaderboard.review.rules.reading import BASELINE, CANDIDATE, EVENT, Case
+from leaderboard.review.rules.reading import Case
 from leaderboard.review.rules.thresholds import RULES, USUAL, Thresholds
+from runner.evidence.sample import BASELINE, CANDIDATE, EVENT
 
 MOST_SAMPLES: Final = 32  # of each kind in a finding: an excerpt; the report has all samples
 MOST_SENTENCE_CHARS: Final = 1_000

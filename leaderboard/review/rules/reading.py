@@ -1,8 +1,7 @@
 """Pure: conclusions from a stored report's samples, computed anew. The judge's own conclusions are not used, except
 for the costs of containers' contexts and gaps (`contexts`, `gaps`; `runner replay` computes these anew).
 
-A sample is a call: [wall, put, take, inner, probe, thaw, freeze] in ns; all but `inner` are the judge's (the schema
-is docs/report.schema.json, the way of a call docs/how-it-measures.md). On the `wall` clock a call's time is the wall
+On the `wall` clock a call's time is the wall
 clock less the judge's copying; on the `event` clock it is the time of the device's events, raised to the time that the
 wall clock confirms. The fixed overhead of a call stays in on the wall clock, on all sides, as in the judge's own
 rules: a constant that a disturbed machine made too large must not make an honest kernel look impossible. Only `ratio`
@@ -20,6 +19,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from runner.evidence import gap, schema
+from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, INCUMBENT, WALL, Sample
+from runner.evidence.schema import Evidence, Timing
+from runner.evidence.speed_of_light import CaseLimits
 
 T = TypeVar("T")
 JSON = Mapping[str, Any]
@@ -27,8 +29,6 @@ Pairs = list[tuple[float, float]]
 
 CONFIDENCE: Final = 0.95
 LEAST_BLOCKS: Final = 6  # the smallest number whose extremes enclose their median with CONFIDENCE
-BASELINE, CANDIDATE, INCUMBENT = "baseline", "candidate", "incumbent"
-EVENT: Final = "event"
 
 
 class UnreadableError(ValueError):
@@ -47,26 +47,25 @@ class Interval:
 class Block(NamedTuple):
     side: str
     spent_ns: float  # on the clock that counts, events as reported
-    calls: list[gap.Call]  # by both clocks, if there are two
 
 
 @dataclass(frozen=True)
 class Case:
     """A timed case of a run."""
 
-    timing: JSON
-    bounds: JSON  # of limits.cases: hard, measured, legal, work
+    timing: Timing
+    limits: CaseLimits
     is_event: bool
     certified: bool
 
     @property
     def name(self) -> str:
-        return str(self.timing["case"])
+        return self.timing.case
 
     @cached_property
     def quads(self) -> list[list[Block]]:
         """The quads that are not void."""
-        return [[self._block(block) for block in quad["blocks"]] for quad in self.timing["quads"] if not quad["void"]]
+        return [[self._block(block) for block in quad.blocks] for quad in self.timing.quads if not quad.void]
 
     def raised_ns(self, side: str) -> float:
         """Return the ns to add to this side's events.
@@ -74,17 +73,13 @@ class Case:
         This is the time that the judge's clock certainly saw beyond them, less the cost of the side's own context. It
         is taken over all calls or the fastest, whichever hide more: runner/evidence/gap.py, which the judge uses too.
         """
-        quads = self._complete(side)
+        quads = [quad for quad in self.timing.quads if quad.compares(side)]
         if not self.is_event or not quads or side == BASELINE:
             return 0.0
         if side not in self._raised:
-            self._raised[side] = self._hidden_ns(quads, side)
+            found = gap.of_case(self.timing, quads, side)
+            self._raised[side] = max(one.beyond for one in found) - gap.context_ns(self.timing, side)
         return self._raised[side]
-
-    def _hidden_ns(self, quads: list[list[Block]], side: str) -> float:
-        calls = [(_calls(quad, BASELINE), _calls(quad, side)) for quad in quads]
-        found = gap.of_case(self.timing, calls, BASELINE, side)
-        return max(one.beyond for one in found) - gap.context_ns(self.timing, side)
 
     def blocks_ns(self, side: str) -> list[float]:
         """Return the times of this side's valid blocks in ns; each is the middle of its calls."""
@@ -119,8 +114,8 @@ class Case:
     def ratio(self) -> float | None:
         """Candidate over baseline as it ranks: median over the quads, without the cost of an idle call."""
         idle = 0.0
-        if not self.is_event and self.timing["idle"]:
-            spent = sorted(self.spent_ns(sample) for sample in self.timing["idle"])
+        if not self.is_event and self.timing.idle:
+            spent = sorted(self.spent_ns(sample) for sample in self.timing.idle)
             idle = spent[len(spent) // 4]
         found, more = [], self.raised_ns(CANDIDATE)
         for quad in self._complete(CANDIDATE):
@@ -130,22 +125,14 @@ class Case:
                 found.append(sum(map(math.log, theirs)) - sum(map(math.log, ours)))
         return math.exp(median(found) / 2) if found else None
 
-    def limit(self, kind: str) -> tuple[float, str] | None:
-        """Return (least ns, resource) of the `hard`, `measured` or `legal` limit."""
-        found = self.bounds.get(kind)
-        return (float(found["ns"]), str(found["resource"])) if found else None
-
     def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> Pairs:
         """Return (first, second) call times in ns on repeated inputs; `near`: repeated but for a few elements."""
-        found = [one for one in self.timing["repeats"] if one["side"] == side]
-        wanted = [one for one in found if (one.get("hot", False), one.get("near", False)) == (hot, near)]
-        pairs = [(self.spent_ns(one["fresh"]), self.spent_ns(one["again"])) for one in wanted]
+        wanted = [one for one in self.timing.repeats if (one.side, one.hot, one.near) == (side, hot, near)]
+        pairs = [(self.spent_ns(one.fresh), self.spent_ns(one.again)) for one in wanted]
         return [pair for pair in pairs if min(pair) > 0]
 
-    def spent_ns(self, sample: Sequence[float]) -> float:
-        if self.is_event:
-            return sample[3]
-        return sample[0] - sample[1] - sample[2] if self.certified else sample[0]
+    def spent_ns(self, sample: Sample) -> float:
+        return sample.at_once_ns(clock=EVENT if self.is_event else WALL, certified=self.certified)
 
     def _complete(self, side: str) -> list[list[Block]]:
         """Return the quads with two blocks of the baseline and two of this side."""
@@ -161,55 +148,25 @@ class Case:
                     found.setdefault(side, []).append(quad)
         return found
 
-    def _block(self, block: JSON) -> Block:
-        times = [self.spent_ns(sample) for sample in block["calls"]]
-        if not self.is_event:
-            return Block(str(block["side"]), median(times), [])
-        return Block(str(block["side"]), midmean(times), [(sample[0], sample[3]) for sample in block["calls"]])
+    def _block(self, block: schema.Block) -> Block:
+        times = [self.spent_ns(sample) for sample in block.calls]
+        return Block(block.side, midmean(times) if self.is_event else median(times))
 
     def _time(self, side: str) -> Interval | None:
         blocks = self.blocks_ns(side)
         return interval(blocks) if len(blocks) >= LEAST_BLOCKS else None
 
 
-def _calls(quad: list[Block], side: str) -> list[list[gap.Call]]:
-    return [block.calls for block in quad if block.side == side]
-
-
 @dataclass(frozen=True)
 class Run:
     """A run of a report; a confirmation has several."""
 
-    evidence: JSON
+    evidence: Evidence
     cases: tuple[Case, ...]
 
     @property
-    def is_tuned(self) -> bool:
-        return bool(self.evidence.get("tuned"))
-
-    @property
-    def ceilings(self) -> JSON:
-        return self._limits.get("ceilings") or {}
-
-    @property
-    def legal(self) -> list[str]:
-        return [str(name) for name in self._limits.get("legal") or ()]
-
-    @property
-    def checks(self) -> Sequence[JSON]:
-        return self.evidence.get("checks") or ()
-
-    @property
-    def findings(self) -> Sequence[JSON]:
-        return self.evidence.get("findings") or ()
-
-    @property
     def is_certified(self) -> bool:
-        return bool(self.evidence["certified"]) and not self.evidence.get("left_out")
-
-    @property
-    def _limits(self) -> JSON:
-        return self.evidence.get("limits") or {}
+        return self.evidence.certified and not self.evidence.left_out
 
     @cached_property
     def ratio(self) -> float | None:
@@ -217,7 +174,7 @@ class Run:
         ratios = [case.ratio for case in self.cases if case.ratio is not None]
         if not ratios or len(ratios) < len(self.cases):
             return None
-        how = self.evidence.get("ranking_by", "geom")
+        how = self.evidence.ranking_by
         if how == "geom":
             return math.exp(sum(map(math.log, ratios)) / len(ratios))
         return sum(ratios) / len(ratios) if how == "mean" else ratios[-1]
@@ -229,10 +186,11 @@ def read(report: JSON) -> tuple[Run, ...]:
     if not evidence:
         return ()
     try:
-        schema.parse(evidence)
+        parsed = schema.parse(evidence)
     except schema.ReportError as error:
         raise UnreadableError(str(error)) from None
-    return guarded(lambda: tuple(_run(one) for one in (evidence.get("runs") or [evidence])))
+    runs = [parsed] if isinstance(parsed, Evidence) else parsed.runs
+    return guarded(lambda: tuple(Run(run, tuple(_cases(run))) for run in runs))
 
 
 def guarded(work: Callable[[], T]) -> T:
@@ -243,18 +201,13 @@ def guarded(work: Callable[[], T]) -> T:
         raise UnreadableError(f"{type(error).__name__}: {str(error)[:200]}") from error
 
 
-def _run(evidence: JSON) -> Run:
-    bounds = {one["case"]: one for one in (evidence.get("limits") or {}).get("cases", ())}
-    return Run(evidence, tuple(_cases(evidence, bounds)))
-
-
-def _cases(evidence: JSON, bounds: JSON) -> Iterator[Case]:
-    for timing in evidence["timing"]:
+def _cases(evidence: Evidence) -> Iterator[Case]:
+    for timing in evidence.timing:
         case = Case(
             timing=timing,
-            bounds=bounds.get(timing["case"], {}),
-            is_event=evidence["clock"] == EVENT,
-            certified=bool(evidence["certified"]),
+            limits=evidence.limits.of(timing.case),
+            is_event=evidence.clock == EVENT,
+            certified=evidence.certified,
         )
         if not all(math.isfinite(block.spent_ns) for quad in case.quads for block in quad):
             raise UnreadableError(f"case {case.name[:100]!r} has times that are no numbers")

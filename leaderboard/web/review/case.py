@@ -189,17 +189,16 @@ def forms_of(acts: dict[str, str], seen: int | None) -> dict[str, Any]:
 
 def _evidence(result: Result, submission: Submission, user: User) -> dict[str, Any]:
     incumbent = _incumbent(result, submission)
-    timed = evidence.timings(result.report)
     known = evidence.evidence_of(result.report)
+    timed = evidence.timings(known)
     drawn = [(one, clocks.panels(one)) for one in timed[:MOST_DRAWN]]
-    fingerprint = known.get("fingerprint")
     return {
-        "case_rows": evidence.case_rows(result.report, incumbent.report if incumbent else None),
+        "case_rows": evidence.case_rows(result.report, known, incumbent.report if incumbent else None),
         "incumbent": incumbent.attempt.submission if incumbent else None,
         "drawn": [(one, panels) for one, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),
         "strip": heat.strip(timed),
-        "fingerprint": sorted(fingerprint.items())[:24] if isinstance(fingerprint, dict) else [],
+        "fingerprint": sorted(known.fingerprint.items())[:24] if known else [],
         "compared": _compared(result, submission, user),
         "history": _history(submission),
     }

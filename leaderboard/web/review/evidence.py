@@ -1,22 +1,25 @@
 """A stored report as a reviewer sees it: blocks of calls by both clocks, heat, ratios by case. Pure.
 
-A report was written by a runner (docs/report.schema.json) and is stored unchanged, so this module trusts no part of it:
-missing values and values of the wrong kind are left out, and the amount that is read is bounded. Times are in
-microseconds.
+A report was written by a runner and is stored unchanged. Evidence that does not fit the schema is left out, and the
+amount that is drawn is bounded. Times are in microseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
+
+from runner.evidence.reading import Window
+from runner.evidence.sample import SIDES
+from runner.evidence.schema import Evidence, ReportError, Timing, parse
+
+__all__ = ["SIDES", "Block", "CaseRow", "Timed", "case_rows", "evidence_of", "number", "real", "timings"]
 
 MOST_CASES: Final = 12  # drawn cases
 MOST_BLOCKS: Final = 400  # per case
 MOST_CALLS: Final = 10_000  # per case
 LARGEST: Final = 1e30
-WALL, INNER = 0, 3  # places in a call: [wall, put, take, inner, probe, thaw, freeze]
-SIDES: Final = ("baseline", "candidate", "incumbent")
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Block:
     wall_us: tuple[float, ...]  # of the judge's clock, the whole call
     inner_us: tuple[float, ...]  # of the tenant's
     void: str  # why it does not count; "": it does
-    heat: Mapping[str, Any] = field(default_factory=dict)
+    heat: Window
 
 
 @dataclass(frozen=True)
@@ -63,30 +66,26 @@ class CaseRow:
         return self.light_us / self.measured_us if self.light_us and self.measured_us else None
 
 
-def evidence_of(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the evidence of a report; of a confirmation that of its first run."""
-    evidence = _mapping(report.get("evidence"))
-    runs = _list(evidence.get("runs"))
-    return _mapping(runs[0]) if runs else evidence
+def evidence_of(report: Mapping[str, Any]) -> Evidence | None:
+    """Return the evidence of a report, of a confirmation that of its first run; None if it does not fit the schema."""
+    try:
+        evidence = parse(report.get("evidence"))
+    except ReportError:
+        return None
+    return evidence if isinstance(evidence, Evidence) else evidence.runs[0]
 
 
-def timings(report: Mapping[str, Any]) -> list[Timed]:
-    found = [_mapping(timing) for timing in _list(evidence_of(report).get("timing"))[:MOST_CASES]]
-    return [
-        Timed(_text(timing.get("case")), tuple(_bounded(_blocks(timing))), _text(timing.get("ended")))
-        for timing in found
-    ]
+def timings(evidence: Evidence | None) -> list[Timed]:
+    found = evidence.timing[:MOST_CASES] if evidence else []
+    return [Timed(timing.case, tuple(_bounded(_blocks(timing))), timing.ended) for timing in found]
 
 
-def case_rows(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> list[CaseRow]:
+def case_rows(
+    report: Mapping[str, Any], evidence: Evidence | None, incumbent: Mapping[str, Any] | None = None
+) -> list[CaseRow]:
     """Return the rows of a report's timed cases. `incumbent`: the report of the submission in first place, if any."""
     rivals = {name: number(case.get("ratio")) for name, case in _timed_cases(incumbent or {})}
-    limits = _by_case(_mapping(evidence_of(report).get("limits")).get("cases"))
-    eager = {name: timing.get("eager_ns") for name, timing in _by_case(evidence_of(report).get("timing")).items()}
-    return [
-        _row(name, case, rivals.get(name), limits.get(name, {}), number(eager.get(name)))
-        for name, case in _timed_cases(report)
-    ]
+    return [_row(name, case, rivals.get(name), evidence) for name, case in _timed_cases(report)]
 
 
 def number(value: object) -> float | None:
@@ -102,23 +101,22 @@ def real(value: object) -> float | None:
     return float(value) if abs(value) < LARGEST else None
 
 
-def _row(
-    name: str, case: Mapping[str, Any], rival: float | None, limits: Mapping[str, Any], eager_ns: float | None
-) -> CaseRow:
+def _row(name: str, case: Mapping[str, Any], rival: float | None, evidence: Evidence | None) -> CaseRow:
     measured, baseline = number(case.get("measured_us")), number(case.get("baseline_us"))
-    ratio = number(case.get("ratio")) or (measured / baseline if measured and baseline else None)
-    hard, reached = _mapping(limits.get("hard")), _mapping(limits.get("measured"))
+    limits = evidence.limits.of(name) if evidence else None
+    hard, reached = (limits.hard, limits.measured) if limits else (None, None)
+    eager = [timing.eager_ns for timing in evidence.timing if timing.case == name] if evidence else []
     return CaseRow(
         case=name,
         measured_us=measured,
         baseline_us=baseline,
-        ratio=ratio,
+        ratio=number(case.get("ratio")) or (measured / baseline if measured and baseline else None),
         half_width=number(case.get("half_width")),
         incumbent_ratio=rival,
-        light_us=_us(hard.get("ns")),
-        measured_limit_us=_us(reached.get("ns")),
-        resource=_text(hard.get("resource")),
-        eager_us=_us(eager_ns),
+        light_us=_us(hard and hard.ns),
+        measured_limit_us=_us(reached and reached.ns),
+        resource=hard.resource[:200] if hard else "",
+        eager_us=_us(eager[-1] if eager else None),
     )
 
 
@@ -129,22 +127,16 @@ def _timed_cases(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
             yield _text(case.get("name")), case
 
 
-def _by_case(items: object) -> dict[str, Mapping[str, Any]]:
-    return {_text(_mapping(item).get("case")): _mapping(item) for item in _list(items)}
-
-
-def _blocks(timing: Mapping[str, Any]) -> Iterator[Block]:
-    for quad in map(_mapping, _list(timing.get("quads"))):
-        for block in map(_mapping, _list(quad.get("blocks"))):
-            if block.get("side") in SIDES:
-                calls = [call for call in _list(block.get("calls")) if isinstance(call, list) and len(call) > INNER]
-                yield Block(
-                    side=str(block["side"]),
-                    wall_us=tuple(_times(calls, WALL)),
-                    inner_us=tuple(_times(calls, INNER)),
-                    void=_text(quad.get("void")),
-                    heat=_mapping(block.get("heat")),
-                )
+def _blocks(timing: Timing) -> Iterator[Block]:
+    for quad in timing.quads:
+        for block in quad.blocks:
+            yield Block(
+                side=block.side,
+                wall_us=tuple(sample.wall_ns / 1e3 for sample in block.calls),
+                inner_us=tuple(sample.inner_ns / 1e3 for sample in block.calls),
+                void=quad.void,
+                heat=block.heat,
+            )
 
 
 def _bounded(blocks: Iterator[Block]) -> Iterator[Block]:
@@ -154,11 +146,6 @@ def _bounded(blocks: Iterator[Block]) -> Iterator[Block]:
         if place >= MOST_BLOCKS or calls > MOST_CALLS:
             return
         yield block
-
-
-def _times(calls: Sequence[Sequence[object]], place: int) -> Iterator[float]:
-    for call in calls:
-        yield (real(call[place]) or 0.0) / 1e3
 
 
 def _us(ns: object) -> float | None:

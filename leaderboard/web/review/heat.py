@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import reduce
+from operator import or_
+from typing import Final
 
 from leaderboard.web.review.evidence import Block, Timed, real
+from runner.evidence.reading import Window
 
 LEFT, RIGHT, HEIGHT = 0.0, 800.0, 40.0
 REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains their meaning for a run
@@ -74,9 +77,7 @@ def strip(cases: Sequence[Timed]) -> Strip | None:
     return Strip(lines, reasons, void, tuple(borders), len(blocks))
 
 
-def _line(
-    title: str, unit: str, blocks: Sequence[Block], read: Callable[[Mapping[str, Any]], float | None]
-) -> Line | None:
+def _line(title: str, unit: str, blocks: Sequence[Block], read: Callable[[Window], float | None]) -> Line | None:
     found = [(place, value) for place, block in enumerate(blocks) if (value := read(block.heat)) is not None]
     if not found:
         return None
@@ -86,7 +87,7 @@ def _line(
 
 
 def _reasons(blocks: Sequence[Block]) -> Iterator[Reason]:
-    masks = [_mask(block.heat) for block in blocks]
+    masks = [reduce(or_, block.heat.masks, 0) for block in blocks]
     known = 0
     for bit, (title, tone) in REASONS.items():
         known |= bit
@@ -100,32 +101,16 @@ def _reason(title: str, tone: str, met: Sequence[bool]) -> Iterator[Reason]:
         yield Reason(title, tone, bars, len(bars))
 
 
-def _mask(heat: Mapping[str, Any]) -> int:
-    """Return all bits that were seen in a block."""
-    polls = heat.get("polls")
-    masks = [_whole(_reading(heat, name).get("mask")) for name in ("before", "after")]
-    masks += [_whole(poll[1]) for poll in (polls if isinstance(polls, list) else []) if _is_poll(poll)]
-    seen = 0
-    for mask in masks:
-        seen |= mask
-    return seen
+def _after(name: str) -> Callable[[Window], float | None]:
+    return lambda heat: real(getattr(heat.after, name))
 
 
-def _is_poll(poll: object) -> bool:
-    return isinstance(poll, list) and len(poll) > 1
-
-
-def _after(name: str) -> Callable[[Mapping[str, Any]], float | None]:
-    return lambda heat: real(_reading(heat, "after").get(name))
-
-
-def _share_of_time(name: str) -> Callable[[Mapping[str, Any]], float | None]:
+def _share_of_time(name: str) -> Callable[[Window], float | None]:
     """Return a reader of the share of a block that a CPU spent elsewhere, in per cent of one core."""
 
-    def read(heat: Mapping[str, Any]) -> float | None:
-        before, after = _reading(heat, "before"), _reading(heat, "after")
-        began, ended = _sum(before.get(name)), _sum(after.get(name))
-        length = (real(after.get("at_ns")) or 0) - (real(before.get("at_ns")) or 0)
+    def read(heat: Window) -> float | None:
+        began, ended = _sum(getattr(heat.before, name)), _sum(getattr(heat.after, name))
+        length = (real(heat.after.at_ns) or 0) - (real(heat.before.at_ns) or 0)
         return None if began is None or ended is None or length <= 0 else 100 * max(0.0, ended - began) / length
 
     return read
@@ -144,18 +129,9 @@ QUANTITIES: Final = (
 
 
 def _sum(value: object) -> float | None:
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return float(sum(number for item in value if (number := real(item)) is not None)) if value else None
     return real(value)
-
-
-def _reading(heat: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    reading = heat.get(name)
-    return reading if isinstance(reading, dict) else {}
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64 else 0
 
 
 def _bar(place: int, blocks: int) -> Bar:

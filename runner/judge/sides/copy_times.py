@@ -23,7 +23,7 @@ LEAST_BYTES: Final = gap.LARGE_BYTES
 ROUNDS: Final = 8  # at the least; every place has its turn
 WARM_ROUNDS: Final = 1  # before them, not counted
 
-Times = dict[str, list[list[int]]]  # [putting, taking] in ns, by side
+Times = dict[str, list[tuple[int, int]]]  # putting and taking, in ns, by side
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from runner.evidence.sample import Sample
 from runner.judge.sides.tenant import Tenant
 
 WARM_CALLS: Final = 8  # of each side, not counted
 ROUNDS: Final = 16
 CALLS: Final = 8  # of each side in a round
 
-Samples = dict[str, list[list[int]]]
+Samples = dict[str, list[Sample]]
 
 
 def own_calls(sides: Mapping[str, Tenant]) -> Samples:

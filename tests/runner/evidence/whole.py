@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
+from runner.evidence import rules, schema
 from runner.evidence.schedule import CPU, Profile
 
 JSON = dict[str, Any]
@@ -77,3 +79,28 @@ def whole_timing(timing: JSON) -> JSON:
 
 def _block(block: JSON) -> JSON:
     return {"took_ns": 0, **block, "heat": block.get("heat") or HEAT}
+
+
+def parsed(evidence: JSON) -> schema.Evidence:
+    return schema.parse_run(whole(evidence))
+
+
+def parsed_timing(timing: JSON | list[JSON], **told: Any) -> tuple[schema.Timing, schema.Evidence]:
+    """Return a timing and the evidence around it."""
+    evidence = parsed({"timing": timing if isinstance(timing, list) else [timing], **told})
+    return evidence.timing[0], evidence
+
+
+def confirmation(runs: Sequence[JSON], alone: Sequence[JSON | None] = ()) -> schema.Confirmation:
+    given = {"version": 3, "runs": [whole(run) for run in runs], "alone": [run and whole(run) for run in alone]}
+    found = schema.parse(given)
+    assert isinstance(found, schema.Confirmation)
+    return found
+
+
+def findings(evidence: JSON) -> list[schema.Finding]:
+    return rules.findings(parsed(evidence))
+
+
+def impossible(evidence: JSON) -> schema.Finding | None:
+    return rules.impossible(parsed(evidence))

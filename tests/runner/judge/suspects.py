@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from runner.evidence import speed_of_light as limits
@@ -65,5 +66,5 @@ def bounded(
     speed_of_light: dict[str, Any], arguments: dict[str, Any], ceilings: Ceilings | None, precision: Any = None
 ) -> dict[str, Any]:
     """evidence["limits"] of a single case named n=8."""
-    found = limits.evidence(speed_of_light, [arguments], ceilings, precision)
+    found = asdict(limits.limits(speed_of_light, [arguments], ceilings, precision))
     return {**found, "cases": [{**found["cases"][0], "case": "n=8"}]}
