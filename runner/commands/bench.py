@@ -21,7 +21,7 @@ from runner.daemon.loan import Patience, borrowed
 from runner.errors import RunnerError
 from runner.evidence import datasheet, schema, stats
 from runner.evidence.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
-from runner.evidence.estimates import blocks_ns
+from runner.evidence.estimates import TimedCase
 from runner.evidence.schedule import A, B, Profile
 from runner.evidence.schema import Evidence, Timing
 from runner.host import accelerators
@@ -201,7 +201,7 @@ def usually_slower(evidence: Evidence) -> float:
 
 
 def _blocks(timing: Timing, evidence: Evidence) -> list[float]:
-    return [block for side in (A, B) for block in blocks_ns(timing, evidence, side)]
+    return [block for side in (A, B) for block in TimedCase(timing, evidence).blocks_ns(side)]
 
 
 def _filled(bare: Ceilings, found: Mapping[str, float]) -> Ceilings:

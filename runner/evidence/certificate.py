@@ -52,7 +52,8 @@ def certify(timing: Timing, evidence: Evidence, side: str = CANDIDATE, *, with_c
     def time_ns(block: Block) -> float:
         return stats.median([sample.spent_ns(certified=evidence.certified) for sample in block.calls]) - constant
 
-    return Certified([[time_ns(block) for block in abba(quad, side)] for quad in quads], _own_way_ns(timing))
+    own_way_ns = _own_way_ns(timing) if timing.idle else 0.0  # a case that is summed up has none
+    return Certified([[time_ns(block) for block in abba(quad, side)] for quad in quads], own_way_ns)
 
 
 def abba(quad: Quad, side: str) -> list[Block]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from runner.evidence import stats
 from runner.evidence.certificate import certify
@@ -17,12 +18,7 @@ from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT, Sample
 from runner.evidence.schema import Evidence, Timing
 from runner.evidence.speed_of_light import CaseLimits
 
-
-def blocks_ns(timing: Timing, evidence: Evidence, side: str) -> list[float]:
-    """Return the times of this side's valid blocks, in ns; the module's text names the cost that is left in."""
-    certified = certify(timing, evidence, CANDIDATE if side == BASELINE else side, with_constant=True)
-    places = (0, 3) if side == BASELINE else (1, 2)
-    return [quad[place] for quad in certified.quads for place in places if quad[place] > 0]
+LEAST_BLOCKS: Final = 6  # the smallest number whose extremes enclose their median
 
 
 @dataclass(frozen=True)
@@ -31,11 +27,27 @@ class TimedCase:
 
     timing: Timing
     evidence: Evidence
-    limits: CaseLimits
 
     @property
     def name(self) -> str:
         return self.timing.case
+
+    @cached_property
+    def limits(self) -> CaseLimits:
+        return self.evidence.limits.of(self.timing.case)
+
+    @cached_property
+    def _blocks_ns(self) -> dict[str, list[float]]:
+        return {}
+
+    def blocks_ns(self, side: str) -> list[float]:
+        """Return the times of this side's valid blocks, in ns; the module's text names the cost that is left in."""
+        if side not in self._blocks_ns:
+            sides = {BASELINE: (0, 3), CANDIDATE: (1, 2)} if side != INCUMBENT else {INCUMBENT: (1, 2)}
+            quads = certify(self.timing, self.evidence, list(sides)[-1], with_constant=True).quads
+            for name, places in sides.items():
+                self._blocks_ns[name] = [quad[place] for quad in quads for place in places if quad[place] > 0]
+        return self._blocks_ns[side]
 
     @cached_property
     def candidate(self) -> stats.Estimate | None:
@@ -48,6 +60,13 @@ class TimedCase:
     @cached_property
     def incumbent(self) -> stats.Estimate | None:
         return self._estimate(INCUMBENT)
+
+    @cached_property
+    def ratio(self) -> float | None:
+        """Candidate over baseline: the median over the quads, without the cost of a call without work."""
+        quads = [quad for quad in certify(self.timing, self.evidence).quads if min(quad) > 0]
+        found = [math.log(b) + math.log(c) - (math.log(a) + math.log(d)) for a, b, c, d in quads]
+        return math.exp(stats.median(found) / 2) if found else None
 
     def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> list[tuple[float, float]]:
         """Return (fresh, again) in ns of this side's repeats.
@@ -84,8 +103,8 @@ class TimedCase:
         return sample.at_once_ns(clock=self.evidence.clock, certified=self.evidence.certified)
 
     def _estimate(self, side: str) -> stats.Estimate | None:
-        blocks = blocks_ns(self.timing, self.evidence, side)
-        return stats.median_estimate(blocks) if len(blocks) >= 6 else None
+        blocks = self.blocks_ns(side)
+        return stats.median_estimate(blocks) if len(blocks) >= LEAST_BLOCKS else None
 
 
 class Run:
@@ -94,4 +113,14 @@ class Run:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.ceilings = evidence.limits.ceilings
-        self.cases = [TimedCase(timing, evidence, evidence.limits.of(timing.case)) for timing in evidence.timing]
+        self.cases = [TimedCase(timing, evidence) for timing in evidence.timing]
+
+    @cached_property
+    def ratio(self) -> float | None:
+        """Ratio over all cases, by the problem's way of ranking; None if a case has no ratio."""
+        ratios = [case.ratio for case in self.cases if case.ratio is not None]
+        if not ratios or len(ratios) < len(self.cases):
+            return None
+        if self.evidence.ranking_by == "geom":
+            return stats.geometric_mean(ratios)
+        return sum(ratios) / len(ratios) if self.evidence.ranking_by == "mean" else ratios[-1]

@@ -91,7 +91,7 @@ def _of_run(run: Evidence) -> JSON:
 def _of_case(timing: Timing, run: Evidence) -> JSON:
     """Return the certified times of each side, and the times that rules compare."""
     sides = {side for quad in timing.quads for side in quad.sides}
-    read = estimates.TimedCase(timing, run, run.limits.of(timing.case))
+    read = estimates.TimedCase(timing, run)
     found: JSON = {"case": timing.case, "times": {side: getattr(read, side) for side in sorted(sides)}}
     for side in SIDES:
         if side in sides:

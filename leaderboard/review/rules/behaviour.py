@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from leaderboard.review.rules.measure import Measure, blocks, pairs, thinned, us
-from leaderboard.review.rules.reading import Case, Interval, Pairs, Run, interval
 from leaderboard.review.rules.thresholds import RULES as KNOWN
+from runner.evidence import stats
+from runner.evidence.estimates import Run, TimedCase
 from runner.evidence.sample import BASELINE, CANDIDATE
 
 LEAST_REPEATS: Final = 4
@@ -22,6 +23,7 @@ LATE_WRITE: Final = "late_write"
 MOST_RELAYED: Final = 256
 
 Figures = Mapping[str, Any]
+Pairs = Sequence[tuple[float, float]]
 
 
 def kept_results(run: Run) -> Iterator[Measure]:
@@ -46,7 +48,7 @@ def slow_repeats(run: Run) -> Iterator[Measure]:
         yield _of_repeats("slow_repeats", said, case, (again, usual), (found, ours))
 
 
-def _repeats(run: Run) -> Iterator[tuple[Case, str, Pairs, Pairs]]:
+def _repeats(run: Run) -> Iterator[tuple[TimedCase, str, Pairs, Pairs]]:
     """Yield case, kind of input, and the (fresh, again) pairs of candidate and baseline, if there are enough."""
     for case in run.cases:
         for near, which in ((False, "that came twice"), (True, "that came again with a few elements changed")):
@@ -55,7 +57,9 @@ def _repeats(run: Run) -> Iterator[tuple[Case, str, Pairs, Pairs]]:
                 yield case, which, found, ours
 
 
-def _of_repeats(rule: str, said: str, case: Case, ratios: tuple[float, float], both: tuple[Pairs, Pairs]) -> Measure:
+def _of_repeats(
+    rule: str, said: str, case: TimedCase, ratios: tuple[float, float], both: tuple[Pairs, Pairs]
+) -> Measure:
     (again, usual), (found, ours) = ratios, both
     figures = {"repeats": len(found), "again_over_fresh": again, "baseline": usual}
     return Measure(rule, again / usual, said, case.name, figures, pairs(found, ours))
@@ -108,7 +112,7 @@ def late_work(run: Run) -> Iterator[Measure]:
 
 
 def not_certified(run: Run) -> Iterator[Measure]:
-    if not run.is_certified:
+    if not run.evidence.certified or run.evidence.left_out:
         left_out = run.evidence.left_out[:16]
         yield Measure(
             "not_certified",
@@ -170,6 +174,6 @@ def _value(read: Callable[[Figures], float], figures: Figures) -> float:
         return math.nan
 
 
-def _ratio(found: Pairs | Sequence[tuple[float, float]]) -> Interval:
+def _ratio(found: Pairs) -> stats.Estimate:
     """Return the interval of the second call's time over the first's."""
-    return interval([again / fresh for fresh, again in found])
+    return stats.median_estimate([again / fresh for fresh, again in found])

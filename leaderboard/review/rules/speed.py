@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Final
 
 from leaderboard.review.rules.measure import Measure, blocks, us
-from leaderboard.review.rules.reading import Case, Interval, Run
+from runner.evidence.estimates import Run, TimedCase
+from runner.evidence.speed_of_light import CERTAIN
+from runner.evidence.stats import Estimate
 
-CERTAIN: Final = 0.98  # of the hard ceiling: the judge rejects faster runs
 WAVERS: Final = 1.30  # upper bound of the candidate's interval over its lower bound
 STEADY: Final = 1.10  # the same quotient of the baseline's interval
 
@@ -165,7 +166,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
 )
 
 
-def _timed(run: Run) -> Iterator[tuple[Case, Interval]]:
+def _timed(run: Run) -> Iterator[tuple[TimedCase, Estimate]]:
     """Yield timed cases with the candidate's interval; if it wavers beside a steady baseline, `high` is its median."""
     for case in run.cases:
         time, baseline = case.candidate, case.baseline
