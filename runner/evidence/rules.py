@@ -52,7 +52,10 @@ STRAYS: Final = 0.05  # of the calls of a baseline: from there on the machine ma
 
 def findings(evidence: Evidence) -> list[Finding]:
     """Return all findings of this module's rules about a run, in their order."""
-    run = Run(evidence)
+    return findings_of(Run(evidence))
+
+
+def findings_of(run: Run) -> list[Finding]:
     return [finding for rule in RULES for finding in rule(run)]
 
 

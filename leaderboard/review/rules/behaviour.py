@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from leaderboard.review.rules.measure import Measure, blocks, pairs, thinned, us
 from leaderboard.review.rules.thresholds import RULES as KNOWN
-from runner.evidence import stats
+from runner.evidence import rules, stats
 from runner.evidence.estimates import Run, TimedCase
 from runner.evidence.sample import BASELINE, CANDIDATE
 
@@ -125,10 +125,16 @@ def not_certified(run: Run) -> Iterator[Measure]:
 NOT_FROZEN: Final = "The runner could not freeze the containers, so work outside the timed calls is not excluded."
 
 
-def relayed(run: Run) -> Iterator[Measure]:
-    """Yield the judge's own findings, in its words."""
+def judges_findings(run: Run) -> Iterator[Measure]:
+    """Yield the judge's findings in its words: those that the report names, and those that its samples show.
+
+    A runner that hides what its rules found is held all the same.
+    """
     cases = {case.name: case for case in run.cases}
-    for finding in run.evidence.findings[:MOST_RELAYED]:
+    named = run.evidence.findings[:MOST_RELAYED]
+    known = {(finding.rule, finding.case) for finding in named}
+    hidden = [found for found in rules.findings_of(run) if (found.rule, found.case) not in known]
+    for finding in (*named, *hidden):
         rule, figures, case = finding.rule, dict(finding.figures), finding.case
         shown = blocks(cases[case]) if case in cases else {}
         if rule in _VALUES:
@@ -146,7 +152,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
     active_while_idle,
     late_work,
     not_certified,
-    relayed,
+    judges_findings,
 )
 
 _VALUES: Final[dict[str, Callable[[Figures], float]]] = {

@@ -20,7 +20,7 @@ from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.certificate import certify
 from runner.evidence.schedule import A, B, differences
 from runner.evidence.stats import median
-from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat
+from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat, sample
 
 NOTHING, PLAIN = Known(), Source()
 COPY = {"read_bytes": "4 * n", "write_bytes": "4 * n"}
@@ -244,6 +244,14 @@ def test_an_evidence_of_several_runs_is_held_for_any_of_them() -> None:
 def test_nothing_is_measured_where_a_rule_is_off() -> None:
     measures = measure(Reported(0.9, forgeable=0.9), Known(), Source()).measures
     assert held_by(measures, USUAL | {"forgeable": None}) == []
+
+
+def test_what_a_runner_hides_is_held_by_its_samples() -> None:
+    """The rules on a kernel's aftermath are the judge's, and a report may lack their findings."""
+    slowed = case(quads=12)
+    for four in slowed["quads"]:
+        four["blocks"][3]["calls"] = [sample(1.05e6)] * 5
+    assert rules(evidence(slowed, findings=[])) == ["aftermath"]
 
 
 def test_ratio_that_ranks_is_the_judges() -> None:
