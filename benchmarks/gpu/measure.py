@@ -21,14 +21,16 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from problems.spec import case_name
 from runner import config
 from runner.commands import local
-from runner.evidence import certificate, gap, schedule, stats
-from runner.evidence.certificate import BASELINE, CANDIDATE
+from runner.evidence import certificate, gap, schedule, schema, stats
+from runner.evidence.sample import BASELINE, CANDIDATE
+from runner.evidence.schema import Evidence, Timing
 from runner.wire import Report
+
+PARTS = ("put_ns", "take_ns", "thaw_ns", "freeze_ns", "probe_ns")
 
 
 def main() -> None:
@@ -76,7 +78,7 @@ def _say_job(problem: str, file: str, report: Report, took_s: float) -> None:
 
 def _say_cases(reports: list[Report]) -> None:
     """Print a line a case: midmeans over the calls of the baseline's valid blocks, by job, and over jobs."""
-    passed = [report.evidence for report in reports if report.evidence.get("timing")]
+    passed = [schema.parse_run(report.evidence) for report in reports if report.evidence.get("timing")]
     if not passed:
         return
     print(
@@ -85,42 +87,42 @@ def _say_cases(reports: list[Report]) -> None:
         "± 95 % over the job's blocks | gaps apart µs | A/A %, by job | quads (void) | repeats: again/fresh, "
         "same bits"
     )
-    for index in range(len(passed[0]["timing"])):
-        timings = [evidence["timing"][index] for evidence in passed if len(evidence["timing"]) > index]
-        _say_case([timing for timing in timings if timing["quads"]])
+    for index in range(len(passed[0].timing)):
+        jobs = [(evidence.timing[index], evidence) for evidence in passed if len(evidence.timing) > index]
+        _say_case([(timing, evidence) for timing, evidence in jobs if timing.calls_of(BASELINE, valid=True)])
 
 
-def _say_case(timings: list[dict[str, Any]]) -> None:
-    timings = [timing for timing in timings if _calls_of(timing)]
-    if not timings:
+def _say_case(found: list[tuple[Timing, Evidence]]) -> None:
+    if not found:
         return
-    jobs = [_calls_of(timing) for timing in timings]
-    events = [stats.midmean([call[3] for call in calls]) / 1e3 for calls in jobs]
-    in_run = statistics.median(_cv([call[3] for call in calls]) for calls in jobs)
+    timings = [timing for timing, _ in found]
+    jobs = [timing.calls_of(BASELINE, valid=True) for timing in timings]
+    events = [stats.midmean([call.inner_ns for call in calls]) / 1e3 for calls in jobs]
+    in_run = statistics.median(_cv([call.inner_ns for call in calls]) for calls in jobs)
     calls = [call for job in jobs for call in job]
-    certified = [certificate.certify(timing, clock="event", certified=True) for timing in timings]
+    certified = [certificate.certify(timing, evidence) for timing, evidence in found]
     ratios = [_ratio(one.quads) for one in certified]
-    columns = [f"{statistics.median(call[place] for call in calls) / 1e3:.1f}" for place in (1, 2, 5, 6, 4)]
-    voids = sum(bool(quad["void"]) for timing in timings for quad in timing["quads"])
+    columns = [f"{statistics.median(getattr(call, part) for call in calls) / 1e3:.1f}" for part in PARTS]
+    voids = sum(bool(quad.void) for timing in timings for quad in timing.quads)
     print(
-        f"{timings[0]['case']}{_way(timings)} | {' '.join(f'{event:.2f}' for event in events)} | "
+        f"{timings[0].case}{_way(timings)} | {' '.join(f'{event:.2f}' for event in events)} | "
         f"{_cv(events):.2f} | {in_run:.2f} | "
-        f"{_spread([call[0] - call[3] for call in calls])} | {' | '.join(columns)} | "
-        f"{_spread([call[0] - call[3] - call[1] - call[2] - call[5] for call in calls])} | "
+        f"{_spread([call.gap_ns for call in calls])} | {' | '.join(columns)} | "
+        f"{_spread([call.gap_ns - call.copying_ns - call.thaw_ns for call in calls])} | "
         f"{' '.join(f'{one.spread_ns / 1e3:.1f}' for one in certified)} | "
         f"{' '.join(_hidden(timing) for timing in timings)} | "
         f"{' '.join(f'{gap.apart_ns(timing, CANDIDATE) / 1e3:+.2f}' for timing in timings)} | "
         f"{' '.join(f'{100 * (ratio - 1):+.2f}' for ratio in ratios)} | "
-        f"{sum(len(timing['quads']) for timing in timings)} ({voids}) | {_repeats(timings)}",
+        f"{sum(len(timing.quads) for timing in timings)} ({voids}) | {_repeats(timings)}",
         flush=True,
     )
 
 
-def _hidden(timing: dict[str, Any]) -> str:
+def _hidden(timing: Timing) -> str:
     """Return the time that the candidate's calls seem to hide, all and the fastest, with its error within the job."""
-    valid = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
-    quads = [(side_calls(blocks, BASELINE), side_calls(blocks, CANDIDATE)) for blocks in valid]
-    found = zip(gap.of_case(timing, quads, BASELINE, CANDIDATE), (False, True), strict=True)
+    valid = [quad for quad in timing.quads if quad.compares(CANDIDATE)]
+    quads = gap.calls_of(valid, CANDIDATE)
+    found = zip(gap.of_case(timing, valid, CANDIDATE), (False, True), strict=True)
     return " ".join(f"{one.value / 1e3:+.2f}±{_error_ns(quads, fastest) / 500:.2f}" for one, fastest in found)
 
 
@@ -128,20 +130,10 @@ def _error_ns(quads: list[gap.Quad], fastest: bool) -> float:
     return gap.hidden(quads, fastest=fastest, least_ns=0.0).spread / gap.ERRORS
 
 
-def side_calls(blocks: list[dict[str, Any]], side: str) -> list[list[gap.Call]]:
-    """Return the calls of a side in a valid quad, by block."""
-    return [[(call[0], call[3]) for call in block["calls"]] for block in blocks if block["side"] == side]
-
-
-def _way(timings: list[dict[str, Any]]) -> str:
+def _way(timings: list[Timing]) -> str:
     """Return a note where not all jobs' calls were queued on the device."""
-    queued = sum(timing["queued"] for timing in timings)
+    queued = sum(timing.queued for timing in timings)
     return "" if queued == len(timings) else f" ({queued} of {len(timings)} queued)"
-
-
-def _calls_of(timing: dict[str, Any]) -> list[list[float]]:
-    valid = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
-    return [call for blocks in valid for block in blocks if block["side"] == "baseline" for call in block["calls"]]
 
 
 def _cv(values: list[float]) -> float:
@@ -158,12 +150,12 @@ def _spread(values_ns: list[float]) -> str:
     return f"{statistics.median(ordered) / 1e3:.1f} ({ordered[tenth] / 1e3:.1f} … {ordered[-1 - tenth] / 1e3:.1f})"
 
 
-def _repeats(timings: list[dict[str, Any]]) -> str:
-    repeats = [repeat for timing in timings for repeat in timing["repeats"] if not repeat["near"]]
+def _repeats(timings: list[Timing]) -> str:
+    repeats = [repeat for timing in timings for repeat in timing.repeats if not repeat.near]
     if not repeats:
         return "-"
-    ratio = statistics.median(repeat["again"][3] / max(repeat["fresh"][3], 1) for repeat in repeats)
-    same = sum(repeat["same_bits"] for repeat in repeats)
+    ratio = statistics.median(repeat.again.inner_ns / max(repeat.fresh.inner_ns, 1) for repeat in repeats)
+    same = sum(repeat.same_bits for repeat in repeats)
     return f"{ratio:.3f}, {same} of {len(repeats)}"
 
 

@@ -23,8 +23,9 @@ from unittest import mock
 
 from runner import config
 from runner.commands import local
-from runner.evidence import schedule, stats
-from runner.evidence.certificate import BASELINE, CANDIDATE
+from runner.evidence import schedule, schema, stats
+from runner.evidence.sample import BASELINE, CANDIDATE
+from runner.evidence.schema import Evidence, Timing
 from runner.job import prepare
 
 SIZES: Final = (1024, 524288, 16777216)
@@ -34,13 +35,13 @@ FILE: Final = Path(__file__).parent / "submissions" / "add_torch.py"
 def main() -> None:
     rounds, calls = int(sys.argv[1]), (sys.argv[2:] or ["8"])[0]
     folder = Path(os.environ.get("OUT") or tempfile.mkdtemp())
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[Evidence]] = {}
     for number in range(rounds):
         for first in (BASELINE, CANDIDATE):
             kept = folder / f"order-{first}-{calls}-{number}.json"
             subprocess.run([sys.executable, "-m", "benchmarks.gpu.order", "one", first, calls, str(kept)], check=False)
             if kept.exists():
-                found.setdefault(first, []).append(json.loads(kept.read_text())["evidence"])
+                found.setdefault(first, []).append(schema.parse_run(json.loads(kept.read_text())["evidence"]))
     say(found)
 
 
@@ -66,15 +67,15 @@ def one(first: str, calls: str, kept: str) -> None:
     print(f"{first} first: {report.outcome} {report.reason}, µs {' '.join(times)}", flush=True)
 
 
-def say(found: dict[str, list[Any]]) -> None:
+def say(found: dict[str, list[Evidence]]) -> None:
     """Print the table. `found`: evidence of the jobs, by the side that was started first."""
     print("case | jobs | first less the other µs, mean ± its error | all sides µs, mean | CV %")
-    cases = [timing["case"] for evidence in next(iter(found.values()), [])[:1] for timing in evidence["timing"]]
+    cases = [timing.case for evidence in next(iter(found.values()), [])[:1] for timing in evidence.timing]
     for index, case in enumerate(cases):
         apart, told = [], []
         for first, jobs in found.items():
             for evidence in jobs:
-                ours, theirs = (told_us(evidence["timing"][index], side) for side in (BASELINE, CANDIDATE))
+                ours, theirs = (told_us(evidence.timing[index], side) for side in (BASELINE, CANDIDATE))
                 apart.append(ours - theirs if first == BASELINE else theirs - ours)
                 told += [ours, theirs]
         error = statistics.stdev(apart) / len(apart) ** 0.5 if len(apart) > 1 else 0.0
@@ -85,9 +86,8 @@ def say(found: dict[str, list[Any]]) -> None:
         )
 
 
-def told_us(timing: dict[str, Any], side: str) -> float:
-    blocks = [block for quad in timing["quads"] if not quad["void"] for block in quad["blocks"]]
-    return stats.midmean([call[3] for block in blocks if block["side"] == side for call in block["calls"]]) / 1e3
+def told_us(timing: Timing, side: str) -> float:
+    return stats.midmean([sample.inner_ns for sample in timing.calls_of(side, valid=True)]) / 1e3
 
 
 if __name__ == "__main__":

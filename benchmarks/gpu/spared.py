@@ -19,9 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.gpu.attacks import Task, attacks, run
-from benchmarks.gpu.measure import side_calls
-from runner.evidence import gap, stats
-from runner.evidence.certificate import BASELINE, CANDIDATE
+from runner.evidence import gap, schema, stats
+from runner.evidence.sample import BASELINE, CANDIDATE
 from runner.wire import Report
 
 
@@ -42,21 +41,21 @@ def main() -> None:
 
 def lines(report: Report) -> Iterator[str]:
     said = f"{report.outcome} {report.reason}, ratio {report.ratio and round(report.ratio, 3)}"
-    if not report.evidence["timing"]:
+    evidence = schema.parse_run(report.evidence)
+    if not evidence.timing:
         yield f"{said} | {report.message[:400]} {report.logs['stderr'][-1500:]}"
-    for timing in report.evidence["timing"]:
-        quads = [quad["blocks"] for quad in timing["quads"] if not quad["void"]]
+    for timing in evidence.timing:
+        quads = [quad for quad in timing.quads if quad.compares(CANDIDATE)]
         if not quads:
             continue
-        ours, theirs = ([side_calls(blocks, side) for blocks in quads] for side in (BASELINE, CANDIDATE))
-        pairs = list(zip(ours, theirs, strict=True))
-        everywhere, fastest = gap.of_case(timing, pairs, BASELINE, CANDIDATE)
+        everywhere, fastest = gap.of_case(timing, quads, CANDIDATE)
         told = [
-            stats.midmean([call[1] for quad in side for block in quad for call in block]) for side in (theirs, ours)
+            stats.midmean([sample.inner_ns for sample in timing.calls_of(side, valid=True)])
+            for side in (CANDIDATE, BASELINE)
         ]
         yield (
-            f"{said} | {timing['case']} | {told[0] / 1e3:.2f}, {told[1] / 1e3:.2f} | {-everywhere.value / 1e3:.1f}, "
-            f"{-fastest.value / 1e3:.1f} | {everywhere.spread / 1e3:.1f} | {timing['queued']}"
+            f"{said} | {timing.case} | {told[0] / 1e3:.2f}, {told[1] / 1e3:.2f} | {-everywhere.value / 1e3:.1f}, "
+            f"{-fastest.value / 1e3:.1f} | {everywhere.spread / 1e3:.1f} | {timing.queued}"
         )
 
 

@@ -27,6 +27,7 @@ from runner.admission.outputs import EachOutput
 from runner.admission.seeds import SAID_CHARS
 from runner.evidence import speed_of_light
 from runner.evidence.schedule import A, B
+from runner.evidence.schema import Check
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import faults
 from runner.judge.data.faults import Fault, OracleFailed
@@ -114,19 +115,19 @@ class Tally:
     far: dict[str, float] = field(default_factory=dict)  # by timed case: relative L2 distance, the least seen
     own_check: bool = False  # whether the problem's own check decided; our figures are then no measure of its margin
 
-    def judged(self, check: dict[str, Any], held: set[str], timed: str) -> None:
+    def judged(self, check: Check, held: set[str], timed: str) -> None:
         """Add an output. `timed`: the name of the timed case that it belongs to, if any."""
-        self._count(wrong=not check["good"], public=check["public"])
+        self._count(wrong=not check.good, public=check.public)
         self.held |= held
-        if not check["good"]:
-            self.refused = self.refused or check["message"]
-        for figures in () if self.own_check else check["figures"]:  # of its worst element, or as a whole
+        if not check.good:
+            self.refused = self.refused or check.message
+        for figures in () if self.own_check else check.figures:  # of its worst element, or as a whole
             self.shares += [] if figures["worst_share"] is None else [figures["worst_share"]]
             if figures["relative_l2"] is not None and figures["limit_l2"]:
                 self.shares.append(figures["relative_l2"] / figures["limit_l2"])
         if timed:
-            distances = [1.0 if one["relative_l2"] is None else one["relative_l2"] for one in check["figures"]]
-            far = 0.0 if check["good"] else max(distances, default=1.0)
+            distances = [1.0 if one["relative_l2"] is None else one["relative_l2"] for one in check.figures]
+            far = 0.0 if check.good else max(distances, default=1.0)
             self.far[timed] = max(self.far.get(timed, 0.0), far)
 
     def _count(self, *, wrong: bool, public: bool) -> None:
@@ -222,7 +223,7 @@ def _take_turns(
     timed = case_name(same[0]) if same else ""
     each.look(trial.calls.memory, given)
     for name, tally in tallies.items():
-        trial.evidence["findings"] = []
+        trial.recorder.take_findings()
         try:
             call, output = trial.calls.call(B, given, stage, 0, public=True)
         except Fault as fault:
@@ -230,10 +231,11 @@ def _take_turns(
             if not faults.obeys_after(fault):
                 raise
             continue
-        check = trial.calls.judge_output(given, call, output, public=True) | {"public": one.public}
+        check = trial.calls.judge_output(given, call, output, public=True)
+        check.public = one.public
         tally.own_check = trial.calls.oracle.checks
-        tally.judged(check, {found["rule"] for found in trial.evidence["findings"]}, timed)
-        if name == HONEST and check["good"]:
+        tally.judged(check, {finding.rule for finding in trial.recorder.take_findings()}, timed)
+        if name == HONEST and check.good:
             each.ask(trial, given, call, output, public=one.public)
     if beside is not None and not beside.fault:
         try:  # it must only be right: no rule holds our own code

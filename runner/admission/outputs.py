@@ -109,7 +109,7 @@ class EachOutput:
                 changed_output = trial.calls.buffer(PLACE, given.layout.output_bytes)
                 trial.calls.memory.copy(changed_output, output, given.layout.output_bytes)
                 changed_output[slot.output : slot.output + slot.nbytes] = 0
-                is_wrong = trial.calls.judge_output(given, call, changed_output, public=True)["good"] is not True
+                is_wrong = trial.calls.judge_output(given, call, changed_output, public=True).good is not True
             one.was_more |= not was_zero
             one.wrong += is_wrong
             one.secret += not public

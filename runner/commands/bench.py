@@ -8,7 +8,7 @@ that was reached at least once, and a disturbed block is no evidence of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +19,11 @@ from runner.commands import local
 from runner.config import JudgeSettings
 from runner.daemon.loan import Patience, borrowed
 from runner.errors import RunnerError
-from runner.evidence import datasheet, stats
+from runner.evidence import datasheet, schema, stats
 from runner.evidence.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
-from runner.evidence.estimates import blocks_ns
+from runner.evidence.estimates import TimedCase
 from runner.evidence.schedule import A, B
+from runner.evidence.schema import Evidence, Timing
 from runner.host import accelerators
 from runner.host.epochs import device_name
 from runner.job import cleanup, prepare
@@ -111,12 +112,13 @@ def measure_ceilings(
         )
         report = judge(problem, FOLDER / calibration.problem / "baseline.py")
         epoch = epoch or report.epoch
-        rates = rates_of(calibration, report.evidence)
+        evidence = schema.parse_run(report.evidence) if "version" in report.evidence else None
+        rates = rates_of(calibration, evidence) if evidence else {}
         found |= rates
         if not rates:
             why = str(report.evidence.get("operator", "")) or report.message or "no block was timed"
             missing[calibration.label] = f"{report.outcome} ({report.reason}): {why}"
-        if (slower := usually_slower(report.evidence)) > DISTURBED:
+        if evidence and (slower := usually_slower(evidence)) > DISTURBED:
             disturbed[calibration.label] = slower
         if missing.keys() >= MEMORY:  # memory comes first: no later calibration would go better
             raise BenchFailed(f"memory could not be timed: {missing[calibration.label]}")
@@ -186,27 +188,27 @@ def _gpu_products(device: str) -> dict[str, int]:
     }
 
 
-def rates_of(calibration: Calibration, evidence: Mapping[str, Any]) -> dict[str, float]:
+def rates_of(calibration: Calibration, evidence: Evidence) -> dict[str, float]:
     """Return the rate of each case by its fastest block, in units a second; the launch in ns. Both sides are ours and
     count."""
     known = {case_name(timed.case): timed for timed in calibration.timed}
     found = {}
-    for timing in evidence.get("timing", ()):
-        timed = known[timing["case"]]
+    for timing in evidence.timing:
+        timed = known[timing.case]
         blocks = _blocks(timing, evidence)
         if blocks:
             found[timed.name] = timed.amount / min(blocks) * 1e9 if timed.amount else min(blocks)
     return found
 
 
-def usually_slower(evidence: Mapping[str, Any]) -> float:
+def usually_slower(evidence: Evidence) -> float:
     """Return by how much the median block of a case is slower than its fastest, in the worst case; 0 without blocks."""
-    found = [blocks for timing in evidence.get("timing", ()) if (blocks := _blocks(timing, evidence))]
+    found = [blocks for timing in evidence.timing if (blocks := _blocks(timing, evidence))]
     return max((stats.median(blocks) / min(blocks) - 1 for blocks in found), default=0.0)
 
 
-def _blocks(timing: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[float]:
-    return [block for side in (A, B) for block in blocks_ns(timing, evidence, side)]
+def _blocks(timing: Timing, evidence: Evidence) -> list[float]:
+    return [block for side in (A, B) for block in TimedCase(timing, evidence).blocks_ns(side)]
 
 
 def judge_of(settings: JudgeSettings, patience: Patience = local.FOR_EVER) -> Judge:

@@ -22,8 +22,8 @@ from runner.evidence import records, rules, schema, verdict
 from runner.evidence import replay as rerun
 from runner.evidence.records import RecordVerdict
 from runner.evidence.replay import Difference
+from runner.evidence.schema import Confirmation, Evidence, Finding
 from runner.evidence.verdict import Verdict
-from runner.job.shrink_report import is_summed_up
 from runner.wire import MOST_RUNS
 
 MOST_BYTES: Final = 64_000_000
@@ -137,18 +137,18 @@ def replay(data: JSON) -> Replayed:
         raise ReplayError("The host or the problem failed (infra_error); there is no verdict to replay.")
     try:
         _TOLD.validate_json(json.dumps(told))
-        schema.parse(evidence)
+        parsed = schema.parse(evidence)
     except ValidationError as error:
         raise ReplayError(schema.explained(error, "report")) from None
     except schema.ReportError as error:
         raise ReplayError(str(error)) from None
     try:
-        return _confirmation(told, evidence) if schema.is_confirmation(evidence) else _attempt(told, evidence)
+        return _attempt(told, parsed) if isinstance(parsed, Evidence) else _confirmation(told, parsed)
     except NONSENSE as error:
         raise ReplayError(f"What is stored contradicts itself, nothing follows from it ({error!r:.300}).") from None
 
 
-def _attempt(told: JSON, evidence: JSON) -> Replayed:
+def _attempt(told: JSON, evidence: Evidence) -> Replayed:
     decided, differences = _run(evidence)
     differences += _against_report(told, evidence, decided)
     return Replayed((decided,), None, tuple(differences), bool(told), _blocks(evidence))
@@ -166,13 +166,13 @@ def _parts(data: JSON) -> tuple[JSON, JSON]:
     )
 
 
-def _confirmation(told: JSON, evidence: JSON) -> Replayed:
-    everything = [*evidence["runs"], *(one for one in evidence["alone"] if one is not None)]
-    whole = [run for run in everything if not is_summed_up(run)]
+def _confirmation(told: JSON, evidence: Confirmation) -> Replayed:
+    everything = evidence.everything
+    whole = [run for run in everything if not run.is_summed_up]
     runs = [_run(run) for run in whole]
     differences = [difference for _, found in runs for difference in found]
     if len(whole) == len(everything):
-        record: RecordVerdict | None = records.decide_record(evidence["runs"], evidence["alone"])
+        record: RecordVerdict | None = records.decide_record(evidence)
     else:
         record = _from_gains(told, evidence)
     for name, found in record.to_json().items() if record is not None else ():
@@ -184,46 +184,46 @@ def _confirmation(told: JSON, evidence: JSON) -> Replayed:
     return Replayed(decided, record, tuple(differences), bool(told), sum(map(_blocks, whole)), summed_up)
 
 
-def _from_gains(told: JSON, evidence: JSON) -> RecordVerdict | None:
+def _from_gains(told: JSON, evidence: Confirmation) -> RecordVerdict | None:
     """Return the record from the stored gain of each run, if not all samples were kept; None if a run failed."""
     gains = told.get("confirmation", {}).get("gains") or []
-    if len(gains) != len(evidence["runs"]) or not all(isinstance(gain, float | int) and gain < 1 for gain in gains):
+    if len(gains) != len(evidence.runs) or not all(isinstance(gain, float | int) and gain < 1 for gain in gains):
         return None
     return records.decide_differences(
-        [math.log1p(-gain) for gain in gains], left_out=any(one is not None for one in evidence["alone"])
+        [math.log1p(-gain) for gain in gains], left_out=any(one is not None for one in evidence.alone)
     )
 
 
-def _run(evidence: JSON) -> tuple[Verdict, list[Difference]]:
-    course = [difference for timing in evidence["timing"] for difference in rerun.rerun(timing, evidence)]
+def _run(evidence: Evidence) -> tuple[Verdict, list[Difference]]:
+    course = [difference for timing in evidence.timing for difference in rerun.rerun(timing, evidence)]
     return verdict.decide(evidence), [*course, *_findings(evidence)]
 
 
-def _findings(evidence: JSON) -> Iterator[Difference]:
+def _findings(evidence: Evidence) -> Iterator[Difference]:
     """Compare the findings. The findings of rules.py come last; earlier findings came from comparing outputs, which are
     not stored."""
     found = [_named(finding) for finding in rules.findings(evidence)]
-    said = [_named(finding) for finding in evidence["findings"]]
+    said = [_named(finding) for finding in evidence.findings]
     split = max(0, len(said) - len(found))
     if said[split:] != found or any(rule != BY_COMPARING for rule, _ in said[:split]):
         yield Difference("findings", said, found)
 
 
-def _named(finding: JSON) -> tuple[str, str]:
-    return finding["rule"], finding["case"]
+def _named(finding: Finding) -> tuple[str, str]:
+    return finding.rule, finding.case
 
 
-def _against_report(told: JSON, evidence: JSON, decided: Verdict) -> Iterator[Difference]:
+def _against_report(told: JSON, evidence: Evidence, decided: Verdict) -> Iterator[Difference]:
     for name in COMPARED:
         if name in told and not _agree(told[name], getattr(decided, name)):
             yield Difference(name, told[name], getattr(decided, name))
     for name in COPIED:
-        if name in told and told[name] != evidence[name]:
-            yield Difference(name, told[name], evidence[name])
+        if name in told and told[name] != getattr(evidence, name):
+            yield Difference(name, told[name], getattr(evidence, name))
     if "cases" in told:
         yield from _cases(told["cases"], list(verdict.shown_cases(evidence, decided)))
     if "flags" in told:
-        found = set(decided.flags) | (set() if evidence["certified"] else ADDED_FLAGS)
+        found = set(decided.flags) | (set() if evidence.certified else ADDED_FLAGS)
         if set(told["flags"]) != found:
             yield Difference("flags", sorted(told["flags"]), sorted(found))
 
@@ -247,8 +247,8 @@ def _agree(said: Any, found: Any) -> bool:
     return bool(said == found)
 
 
-def _blocks(evidence: JSON) -> int:
-    return sum(len(quad["blocks"]) for timing in evidence["timing"] for quad in timing["quads"])
+def _blocks(evidence: Evidence) -> int:
+    return sum(len(quad.blocks) for timing in evidence.timing for quad in timing.quads)
 
 
 def _shown(decided: Verdict) -> JSON:

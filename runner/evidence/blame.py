@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from runner.evidence import certificate, schedule, stats, throttle
-from runner.evidence.certificate import Sample
+from runner.evidence import schedule, stats, throttle
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import A
 from runner.evidence.throttle import SET_ASIDE, VOID, Ruling, Window
 
@@ -32,11 +32,11 @@ def rule_block(
     """
     ruling = throttle.rule(window, warm)
     if ruling.action != SET_ASIDE:
-        if not all(certificate.is_sane(sample) for sample in samples):
+        if not all(sample.is_sane for sample in samples):
             return Ruling(VOID, "clock"), ""
-        slow = [number for number, sample in enumerate(samples) if sample[4] > probe_limit_ns > 0]
+        slow = [number for number, sample in enumerate(samples) if sample.probe_ns > probe_limit_ns > 0]
         if slow:
-            slowest = max(sample[4] for sample in samples)
+            slowest = max(sample.probe_ns for sample in samples)
             return Ruling(VOID, schedule.BUSY, figures={"probe_ns": slowest}), guest_after(guest, side, slow[0])
     return ruling, side if ruling.charged else ""
 
@@ -56,5 +56,5 @@ def probe_limit_ns(idle: Sequence[Sample], before: Sequence[Sample] = ()) -> flo
 
     `before` holds calls from before there was a submission: work left on the device slows the probes of idle calls too.
     """
-    usual = min(stats.median([sample[4] for sample in samples]) for samples in (idle, before) if samples)
+    usual = min(stats.median([sample.probe_ns for sample in samples]) for samples in (idle, before) if samples)
     return PROBE_FACTOR * usual + PROBE_SLACK_NS if usual > 0 else 0.0

@@ -94,7 +94,7 @@ class Ceilings:
     @property
     def measured(self) -> Rates:
         """Best rates that our kernels reached; arithmetic on zeros, which burns less power, if that was faster."""
-        names = self.flops.keys() | self.flops_zeros.keys()
+        names = sorted(self.flops.keys() | self.flops_zeros.keys())
         flops = {name: max(self.flops.get(name, 0.0), self.flops_zeros.get(name, 0.0)) for name in names}
         traffic = [rate for rate in (self.copy_bytes_per_s, self.read_bytes_per_s) if rate]
         return Rates(max(traffic, default=None), self.cache_bytes_per_s, flops)

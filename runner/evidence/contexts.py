@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from runner.evidence import stats
-from runner.evidence.certificate import BASELINE
+from runner.evidence.sample import BASELINE, Sample
 
 LEAST: Final = 32  # queued calls per side; fewer allow no comparison
 
@@ -26,18 +26,16 @@ MOST_OF_GAP_NS: Final = 3_000.0
 MOST_ERROR_NS: Final = 300.0
 GROUPS: Final = 8  # of consecutive calls, each left out once
 
-Sample = Sequence[float]
-
 
 def compare(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
     """Return the offset of device times, in ns, of every side but the baseline: the value of timing's `contexts`."""
-    return _apart(found, lambda sample: sample[3], MOST_NS)
+    return _apart(found, lambda sample: sample.inner_ns, MOST_NS)
 
 
 def compare_gaps(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
     """Return the offset of gaps, in ns, of every side but the baseline: the value of timing's `gaps`. A side whose gaps
     scatter too much is left out."""
-    apart = _apart(found, lambda sample: sample[0] - sample[3], MOST_OF_GAP_NS)
+    apart = _apart(found, lambda sample: sample.gap_ns, MOST_OF_GAP_NS)
     return {name: ns for name, ns in apart.items() if error_ns(found[name], found[BASELINE]) <= MOST_ERROR_NS}
 
 
@@ -50,7 +48,7 @@ def error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
 
 def _midmean_gap(samples: Sequence[Sample], left_out: int) -> float:
     first, last = (len(samples) * number // GROUPS for number in (left_out, left_out + 1))
-    return stats.midmean([sample[0] - sample[3] for sample in (*samples[:first], *samples[last:])])
+    return stats.midmean([sample.gap_ns for sample in (*samples[:first], *samples[last:])])
 
 
 def _apart(found: Mapping[str, Sequence[Sample]], value: Callable[[Sample], float], most_ns: float) -> dict[str, float]:
@@ -61,12 +59,6 @@ def _apart(found: Mapping[str, Sequence[Sample]], value: Callable[[Sample], floa
     return {name: ns for name, ns in apart.items() if abs(ns) <= most_ns}
 
 
-def samples_of(evidence: Mapping[str, Any]) -> list[list[int]]:
-    """Return the samples of all sides."""
-    return [sample for samples in (evidence.get("own_calls") or {}).values() for sample in samples]
-
-
-def of_evidence(evidence: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Return the offsets as a timing's entry stores them."""
-    found = evidence.get("own_calls") or {}
-    return {"contexts": compare(found), "gaps": compare_gaps(found)}
+def offsets(own_calls: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
+    """Return both offsets as the fields of a timing."""
+    return {"contexts": compare(own_calls), "gaps": compare_gaps(own_calls)}

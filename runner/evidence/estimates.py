@@ -8,39 +8,46 @@ impossible.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Final
 
-from runner.evidence import certificate, speed_of_light, stats
-from runner.evidence.ceilings import Ceilings
-from runner.evidence.certificate import BASELINE, CANDIDATE
-from runner.evidence.schedule import I
+from runner.evidence import stats
+from runner.evidence.certificate import certify
+from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT, Sample
+from runner.evidence.schema import Evidence, Timing
+from runner.evidence.speed_of_light import CaseLimits
 
-Evidence = Mapping[str, Any]
-
-
-def blocks_ns(timing: Evidence, evidence: Evidence, side: str) -> list[float]:
-    """Return the times of this side's valid blocks, in ns; the module's text names the cost that is left in."""
-    whole = {**timing, "idle": [[0] * 7]}
-    other = CANDIDATE if side == BASELINE else side
-    certified = certificate.certify(whole, clock=evidence["clock"], certified=evidence["certified"], side=other)
-    places = (0, 3) if side == BASELINE else (1, 2)
-    return [quad[place] for quad in certified.quads for place in places if quad[place] > 0]
+LEAST_BLOCKS: Final = 6  # the smallest number whose extremes enclose their median
 
 
 @dataclass(frozen=True)
 class TimedCase:
     """Timed case with the run's limits for it."""
 
-    timing: Evidence
+    timing: Timing
     evidence: Evidence
-    bounds: Evidence
 
     @property
     def name(self) -> str:
-        return str(self.timing["case"])
+        return self.timing.case
+
+    @cached_property
+    def limits(self) -> CaseLimits:
+        return self.evidence.limits.of(self.timing.case)
+
+    @cached_property
+    def _blocks_ns(self) -> dict[str, list[float]]:
+        return {}
+
+    def blocks_ns(self, side: str) -> list[float]:
+        """Return the times of this side's valid blocks, in ns; the module's text names the cost that is left in."""
+        if side not in self._blocks_ns:
+            sides = {BASELINE: (0, 3), CANDIDATE: (1, 2)} if side != INCUMBENT else {INCUMBENT: (1, 2)}
+            quads = certify(self.timing, self.evidence, list(sides)[-1], with_constant=True).quads
+            for name, places in sides.items():
+                self._blocks_ns[name] = [quad[place] for quad in quads for place in places if quad[place] > 0]
+        return self._blocks_ns[side]
 
     @cached_property
     def candidate(self) -> stats.Estimate | None:
@@ -52,12 +59,14 @@ class TimedCase:
 
     @cached_property
     def incumbent(self) -> stats.Estimate | None:
-        return self._estimate(I)
+        return self._estimate(INCUMBENT)
 
-    def limit(self, kind: str) -> speed_of_light.Bound | None:
-        """Return the bound of this kind (`hard`, `measured` or `legal`), or None."""
-        found = self.bounds.get(kind)
-        return speed_of_light.Bound(**found) if found else None
+    @cached_property
+    def ratio(self) -> float | None:
+        """Candidate over baseline: the median over the quads, without the cost of a call without work."""
+        quads = [quad for quad in certify(self.timing, self.evidence).quads if min(quad) > 0]
+        found = [math.log(b) + math.log(c) - (math.log(a) + math.log(d)) for a, b, c, d in quads]
+        return math.exp(stats.median(found) / 2) if found else None
 
     def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> list[tuple[float, float]]:
         """Return (fresh, again) in ns of this side's repeats.
@@ -65,11 +74,10 @@ class TimedCase:
         `hot` selects repeats before which the cache was left as it was; `near`, repeats of an input that was slightly
         changed.
         """
-        found = [repeat for repeat in self.timing["repeats"] if repeat["side"] == side]
         pairs = [
-            (self.time_ns(one["fresh"]), self.time_ns(one["again"]))
-            for one in found
-            if (one.get("hot", False), one.get("near", False)) == (hot, near)
+            (self.time_ns(one.fresh), self.time_ns(one.again))
+            for one in self.timing.repeats
+            if (one.side, one.hot, one.near) == (side, hot, near)
         ]
         return [pair for pair in pairs if min(pair) > 0]
 
@@ -81,40 +89,38 @@ class TimedCase:
         """Return the values of `calls` by block, in the order of the calls: each block's first call came right after a
         thaw."""
         found = []
-        for quad in self.timing["quads"]:
-            ours = [block for block in quad["blocks"] if block["side"] == BASELINE]
-            if quad["void"] or len(ours) != 2:
+        for quad in self.timing.quads:
+            if not quad.compares():
                 continue
-            scale = (
-                stats.median([self.time_ns(call) for block in ours for call in block["calls"]])
-                if over_baseline
-                else 1.0
-            )
-            for block in (block for block in quad["blocks"] if block["side"] == side):
-                times = [self.time_ns(call) for call in block["calls"]]
+            ours = [self.time_ns(call) for block in quad.of(BASELINE) for call in block.calls]
+            scale = stats.median(ours) if over_baseline else 1.0
+            for block in quad.of(side):
+                times = [self.time_ns(call) for call in block.calls]
                 found.append([math.log(time / scale) for time in times if scale > 0 and time > 0])
         return found
 
-    def time_ns(self, sample: Sequence[float]) -> float:
-        return certificate.at_once_ns(
-            sample, 0.0, clock=self.evidence["clock"], certified=bool(self.evidence["certified"])
-        )
+    def time_ns(self, sample: Sample) -> float:
+        return sample.at_once_ns(clock=self.evidence.clock, certified=self.evidence.certified)
 
     def _estimate(self, side: str) -> stats.Estimate | None:
-        blocks = blocks_ns(self.timing, self.evidence, side)
-        return stats.median_estimate(blocks) if len(blocks) >= 6 else None
+        blocks = self.blocks_ns(side)
+        return stats.median_estimate(blocks) if len(blocks) >= LEAST_BLOCKS else None
 
 
 class Run:
-    """Timed cases and ceilings of an evidence."""
+    """Timed cases of an evidence."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
-        self.limits: Evidence = evidence.get("limits") or {}
-        bounds = {case["case"]: case for case in self.limits.get("cases", ())}
-        self.cases = [TimedCase(timing, evidence, bounds.get(timing["case"], {})) for timing in evidence["timing"]]
+        self.ceilings = evidence.limits.ceilings
+        self.cases = [TimedCase(timing, evidence) for timing in evidence.timing]
 
     @cached_property
-    def ceilings(self) -> Ceilings | None:
-        stored = self.limits.get("ceilings")
-        return Ceilings.from_json(stored) if stored else None
+    def ratio(self) -> float | None:
+        """Ratio over all cases, by the problem's way of ranking; None if a case has no ratio."""
+        ratios = [case.ratio for case in self.cases if case.ratio is not None]
+        if not ratios or len(ratios) < len(self.cases):
+            return None
+        if self.evidence.ranking_by == "geom":
+            return stats.geometric_mean(ratios)
+        return sum(ratios) / len(ratios) if self.evidence.ranking_by == "mean" else ratios[-1]

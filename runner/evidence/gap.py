@@ -13,13 +13,16 @@ from __future__ import annotations
 import math
 import statistics
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from runner.evidence import stats
+from runner.evidence.sample import BASELINE
+from runner.evidence.schema import Block, Timing
+from runner.evidence.schema import Quad as StoredQuad
 
 QUANTILE: Final = 0.05
 LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
@@ -68,50 +71,43 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def least_spread_ns(timing: Mapping[str, Any], side: str) -> float:
+def least_spread_ns(timing: Timing, side: str) -> float:
     """Return how far honest code strays in this case, at least."""
-    if not timing.get("queued"):
+    if not timing.queued:
         return LEAST_SPREAD_NS
-    if timing.get("places", 1) < MANY_PLACES:
+    if timing.places < MANY_PLACES:
         return LEAST_AT_ONE_PLACE_NS
-    if side not in (timing.get("gaps") or {}):
+    if side not in (timing.gaps or {}):
         return LEAST_QUEUED_NS
-    size = timing["input_bytes"] + timing["output_bytes"]
+    size = timing.input_bytes + timing.output_bytes
     if size >= LARGE_BYTES:
         return LEAST_QUEUED_NS
     return LEAST_SMALL_NS if size < SMALL_BYTES else LEAST_COMPARED_NS
 
 
-def apart_ns(timing: Mapping[str, Any], side: str) -> float:
+def apart_ns(timing: Timing, side: str) -> float:
     """Return by how much the gap of this side's queued calls exceeds the baseline's, as contexts.py measured."""
-    known = timing.get("queued") and timing.get("places", 1) >= MANY_PLACES
-    return float((timing.get("gaps") or {}).get(side, 0.0)) if known else 0.0
+    known = timing.queued and timing.places >= MANY_PLACES
+    return float((timing.gaps or {}).get(side, 0.0)) if known else 0.0
 
 
-def turn_ns(timing: Mapping[str, Any], baseline: str) -> float:
+def turn_ns(timing: Timing) -> float:
     """Return by how much the gap of code that hands out kernels and returns may exceed the baseline's.
 
     It is the distance of the shortest idle call from the edge of the baseline's gaps. Queued calls all return before
     they begin.
     """
-    blocks = [block for quad in timing["quads"] if not quad["void"] for block in quad["blocks"]]
-    ours = sorted([_rest(sample) for block in blocks if block["side"] == baseline for sample in block["calls"]])
-    most_ns = timing.get("probe_limit_ns") or math.inf  # beyond it a call met foreign work
-    idle = [_rest(sample) for sample in timing.get("idle", ()) if sample[4] <= most_ns]
-    if timing.get("queued") or not ours or len(idle) < LEAST_RANK:
+    ours = sorted([sample.gap_ns - sample.copying_ns for sample in timing.calls_of(BASELINE, valid=True)])
+    most_ns = timing.probe_limit_ns or math.inf  # beyond it a call met foreign work
+    idle = [sample.gap_ns - sample.copying_ns for sample in timing.idle if sample.probe_ns <= most_ns]
+    if timing.queued or not ours or len(idle) < LEAST_RANK:
         return 0.0
     beyond, (least, most) = min(idle) - ours[int(QUANTILE * len(ours))], TURN_NS
     return min(beyond, most) if beyond >= least else 0.0
 
 
-def _rest(sample: Sequence[float]) -> float:
-    """Return a sample's gap without the judge's copying."""
-    wall, put, take, told, *_ = sample
-    return wall - put - take - told
-
-
-def spared_ns(timing: Mapping[str, Any]) -> float:
-    return SPARED_NS if timing.get("queued") else SPARED_BY_HOST_NS
+def spared_ns(timing: Timing) -> float:
+    return SPARED_NS if timing.queued else SPARED_BY_HOST_NS
 
 
 def hidden(quads: Sequence[Quad], *, fastest: bool, least_ns: float) -> Hidden:
@@ -132,13 +128,22 @@ def hidden(quads: Sequence[Quad], *, fastest: bool, least_ns: float) -> Hidden:
     return Hidden(value, max(ERRORS * error, least_ns))
 
 
-def of_case(timing: Mapping[str, Any], quads: Sequence[Quad], baseline: str, side: str) -> tuple[Hidden, Hidden]:
+def calls_of(quads: Sequence[StoredQuad], side: str) -> list[Quad]:
+    """Return the calls of the baseline and of this side."""
+
+    def calls(blocks: Sequence[Block]) -> list[list[Call]]:
+        return [[(sample.wall_ns, sample.inner_ns) for sample in block.calls] for block in blocks]
+
+    return [(calls(quad.of(BASELINE)), calls(quad.of(side))) for quad in quads]
+
+
+def of_case(timing: Timing, quads: Sequence[StoredQuad], side: str) -> tuple[Hidden, Hidden]:
     """Return the hidden time of all calls of a case and of the fastest. First the innocent causes of longer gaps are
     subtracted: the judge's copying, and the difference between the containers themselves."""
-    own, theirs = copies_ns(timing, baseline, side)
+    own, theirs = copies_ns(timing, side)
     theirs += apart_ns(timing, side)
-    calls = [(_less(ours, own), _less(others, theirs)) for ours, others in quads]
-    least_ns = least_spread_ns(timing, side) + turn_ns(timing, baseline) + copies_spread_ns(timing, baseline, side)
+    calls = [(_less(ours, own), _less(others, theirs)) for ours, others in calls_of(quads, side)]
+    least_ns = least_spread_ns(timing, side) + turn_ns(timing) + copies_spread_ns(timing, side)
     everywhere, fastest = (hidden(calls, fastest=only, least_ns=least_ns) for only in (False, True))
     return everywhere, fastest
 
@@ -147,53 +152,52 @@ def _less(blocks: list[list[Call]], taken_off_ns: float) -> list[list[Call]]:
     return [[(wall - taken_off_ns, told) for wall, told in block] for block in blocks]
 
 
-def context_ns(timing: Mapping[str, Any], side: str) -> float:
+def context_ns(timing: Timing, side: str) -> float:
     """Return by how much this side's context lengthens a queued call's reported time over the baseline's, as
     contexts.py measured. For calls that are not queued the offset is unknown, and 0."""
-    return float(timing.get("contexts", {}).get(side, 0.0)) if timing.get("queued") else 0.0
+    return float(timing.contexts.get(side, 0.0)) if timing.queued else 0.0
 
 
-def copies_ns(timing: Mapping[str, Any], baseline: str, side: str) -> tuple[float, float]:
+def copies_ns(timing: Timing, side: str) -> tuple[float, float]:
     """Return the part of each gap that the judge's own copying takes, for the baseline and this side, as own_times.py
     measured; 0 without a measurement.
 
     The second is believed only as far as the same copies took as long within calls, and as two allocations were ever
     seen to differ: a tenant gains no time by slowing the judge down while this is measured.
     """
-    found = timing.get("copies") or {}
-    if not (found.get(baseline) and found.get(side)):
+    found = timing.copies
+    if not (found.get(BASELINE) and found.get(side)):
         return 0.0, 0.0
-    own, theirs = (stats.midmean([put + take for put, take in found[name]]) for name in (baseline, side))
+    own, theirs = (stats.midmean([put + take for put, take in found[name]]) for name in (BASELINE, side))
     within = stats.median(_within(timing, side))
     return own, min(theirs, (1 + COPIES_STRAY) * within, (1 + COPIES_APART) * own)
 
 
-def copies_spread_ns(timing: Mapping[str, Any], baseline: str, side: str) -> float:
+def copies_spread_ns(timing: Timing, side: str) -> float:
     """Return how far `copies_ns` may stray: a thousandth, and three standard errors as measured. They are believed up
     to the share by which two allocations may differ."""
-    own, theirs = copies_ns(timing, baseline, side)
+    own, theirs = copies_ns(timing, side)
     if not own:
         return 0.0
-    rows = [[put + take for put, take in timing["copies"][name]] for name in (baseline, side)]
+    rows = [[put + take for put, take in timing.copies[name]] for name in (BASELINE, side)]
     errors = [statistics.stdev(row) / math.sqrt(len(row)) for row in rows]
     return COPIES_STRAY * max(own, theirs) + min(ERRORS * math.hypot(*errors), COPIES_APART * own)
 
 
-def elsewhere_ns(timing: Mapping[str, Any], baseline: str, side: str) -> float:
+def elsewhere_ns(timing: Timing, side: str) -> float:
     """Return by how much the judge's copying takes longer within the baseline's calls than on an otherwise empty
     device.
 
     Copies of over 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which
     takes 0.2 ms (docs/lab-notebook). A tenant without waiting work spares that.
     """
-    own, _ = copies_ns(timing, baseline, side)
-    return max(0.0, stats.median(_within(timing, baseline)) - own) if own else 0.0
+    own, _ = copies_ns(timing, side)
+    return max(0.0, stats.median(_within(timing, BASELINE)) - own) if own else 0.0
 
 
-def _within(timing: Mapping[str, Any], side: str) -> list[float]:
+def _within(timing: Timing, side: str) -> list[float]:
     """Return how long the copies took within this side's calls."""
-    blocks = [block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == side]
-    return [sample[1] + sample[2] for block in blocks for sample in block["calls"]]
+    return [sample.copying_ns for sample in timing.calls_of(side)]
 
 
 @dataclass(frozen=True)

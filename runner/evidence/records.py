@@ -21,7 +21,8 @@ from typing import Any, Final
 
 from runner.evidence import stats, verdict
 from runner.evidence.certificate import certify
-from runner.evidence.schedule import A, B, I, differences
+from runner.evidence.schedule import B, I, differences
+from runner.evidence.schema import Confirmation, Evidence, Timing
 
 INCUMBENT_FAILED: Final = "incumbent"  # reason code of a run that its incumbent ended
 LEAST_RUNS: Final = 5
@@ -29,8 +30,6 @@ LEAST_GAIN: Final = 0.005  # share of the incumbent's time
 LEAST_WINS: Final = 0.8  # share of the runs
 LEAST_QUADS: Final = 3  # of a case, with both sides in them
 T_95: Final = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860)  # Student's t, one-sided, 1 … 8 degrees
-
-Evidence = dict[str, Any]
 
 
 class RunFailed(Exception):
@@ -69,13 +68,14 @@ class RecordVerdict:
         }
 
 
-def decide_record(runs: Sequence[Evidence], alone: Sequence[Evidence | None] = ()) -> RecordVerdict:
-    """Return the verdict over all runs. `alone`, if given, has an entry per run: the incumbent as the candidate of a
-    separate run, right after a run whose blocks it disturbed. The two are then compared over the baseline, and a person
-    looks at the result."""
+def decide_record(confirmation: Confirmation) -> RecordVerdict:
+    """Return the verdict over all runs. `alone` may have an entry per run: the incumbent as the candidate of a separate
+    run, right after a run whose blocks it disturbed. The two are then compared over the baseline, and a person looks at
+    the result."""
+    runs = confirmation.runs
     found: list[float] = []
     left_out = False
-    for number, (run, apart) in enumerate(zip_longest(runs, alone), 1):
+    for number, (run, apart) in enumerate(zip_longest(runs, confirmation.alone), 1):
         try:
             difference, shared = run_difference(run, apart)
         except RunFailed as failed:
@@ -151,8 +151,8 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
     ours = _passed(run, "candidate")
     theirs = _passed(alone, "incumbent") if alone is not None else {}
     ratios, weights, shared = [], [], True
-    for timing in run["timing"]:
-        case = timing["case"]
+    for timing in run.timing:
+        case = timing.case
         difference = _together(timing, run)
         if difference is None:
             if case not in theirs:
@@ -160,7 +160,7 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
             difference, shared = ours[case].estimate.value - theirs[case].estimate.value, False
         ratios.append(math.exp(difference))
         weights.append(ours[case].candidate_ns / math.exp(difference))  # the incumbent's own time
-    return _combine(ratios, weights, run["ranking_by"]), shared
+    return _combine(ratios, weights, run.ranking_by), shared
 
 
 def _passed(run: Evidence, whose: str) -> dict[str, verdict.CaseTime]:
@@ -175,26 +175,22 @@ def _passed(run: Evidence, whose: str) -> dict[str, verdict.CaseTime]:
     raise RunFailed(whose, decided.message or f"Its outcome is {decided.outcome}, and nothing was timed.")
 
 
-def _together(timing: Evidence, run: Evidence) -> float | None:
+def _together(timing: Timing, run: Evidence) -> float | None:
     """Return ln(candidate / incumbent) of one case from the quads with both in them; None if those quads are too few.
 
     Raises RunFailed if the incumbent's clock lies.
     """
-    shared = {**timing, "quads": [quad for quad in timing["quads"] if _has_all(quad)]}
-    held, ours = (certify(shared, clock=run["clock"], certified=run["certified"], side=side) for side in (I, B))
+    shared = timing.model_copy(update={"quads": [quad for quad in timing.quads if quad.compares(B, I)]})
+    held, ours = (certify(shared, run, side) for side in (I, B))
     if held.mismatch:
-        raise RunFailed("incumbent", f"Case {timing['case']}: the incumbent's events tell less time than passed.")
+        raise RunFailed("incumbent", f"Case {timing.case}: the incumbent's events tell less time than passed.")
     found = differences([[i[1], b[1], b[2], i[2]] for i, b in zip(held.quads, ours.quads, strict=True)])
     return stats.median(found) if len(found) >= LEAST_QUADS else None
 
 
-def is_shared(timing: Evidence) -> bool:
+def is_shared(timing: Timing) -> bool:
     """Return whether enough of a case's valid quads contain all three sides to compare the two directly."""
-    return sum(map(_has_all, timing["quads"])) >= LEAST_QUADS
-
-
-def _has_all(quad: Evidence) -> bool:
-    return not quad["void"] and {A, B, I} <= {block["side"] for block in quad["blocks"]}
+    return sum(quad.compares(B, I) for quad in timing.quads) >= LEAST_QUADS
 
 
 def _combine(ratios: list[float], weights: list[float], ranking_by: str) -> float:

@@ -12,10 +12,9 @@ from typing import Any
 
 from runner.evidence import certificate, contexts, throttle
 from runner.evidence.blame import breaks, guest_after, rule_block
-from runner.evidence.schedule import ABBA, ABIIBA, End, I, Profile, Rest, Run, Schedule
+from runner.evidence.schedule import ABBA, ABIIBA, End, I, Rest, Run, Schedule
+from runner.evidence.schema import Block, Evidence, Timing
 from runner.evidence.throttle import SET_ASIDE, VALID, Ruling, Window
-
-Evidence = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -34,47 +33,44 @@ class Diverged(Exception):
     """The schedule asks for a block that was not run. No comparison is possible from here on."""
 
 
-def rerun(timing: Evidence, evidence: Evidence) -> list[Difference]:
+def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
     """Return the differences of one case. A case that was cut short (by a wrong output, a fault, or a device that was
     set aside) has no end to compare; every other case has."""
-    for name, apart in contexts.of_evidence(evidence).items():
-        said = timing.get(name, {} if name == "contexts" else None)
+    for name, apart in contexts.offsets(evidence.own_calls).items():
+        said = getattr(timing, name)
         if said is not None and said != apart:  # older reports have no gaps
-            return [Difference(f"case {timing['case']}: {name}", said, apart)]
-    if not timing["ended"] and _was_cut_short(evidence):
+            return [Difference(f"case {timing.case}: {name}", said, apart)]
+    if not timing.ended and _was_cut_short(evidence):
         return []
     again = _Again(timing, evidence)
     try:
         end = again.run()
     except Diverged as diverged:
-        return [*again.differences, Difference(f"case {timing['case']}", "what is stored", str(diverged))]
+        return [*again.differences, Difference(f"case {timing.case}", "what is stored", str(diverged))]
     return [*again.differences, *_compared(timing, again.plan, end)]
 
 
 def _was_cut_short(evidence: Evidence) -> bool:
-    failed = evidence["fault"] is not None or not all(check["good"] for check in evidence["checks"])
-    return failed or bool(evidence["set_aside"])
+    return evidence.fault is not None or not evidence.is_good or bool(evidence.set_aside)
 
 
-def _compared(timing: Evidence, plan: Schedule, end: End) -> Iterator[Difference]:
-    case = f"case {timing['case']}"
+def _compared(timing: Timing, plan: Schedule, end: End) -> Iterator[Difference]:
+    case = f"case {timing.case}"
     found = {"ended": end.how, "ended_why": end.reason, "calls": plan.calls, "quads": len(plan.quads)}
-    said = {**timing, "quads": len(timing["quads"])}
     for name, value in found.items():
-        if said[name] != value:
-            yield Difference(f"{case}: {name}", said[name], value)
-    for number, (stored, quad) in enumerate(zip(timing["quads"], plan.quads, strict=False), 1):
-        if (stored["void"], stored["charged"]) != (quad.void, quad.charged):
-            yield Difference(
-                f"{case}, quad {number}: void", [stored["void"], stored["charged"]], [quad.void, quad.charged]
-            )
+        said = len(timing.quads) if name == "quads" else getattr(timing, name)
+        if said != value:
+            yield Difference(f"{case}: {name}", said, value)
+    for number, (stored, quad) in enumerate(zip(timing.quads, plan.quads, strict=False), 1):
+        if (stored.void, stored.charged) != (quad.void, quad.charged):
+            yield Difference(f"{case}, quad {number}: void", [stored.void, stored.charged], [quad.void, quad.charged])
 
 
 @dataclass
 class _Again:
     """Replay of timing.CaseTiming, with the stored evidence in place of sides and telemetry."""
 
-    timing: Evidence
+    timing: Timing
     evidence: Evidence
     differences: list[Difference] = field(default_factory=list)
     _warm: dict[str, Window] = field(default_factory=dict)
@@ -83,14 +79,14 @@ class _Again:
     def __post_init__(self) -> None:
         timing = self.timing
         self.plan = Schedule(
-            Profile(**self.evidence["profile"]),
-            ABIIBA if any(warm["side"] == I for warm in timing["warm_ups"]) else ABBA,
-            most_calls=timing["calls"] or 1 << 20,
+            self.evidence.profile,
+            ABIIBA if any(warm.side == I for warm in timing.warm_ups) else ABBA,
+            most_calls=timing.calls or 1 << 20,
         )
-        self._medians = {side: iter(medians) for side, medians in timing["warm"].items()}
-        self._warm_ups = iter(timing["warm_ups"])
-        self._blocks = iter([block for quad in timing["quads"] for block in quad["blocks"]])
-        self._constant = certificate.constant_ns(timing, certified=self.evidence["certified"])
+        self._medians = {side: iter(medians) for side, medians in timing.warm.items()}
+        self._warm_ups = iter(timing.warm_ups)
+        self._blocks = iter([block for quad in timing.quads for block in quad.blocks])
+        self._constant = certificate.constant_ns(timing.idle, certified=self.evidence.certified)
 
     def run(self) -> End:
         while not isinstance(command := self.plan.next(), End):
@@ -107,9 +103,9 @@ class _Again:
     def _warm_up(self, command: Run) -> None:
         self._guest = guest_after(self._guest, command.side)
         stored = next(self._warm_ups, None)
-        if stored is None or stored["side"] != command.side:
+        if stored is None or stored.side != command.side:
             raise Diverged(f"a warm-up of the {command.side} that was not made")
-        window = Window.from_json(stored["heat"])
+        window = stored.heat
         ruling = throttle.rule(window, self._warm.get(command.side))
         self._warm[command.side] = window
         known = ruling.action != SET_ASIDE
@@ -117,36 +113,33 @@ class _Again:
         if known and median is None:
             raise Diverged(f"a warm-up of the {command.side} without its time")
         times = [median] if median is not None else []
-        self.plan.ran(times, stored["took_ns"] / 1e9, ruling, command.side if ruling.charged else "")
+        self.plan.ran(times, stored.took_ns / 1e9, ruling, command.side if ruling.charged else "")
 
     def _block(self, command: Run) -> None:
         stored = next(self._blocks, None)
         if stored is None:
             raise Diverged("the stored blocks end before the schedule does")
-        samples = stored["calls"]
+        samples = stored.calls
         ruling, charged = rule_block(
             command.side,
             samples,
-            Window.from_json(stored["heat"]),
+            stored.heat,
             warm=self._warm.get(command.side),
-            probe_limit_ns=self.timing["probe_limit_ns"],
+            probe_limit_ns=self.timing.probe_limit_ns,
             guest=self._guest,
         )
-        asked, given = (command.side, command.calls), (stored["side"], len(samples))
+        asked, given = (command.side, command.calls), (stored.side, len(samples))
         if asked != given and not breaks(ruling):  # a block in which the device broke has no samples
             raise Diverged(f"the schedule asks for {asked}, and {given} is stored")
         self._guest = guest_after(self._guest, command.side)
         self._compare_ruling(command.side, stored, ruling)
-        times = [self._at_once_ns(sample) for sample in samples]
-        self.plan.ran(times, stored["took_ns"] / 1e9, ruling, charged)
+        clock, certified = self.evidence.clock, self.evidence.certified
+        times = [sample.at_once_ns(self._constant, clock=clock, certified=certified) for sample in samples]
+        self.plan.ran(times, stored.took_ns / 1e9, ruling, charged)
 
-    def _at_once_ns(self, sample: certificate.Sample) -> float:
-        clock, certified = self.evidence["clock"], self.evidence["certified"]
-        return certificate.at_once_ns(sample, self._constant, clock=clock, certified=certified)
-
-    def _compare_ruling(self, side: str, stored: Evidence, ruling: Ruling) -> None:
-        said = stored.get("ruling", {}).get("reason", "")
+    def _compare_ruling(self, side: str, stored: Block, ruling: Ruling) -> None:
+        said = stored.ruling.get("reason", "")
         found = ruling.reason if ruling.action != VALID else ""
         if said != found:
-            what = f"case {self.timing['case']}, quad {len(self.plan.quads)}, a block of the {side}: ruling"
+            what = f"case {self.timing.case}, quad {len(self.plan.quads)}, a block of the {side}: ruling"
             self.differences.append(Difference(what, said, found))

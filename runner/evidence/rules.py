@@ -1,6 +1,6 @@
 """Rules that hold a suspiciously good result until a person has decided. Pure.
 
-Each rule reads a report's evidence and yields findings: {"rule", "case", "figures", "sentence"}. The sentence shows a
+Each rule reads a report's evidence and yields findings. The sentence shows a
 reviewer the anomaly and where to look. No rule here rejects. Rules about an owner's history and about other people's
 code belong to the site.
 
@@ -17,12 +17,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from runner.evidence import speed_of_light, stats, two_modes
-from runner.evidence.certificate import BASELINE, CANDIDATE
-from runner.evidence.estimates import Evidence, Run, TimedCase
-from runner.evidence.schedule import BUSY, I
+from runner.evidence import stats, two_modes
+from runner.evidence.estimates import Run, TimedCase
+from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT
+from runner.evidence.schedule import BUSY
+from runner.evidence.schema import Evidence, Finding
+from runner.evidence.speed_of_light import CERTAIN
 
-Finding = dict[str, Any]
 Pairs = Sequence[tuple[float, float]]
 
 FASTER_THAN_BEST: Final = 2.0  # than the tuned baseline and the incumbent of this run
@@ -51,16 +52,18 @@ STRAYS: Final = 0.05  # of the calls of a baseline: from there on the machine ma
 
 def findings(evidence: Evidence) -> list[Finding]:
     """Return all findings of this module's rules about a run, in their order."""
-    run = Run(evidence)
+    return findings_of(Run(evidence))
+
+
+def findings_of(run: Run) -> list[Finding]:
     return [finding for rule in RULES for finding in rule(run)]
 
 
 def impossible(evidence: Evidence) -> Finding | None:
     """Return the first case whose time no kernel on this hardware could have taken. It rejects without a person."""
     for case in Run(evidence).cases:
-        hard = case.limit("hard")
-        if case.candidate is not None and speed_of_light.impossible(case.candidate.high, hard):
-            assert hard is not None
+        hard = case.limits.hard
+        if case.candidate and hard and hard.forbids(case.candidate.high):
             return _finding(
                 "impossible",
                 case.name,
@@ -77,8 +80,10 @@ def impossible(evidence: Evidence) -> Finding | None:
 def faster_than_best(run: Run) -> Iterator[Finding]:
     """Find times below half of the best tuned solution's. An untuned baseline, like the reference, does not count."""
     for case in run.cases:
-        baseline = case.baseline if run.evidence.get("tuned") else None
-        known = [(each.low, name) for each, name in ((case.incumbent, I), (baseline, BASELINE)) if each is not None]
+        baseline = case.baseline if run.evidence.tuned else None
+        known = [
+            (each.low, name) for each, name in ((case.incumbent, INCUMBENT), (baseline, BASELINE)) if each is not None
+        ]
         best_ns, best = min(known, default=(0.0, ""))
         if case.candidate is not None and FASTER_THAN_BEST * case.candidate.high < best_ns:
             yield _finding(
@@ -93,7 +98,7 @@ def faster_than_eager(run: Run) -> Iterator[Finding]:
     """Find times far below the reference's. A candidate no faster than a tuned baseline is exempt: the reference is
     wasteful, or was disturbed, since it is timed separately and not in turn with the sides."""
     for case in run.cases:
-        eager, baseline = case.timing["eager_ns"], case.baseline if run.evidence.get("tuned") else None
+        eager, baseline = case.timing.eager_ns, case.baseline if run.evidence.tuned else None
         if case.candidate is not None and baseline is not None and case.candidate.high >= baseline.low:
             continue
         if case.candidate is not None and eager and FASTER_THAN_EAGER * case.candidate.high < eager:
@@ -108,7 +113,7 @@ def faster_than_eager(run: Run) -> Iterator[Finding]:
 
 def beyond_measured_ceiling(run: Run) -> Iterator[Finding]:
     for case in run.cases:
-        bound = case.limit("measured")
+        bound = case.limits.measured
         if case.candidate is not None and bound and case.candidate.high < BEYOND_MEASURED * bound.ns:
             yield _finding(
                 "beyond_measured_ceiling",
@@ -141,8 +146,8 @@ def too_fast_for_precision(run: Run) -> Iterator[Finding]:
     """Find times too short for any precision that the problem allows, at the hard ceiling, but long enough for a
     cheaper precision."""
     for case in run.cases:
-        bound = case.limit("legal")
-        if case.candidate is None or bound is None or case.candidate.high >= speed_of_light.CERTAIN * bound.ns:
+        bound = case.limits.legal
+        if case.candidate is None or bound is None or case.candidate.high >= CERTAIN * bound.ns:
             continue
         engines = _engines_that_fit(run, case, case.candidate.high)
         if engines:
@@ -155,23 +160,24 @@ def too_fast_for_precision(run: Run) -> Iterator[Finding]:
                     "time_ns": case.candidate.high,
                     "legal_ns": bound.ns,
                     "fits": engines,
-                    "legal": list(run.limits["legal"]),
+                    "legal": list(run.evidence.limits.legal),
                     "relative_l2": max(errors, default=None),
                 },
                 f"{_us(case.candidate.high)} is too short for {bound.resource} (at least {_us(bound.ns)}) and fits "
-                f"{', '.join(engines)}; legal are {', '.join(run.limits['legal'])}.{seen} Look for a cast.",
+                f"{', '.join(engines)}; legal are {', '.join(run.evidence.limits.legal)}.{seen} "
+                "Look for a cast.",
             )
 
 
 def _engines_that_fit(run: Run, case: TimedCase, high_ns: float) -> list[str]:
-    operations = sum(case.bounds["work"]["flops"].values())
+    operations = sum(case.limits.work.flops.values()) if case.limits.work else 0
     rates = run.ceilings.hard.flops if run.ceilings else {}
     return [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= high_ns]
 
 
 def _relative_errors(evidence: Evidence) -> list[float]:
-    found = [each.get("relative_l2") for check in evidence["checks"] for each in check["figures"]]
-    return [error for error in found if error is not None]
+    found = [each.get("relative_l2") for check in evidence.checks for each in check.figures]
+    return [error for error in found if isinstance(error, int | float)]
 
 
 # -- against itself --------------------------------------------------------------------------------------------------
@@ -223,7 +229,7 @@ def cold_as_hot(run: Run) -> Iterator[Finding]:
         if min(len(pairs), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
             continue
         saved, usually = 1 - _ratio(pairs).low, 1 - _ratio(ours).high
-        fits = run.ceilings is None or case.timing["input_bytes"] <= run.ceilings.cache_bytes
+        fits = run.ceilings is None or case.timing.input_bytes <= run.ceilings.cache_bytes
         if fits and saved < COLD_AS_HOT and usually > BASELINE_SAVES and case.candidate.high < case.baseline.low:
             yield _finding(
                 "cold_as_hot",
@@ -260,21 +266,21 @@ def one_case_apart(run: Run) -> Iterator[Finding]:
 
 def active_while_idle(run: Run) -> Iterator[Finding]:
     for case in run.cases:
-        busy = [quad for quad in case.timing["quads"] if quad["void"] == BUSY and quad["charged"] == CANDIDATE]
+        busy = [quad for quad in case.timing.quads if quad.void == BUSY and quad.charged == CANDIDATE]
         if len(busy) >= BUSY_QUADS:
-            slowest = max((call[4] for quad in busy for block in quad["blocks"] for call in block["calls"]), default=0)
+            slowest = max((call.probe_ns for quad in busy for block in quad.blocks for call in block.calls), default=0)
             yield _finding(
                 "active_while_idle",
                 case.name,
                 {
                     "quads": len(busy),
-                    "of": len(case.timing["quads"]),
+                    "of": len(case.timing.quads),
                     "probe_ns": slowest,
-                    "limit_ns": case.timing["probe_limit_ns"],
+                    "limit_ns": case.timing.probe_limit_ns,
                     "threshold": BUSY_QUADS,
                 },
                 f"{len(busy)} times the device was busy after this kernel's calls had returned (a probe took "
-                f"{_us(slowest)}, idle is at most {_us(case.timing['probe_limit_ns'])}). Look for kernels that stay.",
+                f"{_us(slowest)}, idle is at most {_us(case.timing.probe_limit_ns)}). Look for kernels that stay.",
             )
 
 
@@ -283,9 +289,9 @@ def aftermath(run: Run) -> Iterator[Finding]:
     behind."""
     for case in run.cases:
         pairs = [
-            (stats.median([case.time_ns(call) for call in one["calls"]]) for one in (ours[0], ours[-1]))
-            for quad in case.timing["quads"]
-            if not quad["void"] and len(ours := [one for one in quad["blocks"] if one["side"] == BASELINE]) == 2
+            (stats.median([case.time_ns(call) for call in one.calls]) for one in (ours[0], ours[-1]))
+            for quad in case.timing.quads
+            if not quad.void and len(ours := quad.of(BASELINE)) == 2
         ]
         slower = [math.log(after / before) for before, after in pairs if min(before, after) > 0]
         if len(slower) < LEAST_QUADS:
@@ -302,11 +308,11 @@ def aftermath(run: Run) -> Iterator[Finding]:
 
 
 def late_work(run: Run) -> Iterator[Finding]:
-    late = [check for check in run.evidence["checks"] if check["reason"] == LATE_WRITE]
+    late = [check for check in run.evidence.checks if check.reason == LATE_WRITE]
     if late:
         yield _finding(
             "late_work",
-            late[0]["case"],
+            late[0].case,
             {"calls": len(late)},
             "An output changed after its call had returned. Look for threads and streams that are not waited for.",
         )
@@ -386,7 +392,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Finding]], ...]] = (
 
 
 def _finding(rule: str, case: str, figures: dict[str, Any], sentence: str) -> Finding:
-    return {"rule": rule, "case": case, "figures": figures, "sentence": sentence}
+    return Finding(rule=rule, case=case, figures=figures, sentence=sentence)
 
 
 def _us(ns: float) -> str:

@@ -11,15 +11,15 @@ Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from runner.evidence import stats
-from runner.evidence.certificate import BASELINE, CANDIDATE, EVENT, WALL, block_ns
+from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, INCUMBENT, WALL, block_ns
 from runner.evidence.throttle import LOAD, SET_ASIDE, VOID, WARM_AGAIN, Ruling
 
-A, B, I = BASELINE, CANDIDATE, "incumbent"  # noqa: E741  the letters of the orders below
+A, B, I = BASELINE, CANDIDATE, INCUMBENT  # noqa: E741  the letters of the orders below
 ABBA: Final = (A, B, B, A)
 ABIIBA: Final = (A, B, I, I, B, A)
 INCUMBENT_VOIDS: Final = 2  # an incumbent that voids this often is no longer timed beside the candidate
@@ -65,6 +65,10 @@ class Profile:
     def within(self, stage_s: float, cases: int) -> Profile:
         """Return the profile for a run of this many cases: noise takes at most half of the stage's time limit."""
         return replace(self, noisy_budget_s=min(self.noisy_budget_s, stage_s / 2 / max(cases, 1)))
+
+    def narrow_at(self, time_ns: float) -> float:
+        """Return the half-width to stop at for a time."""
+        return max(self.stop_half_width, min(self.agree_ns / time_ns, self.widest_half_width))
 
 
 CPU: Final = Profile(
@@ -322,7 +326,7 @@ class Schedule:
         if self.profile.clock != EVENT or min(ours + theirs) <= 0:
             return self.profile.stop_half_width
         medians = stats.median(ours), stats.median(theirs)
-        narrow = narrow_at(min(medians), vars(self.profile))
+        narrow = self.profile.narrow_at(min(medians))
         return max(narrow, share_of(stats.tick(self._ours), *medians))
 
     def _half_width(self, side: str) -> float:
@@ -332,12 +336,6 @@ class Schedule:
 
     def _differences(self, side: str, quads: Sequence[Quad]) -> list[float]:
         return differences([abba(quad.of(A), quad.of(side)) for quad in quads if side in quad.order])
-
-
-def narrow_at(time_ns: float, profile: Mapping[str, Any]) -> float:
-    """Return the half-width to stop at for a time. `profile` has a Profile's fields; an older profile may lack some."""
-    wider = min(profile.get("agree_ns", 0.0) / time_ns, profile.get("widest_half_width", 0.0))
-    return float(max(profile["stop_half_width"], wider))
 
 
 def share_of(ns: float, ours_ns: float, theirs_ns: float) -> float:

@@ -1,65 +1,59 @@
-"""Schema of the evidence in a report, version 3, and a parser that refuses evidence that does not fit it.
+"""Models of the evidence in a report, version 3, and a parser that refuses evidence that does not fit them.
 
-The judge writes the evidence, verdict.py and records.py decide from it, the site stores it, and `runner replay` decides
-again. Every reader parses it here first. `python -m runner.evidence.schema` prints the JSON schema:
-docs/report.schema.json.
+The judge writes evidence with recorder.py, verdict.py and records.py decide from it, the site stores it, and
+`runner replay` decides again. Evidence is JSON on the wire alone: every reader parses it here first.
+`python -m runner.evidence.schema` prints the JSON schema: docs/report.schema.json.
+
+Holds evidence (version 3): the configuration, failures (`fault`, `set_aside`), the `checks`, and every sample of each
+timed case with the device's telemetry. Pure.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    JsonValue,
+    PlainSerializer,
+    PlainValidator,
     TypeAdapter,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 
 from runner.evidence.reading import Window
+from runner.evidence.sample import BASELINE, SIDES, Number, Sample
 from runner.evidence.schedule import Profile
+from runner.evidence.speed_of_light import Limits
+from runner.evidence.starved import Count, Share
 
 VERSION: Final = 3
 RULES: Final = 2  # rules by which verdict.py decides; 1 in reports without this field
+TEXT_CHARS: Final = 20_000
 MOST_SHOWN: Final = 5  # errors in one message
 PLACE_CHARS: Final = 80  # of a key; an untrusted program may have chosen it
+T = TypeVar("T")
 COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
 
 Name = Annotated[str, Field(max_length=500)]
-Text = Annotated[str, Field(max_length=20_000)]
+Text = Annotated[str, Field(max_length=TEXT_CHARS)]
 Code = Annotated[str, Field(max_length=64)]
-Number = Annotated[float, Field(ge=-(2.0**63), le=2.0**63)]
-Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Side = Literal["baseline", "candidate", "incumbent"]
+Side = Annotated[str, Field(pattern=f"^({'|'.join(SIDES)})$")]
 Scalar = bool | int | Number | Name
 Facts = Annotated[dict[Code, Scalar], Field(max_length=64)]
-Details = Annotated[dict[Code, JsonValue], Field(max_length=64)]
+Details = Annotated[dict[Code, Any], Field(max_length=64)]
 Arguments = Annotated[dict[Code, Scalar | list[int]], Field(max_length=64)]
-Sample = Annotated[
-    list[Number],
-    Field(
-        min_length=7,
-        max_length=7,
-        description="One call in ns: [wall, put, take, inner, probe, thaw, freeze]. The judge's own are the whole "
-        "call, as parts of it its copying in and out, the idle probe before it, and how long thawing and freezing "
-        "took; `inner` is the tenant's word.",
-    ),
-]
-
-
-def _is_window(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    Window.from_json(value)
-    return value
-
-
+Samples = Annotated[list[Sample], Field(description="of calls: [wall, put, take, inner, probe, thaw, freeze] in ns")]
 Heat = Annotated[
-    dict[str, JsonValue],
-    AfterValidator(_is_window),
+    Window,
+    PlainValidator(Window.from_json),
+    PlainSerializer(Window.to_json),
+    WithJsonSchema({"type": "object"}),
     Field(
         description="What telemetry saw: readings `before` and `after`, and [at_ns, mask, strangers] `polls` between. "
         "`inherited`: the first counters are those that the block before ended with."
@@ -76,7 +70,9 @@ def _can_be_followed(profile: Profile) -> Profile:
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    """Base of all models. recorder.py alone changes a model that was made."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Fault(_Strict):
@@ -85,18 +81,6 @@ class Fault(_Strict):
     outcome: Code
     reason: Code
     message: Text
-
-
-class ProcessorShare(_Strict):
-    """Use of the processor while a time limit ran out, in ns. See starved.py."""
-
-    wall_ns: Count = Field(description="that went by")
-    ran_ns: Count = Field(description="containers ran, on all cores together")
-    waited_ns: Count = Field(
-        description="the container's most delayed thread was ready and had no core; of a stage, the containers' and "
-        "the judge's, but not the judge's while it waited for a side's answer"
-    )
-    foreign_ns: Count = Field(description="programs that are neither the judge's nor its containers' ran, on one core")
 
 
 class Check(_Strict):
@@ -126,7 +110,7 @@ class Block(_Strict):
 
     side: Side
     took_ns: Count = Field(description="of the judge's clock, with making the inputs and comparing the outputs")
-    calls: Annotated[list[Sample], Field(max_length=10_000)]
+    calls: Annotated[Samples, Field(max_length=10_000)]
     seeds: Annotated[
         list[Count], Field(max_length=10_000, description="of its inputs, in order, also of calls that do not count")
     ] = []
@@ -139,7 +123,18 @@ class Quad(_Strict):
 
     blocks: Annotated[list[Block], Field(max_length=6)]
     void: Code
-    charged: Side | Literal[""]
+    charged: str = Field(pattern=f"^({'|'.join(SIDES)})?$")
+
+    @property
+    def sides(self) -> list[str]:
+        return [block.side for block in self.blocks]
+
+    def of(self, side: str) -> list[Block]:
+        return [block for block in self.blocks if block.side == side]
+
+    def compares(self, *sides: str) -> bool:
+        """Return whether the quad counts and has two blocks of the baseline and of each of these sides."""
+        return not self.void and all(self.sides.count(side) == 2 for side in (BASELINE, *sides))
 
     @model_validator(mode="after")
     def _has_calls(self) -> Self:
@@ -167,9 +162,7 @@ class Timing(_Strict):
     reference_ns: Annotated[Number, Field(ge=0)] | None = Field(
         default=None, description="in reports of older runners: the baseline's frozen time in this epoch; not used"
     )
-    idle: Annotated[
-        list[Sample], Field(max_length=1_000, description="calls without work, for the constant of the way")
-    ]
+    idle: Annotated[Samples, Field(max_length=1_000, description="calls without work, for the constant of the way")]
     probe_limit_ns: Number = Field(description="an idle probe above it met somebody else's work; 0: there is no probe")
     warm: Annotated[dict[Side, list[Number]], Field(description="times of the warm-up's windows, in ns")]
     warm_ups: Annotated[list[WarmUp], Field(max_length=10_000, description="in the order of time")]
@@ -200,8 +193,8 @@ class Timing(_Strict):
     ] = {}
     quads: Annotated[list[Quad], Field(max_length=1_000)]
     repeats: Annotated[list[Repeat], Field(max_length=10_000)]
-    ended: Literal["", "converged", "quads", "budget", "voids", "set_aside"] = Field(
-        description="empty: it was cut short"
+    ended: str = Field(
+        pattern="^(converged|quads|budget|voids|set_aside)?$", description="how; empty: it was cut short"
     )
     ended_why: Code
     input_bytes: Count
@@ -211,6 +204,11 @@ class Timing(_Strict):
         default={},
         description="instead of samples and quads, in a confirmation that would not fit the wire (shrink_report.py)",
     )
+
+    def calls_of(self, side: str, *, valid: bool = False) -> list[Sample]:
+        """Return all samples of a side's blocks; with `valid`, of quads that are not void."""
+        quads = [quad for quad in self.quads if not (valid and quad.void)]
+        return [sample for quad in quads for block in quad.of(side) for sample in block.calls]
 
     @model_validator(mode="after")
     def _has_idle_calls(self) -> Self:
@@ -239,7 +237,7 @@ class Evidence(_Strict):
     clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")
     certified: bool = Field(description="every container stood still outside its calls")
     hardware: Code
-    telemetry: Literal["full", "mask_only", "none"]
+    telemetry: str = Field(pattern="^(full|mask_only|none)$")
     profile: Annotated[
         Profile, AfterValidator(_can_be_followed), Field(description="how long to measure and when to stop")
     ]
@@ -251,23 +249,31 @@ class Evidence(_Strict):
     cores: Annotated[dict[Code, list[int]], Field(max_length=8)]
     phases_s: Annotated[dict[Code, Number], Field(max_length=64)]
     fault: Fault | None
-    processor_share: ProcessorShare | None = Field(
-        default=None, description="while the time ran out, where that is the fault"
-    )
+    processor_share: Share | None = Field(default=None, description="while the time ran out, where that is the fault")
     checks: Annotated[list[Check], Field(max_length=1_024)]
     timing: Annotated[list[Timing], Field(max_length=256)]
     findings: Annotated[list[Finding], Field(max_length=1_024)]
     set_aside: Name = Field(description="why the device must not judge until canaries passed; empty: it may")
-    limits: Details
+    limits: Limits
     init_seed: Count | None = Field(default=None, description="that a Model and its ModelNew are constructed with")
     own_calls: Annotated[
-        dict[Side, Annotated[list[Sample], Field(max_length=1_000)]],
+        dict[Side, Annotated[Samples, Field(max_length=1_000)]],
         Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
     ] = {}
     tuned: bool = Field(
         default=False, description="the baseline is the problem's own and somebody's best on this hardware"
     )
     operator: Text = Field(default="", description="for operators: why the host or the problem failed")
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every output was right."""
+        return all(check.good for check in self.checks)
+
+    @property
+    def is_summed_up(self) -> bool:
+        """Whether samples are missing: shrink_report.py."""
+        return any(timing.summary for timing in self.timing)
 
 
 class Confirmation(_Strict):
@@ -278,6 +284,10 @@ class Confirmation(_Strict):
     runs: Annotated[list[Evidence], Field(min_length=1, max_length=9)]
     alone: Annotated[list[Evidence | None], Field(max_length=9)]
 
+    @property
+    def everything(self) -> list[Evidence]:
+        return [*self.runs, *(run for run in self.alone if run is not None)]
+
 
 class ReportError(ValueError):
     """Evidence that no verdict can be decided from. The text names the reason and the remedy."""
@@ -287,18 +297,24 @@ _EVIDENCE: Final = TypeAdapter(Evidence)
 _CONFIRMATION: Final = TypeAdapter(Confirmation)
 
 
-def is_confirmation(evidence: dict[str, Any]) -> bool:
-    return "runs" in evidence
+def parse(evidence: object) -> Evidence | Confirmation:
+    """Return stored evidence as a model. Raises ReportError if it does not fit this version."""
+    if isinstance(evidence, dict) and "runs" in evidence:
+        return _parsed(evidence, _CONFIRMATION)
+    return parse_run(evidence)
 
 
-def parse(evidence: object) -> None:
-    """Check that the evidence fits this version. Raises ReportError."""
+def parse_run(evidence: object) -> Evidence:
+    """Return the stored evidence of a single run as a model. Raises ReportError if it does not fit this version."""
+    return _parsed(evidence, _EVIDENCE)
+
+
+def _parsed(evidence: object, adapter: TypeAdapter[T]) -> T:
     if not isinstance(evidence, dict):
         raise ReportError(f"evidence: expected an object, got {type(evidence).__name__}")
     _check_version(evidence)
-    adapter: TypeAdapter[Any] = _CONFIRMATION if is_confirmation(evidence) else _EVIDENCE
     try:
-        adapter.validate_json(json.dumps(evidence, allow_nan=False))
+        return adapter.validate_json(json.dumps(evidence, allow_nan=False))
     except ValidationError as error:
         raise ReportError(explained(error, "evidence")) from None
     except ValueError as error:
@@ -315,7 +331,7 @@ def _check_version(evidence: dict[str, Any]) -> None:
             f"version {VERSION}. Judge the submission again."
         )
     if version > VERSION:
-        raise ReportError(f"evidence.version is {version}, this runner reads {VERSION}; upgrade it.")
+        raise ReportError(f"evidence.version is {version}, this version of Photofinish reads {VERSION}; upgrade it.")
 
 
 def explained(error: ValidationError, name: str) -> str:

@@ -29,8 +29,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final
+
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from problems.arithmetic import LimitError, evaluate
 from problems.cases import case_name
@@ -38,7 +40,7 @@ from problems.spec import Case, Problem
 from problems.tolerance import Precision
 from runner.evidence.ceilings import ALIASES, ENGINES, Ceilings, Rates, engine
 
-__all__ = ["Bound", "Ceilings", "LimitError", "Work", "bound_ns", "evaluate", "evidence", "faults", "impossible"]
+__all__ = ["Bound", "CaseLimits", "Ceilings", "LimitError", "Limits", "Work", "bound_ns", "evaluate", "faults"]
 
 CERTAIN: Final = 0.98  # of the hard bound; a time below it is impossible
 HOT_SHARE: Final = 8 / 256  # of the inputs in the cache: one word in 256 is written after the sweep, in lines of eight
@@ -70,9 +72,6 @@ class Work:
             flops,
         )
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def _amount(expression: str, arguments: Mapping[str, object], where: str) -> int:
     amount = evaluate(expression, arguments, where)
@@ -88,8 +87,41 @@ class Bound:
     resource: str
     ns: float
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    def forbids(self, high_ns: float) -> bool:
+        """Return whether a time with the upper interval bound `high_ns` is impossible, given a hard bound."""
+        return high_ns < CERTAIN * self.ns
+
+
+@dataclass(frozen=True)
+class CaseLimits:
+    """Least times of a case. `legal` is arithmetic alone, by the fastest legal engine at its hard rate."""
+
+    case: str
+    work: Work | None = None
+    hard: Bound | None = None
+    measured: Bound | None = None
+    legal: Bound | None = None
+    error: str = ""  # a faulty expression is the author's, and spoils no run
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a run, with all that the rules of rules.py need. `cases` are in the order of the problem."""
+
+    ceilings: (
+        Annotated[
+            Ceilings,
+            PlainValidator(Ceilings.from_json),
+            PlainSerializer(Ceilings.to_json),
+            WithJsonSchema({"type": "object"}),
+        ]
+        | None
+    ) = None
+    legal: list[str] = field(default_factory=list)  # precisions
+    cases: list[CaseLimits] = field(default_factory=list)
+
+    def of(self, case: str) -> CaseLimits:
+        return next((limits for limits in self.cases if limits.case == case), CaseLimits(case))
 
 
 def bound_ns(
@@ -102,48 +134,36 @@ def bound_ns(
     return _hard(Work.of(speed_of_light, arguments), ceilings, precision)
 
 
-def impossible(high_ns: float, bound: Bound | None) -> bool:
-    """Return whether a time with the upper interval bound `high_ns` is impossible, given a hard bound."""
-    return bound is not None and high_ns < CERTAIN * bound.ns
-
-
-def evidence(
+def limits(
     speed_of_light: Mapping[str, Any],
     cases: Sequence[Case],
     ceilings: Ceilings | None,
     precision: Precision | None = None,
-) -> dict[str, Any]:
-    """Return the JSON for evidence["limits"], with all that the rules of rules.py need.
-
-    {"ceilings": … | null, "legal": [precision…], "cases": [{"case", "work", "hard", "measured", "legal", "error"} …]},
-    cases in the order given; the last three bounds are {"resource", "ns"} or null. `legal` is arithmetic alone, by the
-    fastest legal engine at its hard rate. A faulty expression is the author's and spoils no run: it is reported in
-    `error`.
-    """
-    return {
-        "ceilings": ceilings and ceilings.to_json(),
-        "legal": list(precision.legal) if precision else [],
-        "cases": [_case(speed_of_light, case, ceilings, precision) for case in cases],
-    }
+) -> Limits:
+    """Return the limits of a run with these cases."""
+    found = [_case(speed_of_light, case, ceilings, precision) for case in cases]
+    return Limits(ceilings, list(precision.legal) if precision else [], found)
 
 
 def _case(
     speed_of_light: Mapping[str, Any], case: Case, ceilings: Ceilings | None, precision: Precision | None
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {"case": case_name(case), "work": None, "hard": None, "measured": None, "legal": None}
+) -> CaseLimits:
+    name = case_name(case)
     try:
         work = Work.of(speed_of_light, case)
     except LimitError as error:
-        return {**entry, "error": str(error)}
-    entry.update(work=work.to_json(), error="")
-    if ceilings is not None:
-        legal = legal_engines(precision)
-        entry["hard"] = _json(_hard(work, ceilings, precision))
-        entry["measured"] = _json(_slowest(work, ceilings, ceilings.measured, _by_named(ceilings.measured, legal)))
-        if precision is not None:
-            arithmetic = replace(work, read_bytes=0, write_bytes=0)
-            entry["legal"] = _json(_slowest(arithmetic, ceilings, ceilings.hard, _by_named(ceilings.hard, legal)))
-    return entry
+        return CaseLimits(name, error=str(error))
+    if ceilings is None:
+        return CaseLimits(name, work)
+    legal = legal_engines(precision)
+    arithmetic = replace(work, read_bytes=0, write_bytes=0)
+    return CaseLimits(
+        case=name,
+        work=work,
+        hard=_hard(work, ceilings, precision),
+        measured=_slowest(work, ceilings, ceilings.measured, _by_named(ceilings.measured, legal)),
+        legal=_slowest(arithmetic, ceilings, ceilings.hard, _by_named(ceilings.hard, legal)) if precision else None,
+    )
 
 
 def faults(problem: Problem) -> list[str]:
@@ -214,7 +234,3 @@ def _from_memory(work: Work, ceilings: Ceilings) -> float:
 
 def _bound(resource: str, amount: float, per_s: float | None) -> Bound | None:
     return Bound(resource, amount / per_s * 1e9) if per_s and amount > 0 else None
-
-
-def _json(bound: Bound | None) -> dict[str, Any] | None:
-    return bound.to_json() if bound else None

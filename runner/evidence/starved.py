@@ -16,13 +16,17 @@ Pure; runner/judge/device/processor.py reads the accounts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from pydantic import Field
 
 STARVED: Final = "starved"  # a reason of `unmeasurable`
 MOST_RAN: Final = 0.25  # of its time, on all cores together
 LEAST_WAITED: Final = 0.5  # of its time, by its most delayed thread
 LEAST_FOREIGN: Final = 0.5  # of the time that went by, on one core, by foreign programs
+
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,18 @@ class Reading:
 
 @dataclass(frozen=True)
 class Share:
-    """Use of the processor while `wall_ns` went by, in ns."""
+    """Use of the processor while a time limit ran out, in ns.
 
-    wall_ns: int
-    ran_ns: int
-    waited_ns: int
-    foreign_ns: int
+    `wall_ns` went by. Containers ran for `ran_ns`, on all cores together. The container's most delayed thread was ready
+    and had no core for `waited_ns`; of a stage, the containers' threads and the judge's, but not the judge's while it
+    waited for a side's answer. Programs that are neither the judge's nor its containers' ran for `foreign_ns`, on one
+    core.
+    """
+
+    wall_ns: Count
+    ran_ns: Count
+    waited_ns: Count
+    foreign_ns: Count
 
     @classmethod
     def between(cls, before: Reading, after: Reading) -> Share:
@@ -56,23 +66,20 @@ class Share:
             foreign_ns=max([0, *foreign]),
         )
 
-    def to_json(self) -> dict[str, int]:
-        return asdict(self)
+    @property
+    def is_starved(self) -> bool:
+        """Whether this excuses a time limit that ran out."""
+        return (
+            self.ran_ns < MOST_RAN * self.wall_ns
+            and self.waited_ns >= LEAST_WAITED * self.wall_ns
+            and self.foreign_ns >= LEAST_FOREIGN * self.wall_ns
+        )
 
-
-def is_starved(share: Mapping[str, Any]) -> bool:
-    """Return whether this share, as the evidence holds it, excuses a time limit that ran out."""
-    return bool(
-        share["ran_ns"] < MOST_RAN * share["wall_ns"]
-        and share["waited_ns"] >= LEAST_WAITED * share["wall_ns"]
-        and share["foreign_ns"] >= LEAST_FOREIGN * share["wall_ns"]
-    )
-
-
-def sentence(share: Mapping[str, Any]) -> str:
-    wall, ran, waited = (share[name] / 1e9 for name in ("wall_ns", "ran_ns", "waited_ns"))
-    return (
-        f"A time limit ran out because other programs kept the host's processor busy: of {wall:.0f} s the judge and "
-        f"its containers waited {waited:.0f} s for a core, and the containers ran {ran:.0f} s. Nothing is known about "
-        "your kernel."
-    )
+    @property
+    def sentence(self) -> str:
+        wall, ran, waited = (ns / 1e9 for ns in (self.wall_ns, self.ran_ns, self.waited_ns))
+        return (
+            f"A time limit ran out because other programs kept the host's processor busy: of {wall:.0f} s the judge "
+            f"and its containers waited {waited:.0f} s for a core, and the containers ran {ran:.0f} s. Nothing is "
+            "known about your kernel."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -76,17 +77,25 @@ def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     (96.9 %: smallest and largest).
     """
     ordered = sorted(values)
-    n = len(ordered)
-    k, coverage = 1, 1 - 2 * _tail(n, 1)
-    while k < (n + 1) // 2 and 1 - 2 * _tail(n, k + 1) >= confidence:
-        k += 1
-        coverage = 1 - 2 * _tail(n, k)
-    return Estimate(median(ordered), ordered[k - 1], ordered[n - k], coverage)
+    k, coverage = _rank(len(ordered), confidence)
+    return Estimate(median(ordered), ordered[k - 1], ordered[-k], coverage)
 
 
-def _tail(n: int, k: int) -> float:
-    """Return P(Binomial(n, 1/2) < k)."""
-    return float(sum(math.comb(n, i) for i in range(k)) / 2**n)
+@lru_cache(maxsize=4096)
+def _rank(n: int, confidence: float) -> tuple[int, float]:
+    """Return k, and the probability that the k-th smallest and k-th largest of n values enclose their median.
+
+    Linear in n, with exact sums of binomial coefficients.
+    """
+    k, term, below = 1, 1, 1  # below: the sum of the first k coefficients
+    coverage = 1 - 2 * (below / 2**n)
+    while k < (n + 1) // 2:
+        term = term * (n - k + 1) // k
+        wider = 1 - 2 * ((below + term) / 2**n)
+        if wider < confidence:
+            break
+        k, below, coverage = k + 1, below + term, wider
+    return k, coverage
 
 
 def quad_difference(first_a: float, first_b: float, second_b: float, second_a: float) -> float:

@@ -1,7 +1,5 @@
-"""Verdict from stored evidence: a pure function, to allow a replay of every verdict from its report.
-
-Evidence (version 3; schema.py has its schema) holds the configuration, failures (`fault`, `set_aside`), the `checks`,
-and every sample of each timed case with the device's telemetry. certificate.py decides which times count.
+"""Verdict from stored evidence (schema.py): a pure function, to allow a replay of every verdict from its report.
+certificate.py decides which times count.
 
 `rules` in the evidence selects how noise is separated from the kernel's own effects; older reports replay as they were
 decided. Rules 1: a time that is not above zero is `below_resolution`, and any disturbance by the kernel is `unsteady`.
@@ -13,22 +11,22 @@ measurements of a run that cannot rank are shown. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from runner.evidence import rules as plausible
-from runner.evidence import schedule, starved, stats, throttle
-from runner.evidence.certificate import BASELINE, CANDIDATE, EVENT, Certified, certify, constant_ns, is_constant_known
-from runner.evidence.schedule import BUSY, CONVERGED, differences, narrow_at, share_of
+from runner.evidence import rules, schedule, stats, throttle
+from runner.evidence.certificate import Certified, certify, constant_ns, is_constant_known
+from runner.evidence.sample import BASELINE, CANDIDATE, EVENT
+from runner.evidence.schedule import BUSY, CONVERGED, Profile, differences, share_of
+from runner.evidence.schema import Evidence, Timing
+from runner.evidence.starved import STARVED
 
 UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which a kernel can be erratic
 SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt the measurements
 MOST_OWN_VOIDS: Final = 0.75  # share of the void quads charged to the candidate beyond which it is at fault
 LEAST_QUADS: Final = 3  # fewer give no result
 OWN_DOING: Final = 2.0  # times the baseline's scatter: a kernel that scatters more does it by itself
-
-Evidence = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -72,62 +70,62 @@ class Verdict:
 def decide(evidence: Evidence) -> Verdict:
     """Return the verdict of an attempt. The submission's errors come before failures to measure, unless the device
     broke: a broken device may have caused the errors."""
-    if throttle.is_broken(evidence["set_aside"]):
+    if throttle.is_broken(evidence.set_aside):
         return _unfit(evidence)
-    fault = evidence.get("fault")
+    fault, share = evidence.fault, evidence.processor_share
     if fault:
-        share = evidence.get("processor_share")
-        if share is not None and starved.is_starved(share):
-            return Verdict("unmeasurable", starved.STARVED, starved.sentence(share))
-        return Verdict(fault["outcome"], fault["reason"], fault["message"])
-    for check in evidence["checks"]:
-        if not check["good"]:
-            return Verdict(check.get("outcome", "wrong"), check["reason"], check["message"])
-    if evidence["mode"] == "test":
+        if share is not None and share.is_starved:
+            return Verdict("unmeasurable", STARVED, share.sentence)
+        return Verdict(fault.outcome, fault.reason, fault.message)
+    for check in evidence.checks:
+        if not check.good:
+            return Verdict(check.outcome, check.reason, check.message)
+    if evidence.mode == "test":
         return Verdict("passed")
     return _timed(evidence)
 
 
 def _timed(evidence: Evidence) -> Verdict:
-    if evidence["set_aside"]:
+    if evidence.set_aside:
         return _unfit(evidence)
-    rules = evidence.get("rules", 1)
-    limit = evidence["profile"].get("unsteady", UNSTEADY)
+    is_first = evidence.rules == 1
     times, refusals = list[CaseTime](), list[Verdict]()
-    for timing in evidence["timing"]:
-        certified = certify(timing, clock=evidence["clock"], certified=evidence["certified"])
+    for timing in evidence.timing:
+        certified = certify(timing, evidence)
         if certified.mismatch:
             return Verdict(
                 "policy",
                 "clock_mismatch",
-                f"Case {timing['case']}: the device's events tell less time than the judge's clock saw pass.",
+                f"Case {timing.case}: the device's events tell less time than the judge's clock saw pass.",
             )
         time = _case_time(timing, certified, evidence)
-        if timing["ended"] == schedule.VOIDS:
-            refusals.append(_void(timing, rules))
+        if timing.ended == schedule.VOIDS:
+            refusals.append(_void(timing, evidence.rules))
         elif time is None:
             refusals.append(_no_time(timing, certified, evidence))
-        if refusals and rules == 1:
+        if refusals and is_first:
             return refusals[0]
         times += [time] if time is not None else []
     if not times and not refusals:
         return Verdict("infra_error", "nothing_timed", "The problem has no benchmark cases.")
     steadiest = sorted(times, key=lambda time: 0.0 if time.erratic else time.estimate.half_width)
-    given_up = {timing["case"] for timing in evidence["timing"] if timing["ended"] == schedule.VOIDS}
-    wide = [time for time in steadiest[::-1] if time.estimate.half_width > limit and not time.erratic]
-    refusals += [_unsteady(time, rules) for time in wide if time.case not in given_up]
+    given_up = {timing.case for timing in evidence.timing if timing.ended == schedule.VOIDS}
+    wide = [
+        time for time in steadiest[::-1] if time.estimate.half_width > evidence.profile.unsteady and not time.erratic
+    ]
+    refusals += [_unsteady(time, evidence.rules) for time in wide if time.case not in given_up]
     if refusals:
-        measured = [time for time in times if math.isfinite(time.estimate.half_width)] if rules > 1 else []
+        measured = [] if is_first else [time for time in times if math.isfinite(time.estimate.half_width)]
         return replace(min(refusals, key=_excuses), times=tuple(measured))
-    if finding := plausible.impossible(evidence):
-        return Verdict("policy", "impossible", f"Case {finding['case']}: {finding['sentence']}")
+    if finding := rules.impossible(evidence):
+        return Verdict("policy", "impossible", f"Case {finding.case}: {finding.sentence}")
     return Verdict(
         "passed",
         flags=tuple(_flags(evidence, times)),
-        score_us=_rank([time.candidate_ns for time in times], evidence["ranking_by"]) / 1e3,
-        ratio=_rank([time.ratio for time in times], evidence["ranking_by"]),
-        forgeable=_combined_forgeable(times, evidence["ranking_by"]),
-        half_width=_combined_half_width([time.estimate.half_width for time in times], evidence["ranking_by"]),
+        score_us=_rank([time.candidate_ns for time in times], evidence.ranking_by) / 1e3,
+        ratio=_rank([time.ratio for time in times], evidence.ranking_by),
+        forgeable=_combined_forgeable(times, evidence.ranking_by),
+        half_width=_combined_half_width([time.estimate.half_width for time in times], evidence.ranking_by),
         times=tuple(times),
     )
 
@@ -136,7 +134,7 @@ def _unfit(evidence: Evidence) -> Verdict:
     return Verdict(
         "unmeasurable",
         "device_unfit",
-        f"The device was not fit to time anything ({evidence['set_aside']}); this does not count against you.",
+        f"The device was not fit to time anything ({evidence.set_aside}); this does not count against you.",
     )
 
 
@@ -159,28 +157,28 @@ def _unsteady(time: CaseTime, rules: int) -> Verdict:
     return Verdict("unmeasurable", "unsteady", f"Case {time.case}: {why}")
 
 
-def _no_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Verdict:
+def _no_time(timing: Timing, certified: Certified, evidence: Evidence) -> Verdict:
     """Return the verdict for a case most of whose blocks took no longer than the idle calls. This reflects the kernel
     only if the idle calls agree with each other and the blocks with each other."""
-    if evidence.get("rules", 1) == 1 or _is_below_resolution(timing, certified, evidence):
+    if evidence.rules == 1 or _is_below_resolution(timing, certified, evidence):
         return Verdict(
             "unmeasurable",
             "below_resolution",
-            f"Case {timing['case']}: the work takes no longer than handing it over, so it cannot be timed here.",
+            f"Case {timing.case}: the work takes no longer than handing it over, so it cannot be timed here.",
         )
     return Verdict(
         "unmeasurable",
         "unsteady",
-        f"Case {timing['case']}: the machine was so disturbed that its idle calls took longer than the work.",
+        f"Case {timing.case}: the machine was so disturbed that its idle calls took longer than the work.",
     )
 
 
-def _is_below_resolution(timing: Evidence, certified: Certified, evidence: Evidence) -> bool:
+def _is_below_resolution(timing: Timing, certified: Certified, evidence: Evidence) -> bool:
     """Return whether the interval of either side's time ends within the cost of handing work over."""
-    if evidence["clock"] == EVENT:
+    if evidence.clock == EVENT:
         resolution_ns = _tick_ns(timing)
-    elif is_constant_known(timing["idle"], certified=evidence["certified"]):
-        resolution_ns = constant_ns(timing, certified=evidence["certified"])
+    elif is_constant_known(timing.idle, certified=evidence.certified):
+        resolution_ns = constant_ns(timing.idle, certified=evidence.certified)
     else:
         return False
     sides = [[quad[first], quad[second]] for first, second in ((0, 3), (1, 2)) for quad in certified.quads]
@@ -191,28 +189,28 @@ def _is_below_resolution(timing: Evidence, certified: Certified, evidence: Evide
     return count >= LEAST_QUADS and min(ends) <= resolution_ns
 
 
-def _void(timing: Evidence, rules: int) -> Verdict:
+def _void(timing: Timing, rules: int) -> Verdict:
     """Return the verdict of a case with too many void quads. Work that a submission leaves on the device is no accident
     of the device, and buys no second try."""
-    void = [quad for quad in timing["quads"] if quad["void"]]
-    own = [quad for quad in void if quad["charged"] == CANDIDATE]
-    if 2 * sum(quad["void"] == BUSY for quad in own) > len(void):
+    void = [quad for quad in timing.quads if quad.void]
+    own = [quad for quad in void if quad.charged == CANDIDATE]
+    if 2 * sum(quad.void == BUSY for quad in own) > len(void):
         return Verdict(
             "policy",
             "device_busy",
-            f"Case {timing['case']}: the device was still at work when your kernel had returned; finish first.",
+            f"Case {timing.case}: the device was still at work when your kernel had returned; finish first.",
         )
     if rules > 1 and len(own) > MOST_OWN_VOIDS * len(void):
         return Verdict(
             "unmeasurable",
             SELF_DISTURBED,
-            f"Case {timing['case']}: too many measurements had to be thrown away for what your code did "
-            f"({timing['ended_why']}).",
+            f"Case {timing.case}: too many measurements had to be thrown away for what your code did "
+            f"({timing.ended_why}).",
         )
     return Verdict(
         "unmeasurable",
         "voids",
-        f"Case {timing['case']}: too many measurements had to be thrown away ({timing['ended_why']}).",
+        f"Case {timing.case}: too many measurements had to be thrown away ({timing.ended_why}).",
     )
 
 
@@ -221,19 +219,19 @@ def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
         yield "erratic"
     if any(time.noisy for time in times):
         yield "noisy"
-    unfinished = {timing["case"] for timing in evidence["timing"] if timing["ended"] != CONVERGED}
-    if any(time.case in unfinished and _is_wide(time, evidence["profile"]) for time in times):
+    unfinished = {timing.case for timing in evidence.timing if timing.ended != CONVERGED}
+    if any(time.case in unfinished and _is_wide(time, evidence.profile) for time in times):
         yield "not_converged"
-    if any(finding["rule"] == "bimodal" for finding in evidence["findings"]):
+    if any(finding.rule == "bimodal" for finding in evidence.findings):
         yield "bimodal"
 
 
-def _is_wide(time: CaseTime, profile: Evidence) -> bool:
-    narrow = narrow_at(min(time.baseline_ns, time.candidate_ns), profile)
+def _is_wide(time: CaseTime, profile: Profile) -> bool:
+    narrow = profile.narrow_at(min(time.baseline_ns, time.candidate_ns))
     return time.estimate.half_width > max(narrow, time.resolution)
 
 
-def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> CaseTime | None:
+def _case_time(timing: Timing, certified: Certified, evidence: Evidence) -> CaseTime | None:
     """Return the time of a case; None if too little of the time is left for a result.
 
     A quad that is void on the candidate's account counts as infinitely slow: a submission gains nothing by spoiling a
@@ -241,20 +239,20 @@ def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Ca
     stands at the upper end of its interval: the only certainty is that it is no longer. If the machine made the
     interval wide, the time stands no farther below that end than the profile's `believed`: luck wins no rank.
     """
-    rules, profile = evidence.get("rules", 1), evidence["profile"]
-    tick_ns = _tick_ns(timing) if evidence["clock"] == EVENT else 0.0
+    profile = evidence.profile
+    tick_ns = _tick_ns(timing) if evidence.clock == EVENT else 0.0
     quads = certified.quads
     found = differences(quads)
     if len(found) <= len(quads) / 2 or len(found) < LEAST_QUADS:
         return None
-    spoilt = [quad["void"] for quad in timing["quads"] if quad["void"] and quad["charged"] == CANDIDATE]
+    spoilt = [quad.void for quad in timing.quads if quad.void and quad.charged == CANDIDATE]
     estimate = stats.median_estimate([*found, *([math.inf] * len(spoilt))])
     steady = stats.median_estimate([math.log(quad[3] / quad[0]) for quad in quads if min(quad) > 0])
-    scatter = UNSTEADY if rules == 1 else estimate.half_width
+    scatter = UNSTEADY if evidence.rules == 1 else estimate.half_width
     erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < scatter / OWN_DOING
-    least = estimate.high - profile.get("believed", 0.0)
-    could_rank = not erratic and estimate.half_width <= profile.get("unsteady", UNSTEADY)
-    noisy = bool(profile.get("believed")) and could_rank and estimate.value < least
+    least = estimate.high - profile.believed
+    could_rank = not erratic and estimate.half_width <= profile.unsteady
+    noisy = bool(profile.believed) and could_rank and estimate.value < least
     baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
     candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
     if min(baseline, candidate) <= 0:
@@ -265,7 +263,7 @@ def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Ca
     else:
         estimate = estimate.at_least(resolution)
     return CaseTime(
-        case=timing["case"],
+        case=timing.case,
         baseline_ns=baseline,
         candidate_ns=candidate,
         estimate=estimate,
@@ -277,10 +275,9 @@ def _case_time(timing: Evidence, certified: Certified, evidence: Evidence) -> Ca
     )
 
 
-def _tick_ns(timing: Evidence) -> float:
+def _tick_ns(timing: Timing) -> float:
     """Return the step of the clock that timed both sides, as the baseline's samples show it."""
-    blocks = [block for quad in timing["quads"] for block in quad["blocks"] if block["side"] == BASELINE]
-    return stats.tick([sample[3] for block in blocks for sample in block["calls"]])
+    return stats.tick([sample.inner_ns for sample in timing.calls_of(BASELINE)])
 
 
 def _rank(values: list[float], ranking_by: str) -> float:
@@ -302,18 +299,18 @@ def _combined_half_width(widths: list[float], ranking_by: str) -> float:
     return math.sqrt(sum(width**2 for width in widths)) / len(widths)
 
 
-def shown_cases(evidence: Mapping[str, Any], decided: Verdict) -> Iterator[dict[str, Any]]:
+def shown_cases(evidence: Evidence, decided: Verdict) -> Iterator[dict[str, Any]]:
     """Return the cases of a report for people: public cases by name, secret cases by number, then the timed cases."""
     secret = 0
-    for check in evidence["checks"]:
-        secret += not check["public"]
+    for check in evidence.checks:
+        secret += not check.public
         yield {
             "stage": "check",
-            "name": check["case"] if check["public"] else f"secret {secret}",
-            "public": check["public"],
-            "good": check["good"],
-            "reason": check["reason"],
-            "message": check["message"],
+            "name": check.case if check.public else f"secret {secret}",
+            "public": check.public,
+            "good": check.good,
+            "reason": check.reason,
+            "message": check.message,
         }
     for timed in decided.times:
         yield {

@@ -51,7 +51,8 @@ class _Confirmation:
             self.reports.append(made)
             if made.outcome != "passed":
                 break
-            is_disturbed = any(not records.is_shared(timing) for timing in made.evidence["timing"])
+            run = schema.parse_run(made.evidence)
+            is_disturbed = any(not records.is_shared(timing) for timing in run.timing)
             self.alone.append(self._alone() if is_disturbed else None)  # it was in too few of a case's blocks
         return self._report()
 
@@ -80,10 +81,15 @@ class _Confirmation:
             return shown  # the host failed before there was evidence for a decision
         if shown.outcome == "passed":
             shown = sorted(self.reports, key=lambda made: made.ratio or 0.0)[len(self.reports) // 2]
-        record = records.decide_record(evidence, self.alone)
+        whole = schema.Confirmation(
+            version=schema.VERSION,
+            runs=[schema.parse_run(run) for run in evidence],
+            alone=[None if run is None else schema.parse_run(run) for run in self.alone],
+        )
+        record = records.decide_record(whole)
         assert self.job.incumbent is not None
         incumbent = {"incumbent": self.job.incumbent.submission_id, "incumbent_failures": self.failures[:1]}
-        whole = replace(
+        report = replace(
             shown,
             flags=tuple(dict.fromkeys(flag for made in self.reports for flag in made.flags)),
             forgeable=max((made.forgeable for made in self.reports if made.forgeable is not None), default=None),
@@ -91,7 +97,7 @@ class _Confirmation:
             confirmation={**record.to_json(), **incumbent},
             evidence={"version": schema.VERSION, "runs": evidence, "alone": self.alone},
         )
-        return fit(whole)
+        return fit(report)
 
 
 @dataclass

@@ -17,9 +17,10 @@ from problems.spec import Problem, in_python, needs_gpu
 from runner import config
 from runner.admission import examine
 from runner.evidence import rules, speed_of_light, verdict
+from runner.evidence.recorder import Recorder
 from runner.evidence.records import INCUMBENT_FAILED
 from runner.evidence.schedule import A, B, I
-from runner.evidence.starved import Share, is_starved
+from runner.evidence.schema import Evidence
 from runner.host import accelerators, epochs
 from runner.job import prepare
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
@@ -53,8 +54,8 @@ def execute(
     emit = _Emitter(on_event)
     began = time.monotonic()
     blank = Report(attempt_id=job.attempt_id, token=job.token, outcome="infra_error")
-    evidence: dict[str, Any] = {"phases_s": {}}
-    phases = _Phases(evidence["phases_s"])
+    recorder = Recorder()
+    phases = _Phases(recorder.phases_s)
     emit("building", "", {})
     try:
         problem = Problem.from_bundle(job.problem)
@@ -69,15 +70,15 @@ def execute(
                 for name in set(sides_of(job)) - set(ready.sides):
                     ready.add_side(name)
             judge = _admit if job.task == ADMISSION else _judge
-            return judge(job, problem, ready, emit, phases, evidence, blank)
+            report = judge(job, problem, ready, emit, phases, recorder, blank)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
-        return _infra(blank, "problem", PROBLEM_FAILED, str(err), evidence)
+        report = _infra(blank, "problem", PROBLEM_FAILED, str(err), recorder)
     except (SandboxError, OSError, TimeoutError) as err:
         log.error("sandbox failed: %s", err)
-        return _infra(blank, "sandbox", SANDBOX_FAILED, str(err), evidence)
-    finally:
-        evidence["phases_s"]["all"] = round(time.monotonic() - began, 3)
+        report = _infra(blank, "sandbox", SANDBOX_FAILED, str(err), recorder)
+    report.evidence["phases_s"]["all"] = round(time.monotonic() - began, 3)
+    return report
 
 
 def sides_of(job: Job) -> tuple[str, ...]:
@@ -95,7 +96,7 @@ def _judge(
     ready: prepare.Prepared,
     emit: _Emitter,
     phases: _Phases,
-    evidence: dict[str, Any],
+    recorder: Recorder,
     blank: Report,
 ) -> Report:
     hardware, sides = ready.hardware, ready.sides
@@ -108,12 +109,11 @@ def _judge(
         profile=hardware.profile,
         emit=emit,
         another_oracle=ready.another_oracle,
-        into=evidence,
+        recorder=recorder,
     )
-    evidence.update(_circumstances(job, ready))
-    evidence.update(_bounds(job, problem, ready, evidence))
+    recorder.add_circumstances(**_circumstances(job, problem, ready))
     if job.mode in TIMED_MODES:
-        evidence["own_calls"] = ready.compared()
+        recorder.add_circumstances(own_calls=ready.compared())
     try:
         cores = (*ready.cores.judge, *ready.cores.tenant)
         telemetry: Telemetry = Blind()
@@ -139,17 +139,17 @@ def _judge(
                     trial.measure(telemetry)
     except Fault as fault:
         _not_for_want_of_room(fault.reason, job, ready)
-        _keep_fault(evidence, fault.outcome, fault.reason, fault.message, fault.share)
+        recorder.add_fault(fault.outcome, fault.reason, fault.message, fault.share)
     except IncumbentFailed as failed:
         _not_for_want_of_room(failed.reason, job, ready)
         said = f"The incumbent failed while it was measured beside this submission: {failed}."
-        _keep_fault(evidence, "unmeasurable", INCUMBENT_FAILED, said, failed.share)
+        recorder.add_fault("unmeasurable", INCUMBENT_FAILED, said, failed.share)
     except OracleFailed as failed:
-        if failed.share is None or not is_starved(failed.share.to_json()):
+        if failed.share is None or not failed.share.is_starved:
             raise
-        _keep_fault(evidence, "infra_error", "problem", PROBLEM_FAILED, failed.share)
-        evidence["operator"] = str(failed)[-OPERATOR_CHARS:]
-    end_foreign_code(sides, evidence)
+        recorder.add_fault("infra_error", "problem", PROBLEM_FAILED, failed.share)
+        recorder.add_circumstances(operator=str(failed)[-OPERATOR_CHARS:])
+    end_foreign_code(sides, recorder)
     with phases("copies"):
         trial.time_copies()
     phases.add("calls", sum(side.device_s for side in sides.values()))
@@ -157,13 +157,8 @@ def _judge(
     phases.add("inputs", trial.calls.oracle.asked.seconds)
     phases.add("problem", trial.calls.oracle.problem_s)
     phases.add("comparing", trial.calls.comparing.seconds)
-    evidence["findings"] += rules.findings(evidence)  # after the findings of the comparison
-    return report_of(blank, evidence, sides[B].logs())
-
-
-def _keep_fault(evidence: dict[str, Any], outcome: str, reason: str, message: str, share: Share | None) -> None:
-    evidence["fault"] = {"outcome": outcome, "reason": reason, "message": message}
-    evidence["processor_share"] = None if share is None else share.to_json()
+    recorder.add_findings(rules.findings(recorder.evidence))  # after the findings of the comparison
+    return report_of(blank, recorder.evidence, sides[B].logs())
 
 
 def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:
@@ -176,17 +171,17 @@ def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> Non
         )
 
 
-def end_foreign_code(sides: dict[str, Tenant], evidence: dict[str, Any]) -> None:
+def end_foreign_code(sides: dict[str, Tenant], recorder: Recorder) -> None:
     """End all foreign code. A side that cannot be ended decides the verdict."""
     for name in sorted(set(sides) - {A}):
         sides[name].container.kill()
-        if sides[name].container.wait_dead() or evidence["fault"] is not None:
+        if sides[name].container.wait_dead() or recorder.evidence.fault is not None:
             continue
-        fault = ("policy", "unfreezable", "Your code could not be ended after its last call.")
-        if name != B:
+        if name == B:
+            recorder.add_fault("policy", "unfreezable", "Your code could not be ended after its last call.")
+        else:
             message = "The incumbent could not be ended after it was measured beside this submission."
-            fault = ("unmeasurable", INCUMBENT_FAILED, message)
-        evidence["fault"] = dict(zip(("outcome", "reason", "message"), fault, strict=True))
+            recorder.add_fault("unmeasurable", INCUMBENT_FAILED, message)
 
 
 def _admit(
@@ -195,17 +190,26 @@ def _admit(
     ready: prepare.Prepared,
     emit: _Emitter,
     phases: _Phases,
-    evidence: dict[str, Any],
+    recorder: Recorder,
     blank: Report,
 ) -> Report:
     """Test the problem itself: no submission, no times."""
     hardware = ready.hardware
     asked = in_python(problem)  # the problem's own reference answers
-    trial = Trial(asked, job.mode, ready.oracle, ready.sides, hardware.memory, profile=hardware.profile, emit=emit)
-    evidence.update(_circumstances(job, ready))
+    trial = Trial(
+        asked,
+        job.mode,
+        ready.oracle,
+        ready.sides,
+        hardware.memory,
+        profile=hardware.profile,
+        emit=emit,
+        recorder=recorder,
+    )
+    recorder.add_circumstances(**_circumstances(job, asked, ready))
     with phases("checking"):
-        bounds = _bounds(job, asked, ready, evidence)["limits"]["cases"]
-        found = examine.examine(trial, {one["case"]: one["hard"]["ns"] for one in bounds if one["hard"]})
+        limits = recorder.evidence.limits.cases
+        found = examine.examine(trial, {one.case: one.hard.ns for one in limits if one.hard})
     for side in ready.sides.values():
         side.container.kill()
         side.container.wait_dead()
@@ -217,8 +221,8 @@ def _admit(
         reason="" if found.passed else ADMISSION,
         message=found.sentence,
         admission=found.to_json(),
-        epoch=evidence["epoch"],
-        evidence=evidence,
+        epoch=recorder.evidence.epoch,
+        evidence=recorder.to_json(),
     )
 
 
@@ -238,10 +242,12 @@ def try_starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> 
         yield Expectation(f"{STARTER}{language}", "passed", got, True if passed else None, explained)
 
 
-def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
-    """Return the circumstances that a later comparison of this run needs."""
+def _circumstances(job: Job, problem: Problem, ready: prepare.Prepared) -> dict[str, Any]:
+    """Return the circumstances of this run, and the bounds on its times, as fields of Evidence."""
+    epoch = accelerators.epoch(ready.fingerprint)
+    ceilings = epochs.ceilings_for(ready.settings, job.hardware, epoch, ready.fingerprint)
     return {
-        "epoch": accelerators.epoch(ready.fingerprint),
+        "epoch": epoch,
         "hardware": job.hardware,
         "problem_digest": job.problem_digest,
         "image": ready.image,
@@ -249,19 +255,12 @@ def _circumstances(job: Job, ready: prepare.Prepared) -> dict[str, Any]:
         "fingerprint": ready.fingerprint,
         "left_out": ready.hardware.steps.left_out,
         "certified": all(side.certified for side in ready.sides.values()),
-    }
-
-
-def _bounds(job: Job, problem: Problem, ready: prepare.Prepared, evidence: dict[str, Any]) -> dict[str, Any]:
-    """Return the bounds on times: whether the baseline is tuned for this hardware, and the hardware's limits."""
-    ceilings = epochs.ceilings_for(ready.settings, job.hardware, evidence["epoch"], evidence["fingerprint"])
-    return {
         "tuned": problem.is_tuned_on(job.hardware),
-        "limits": speed_of_light.evidence(problem.speed_of_light, problem.benchmarks, ceilings, problem.precision),
+        "limits": speed_of_light.limits(problem.speed_of_light, problem.benchmarks, ceilings, problem.precision),
     }
 
 
-def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> Report:
+def report_of(blank: Report, evidence: Evidence, logs: dict[str, str]) -> Report:
     """Return the report of this evidence; verdict.py decides."""
     decided = verdict.decide(evidence)
     return replace(
@@ -269,24 +268,25 @@ def report_of(blank: Report, evidence: dict[str, Any], logs: dict[str, str]) -> 
         outcome=decided.outcome,
         reason=decided.reason,
         message=protocol.cut(decided.message, MAX_MESSAGE_CHARS),
-        flags=decided.flags + (() if evidence["certified"] else ("not_certified",)),
+        flags=decided.flags + (() if evidence.certified else ("not_certified",)),
         score_us=decided.score_us,
         ratio=decided.ratio,
         half_width=decided.half_width,
         forgeable=decided.forgeable,
-        telemetry=evidence["telemetry"],
-        epoch=evidence["epoch"],
-        set_aside=evidence["set_aside"],
+        telemetry=evidence.telemetry,
+        epoch=evidence.epoch,
+        set_aside=evidence.set_aside,
         cases=tuple(verdict.shown_cases(evidence, decided)),
         logs={name: protocol.cut(text, MAX_LOG_CHARS) for name, text in logs.items()},
-        evidence=evidence,
+        evidence=evidence.model_dump(mode="json"),
     )
 
 
-def _infra(blank: Report, reason: str, message: str, detail: str, evidence: dict[str, Any]) -> Report:
+def _infra(blank: Report, reason: str, message: str, detail: str, recorder: Recorder) -> Report:
     """Return a report of infra_error. `detail` is for operators and organisers: it may hold data of secret cases and is
     shown to no competitor."""
-    return replace(blank, reason=reason, message=message, evidence={**evidence, "operator": detail[-OPERATOR_CHARS:]})
+    evidence = {**recorder.to_json(), "operator": detail[-OPERATOR_CHARS:]}
+    return replace(blank, reason=reason, message=message, evidence=evidence)
 
 
 class _Emitter:

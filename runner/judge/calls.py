@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from problems.spec import MODEL, Case, Problem
+from runner.evidence.recorder import Recorder
 from runner.evidence.schedule import A, B, I
-from runner.evidence.starved import is_starved
-from runner.judge import evidence
+from runner.evidence.schema import TEXT_CHARS, Check
 from runner.judge.cases import fresh_seed
 from runner.judge.data import compare, explain
 from runner.judge.data.call import Call, Input
@@ -51,7 +51,7 @@ class Calls:
         sides: dict[str, Tenant],
         memory: Memory,
         *,
-        evidence: dict[str, Any],
+        recorder: Recorder,
         another_oracle: Callable[[], Oracle] | None = None,
     ) -> None:
         """`another_oracle` closes the present oracle and starts a new one, for checks that fail."""
@@ -60,7 +60,7 @@ class Calls:
         self.another_oracle = another_oracle
         self.sides = sides
         self.memory = memory
-        self.evidence = evidence
+        self.recorder = recorder
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
         self.queueing = True  # do devices get their work beforehand, in this case?
@@ -125,32 +125,38 @@ class Calls:
             self._buffers[index] = self.memory.buffer(size)
         return self._buffers[index]
 
-    def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B) -> dict[str, Any]:
-        """Return an entry of evidence["checks"]: by our own comparison, or by the problem's check if it has one."""
+    def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B) -> Check:
+        """Return the check of an output: by our own comparison, or by the problem's check if it has one."""
         rule = self.rule(given.arguments)
         with self.comparing.running():
             found = self.memory.compare(given, output, rule)
         self._cancels |= any(one.references_own for one in found)
-        entry = evidence.blank_check(given, found, public=public)
+        entry = Check(
+            case=given.case,
+            seed=given.seed,
+            public=public,
+            good=True,
+            reason="",
+            message="",
+            figures=[figures.to_json(public=public) for figures in found],
+        )
         if call.late:
             _fail(entry, "late_write", LATE)
-            entry["outcome"] = "policy"
+            entry.outcome = "policy"
         elif self.oracle.checks:
             good, said = self._own_check(given, output, side)
             if not good:
                 shown = f"Case {given.case}: {said}" if public else "A secret case: the problem's own check failed."
                 _fail(entry, "check_failed", shown)
-        if entry["good"]:
+        if entry.good:
             for index, figures in enumerate(found):
                 if not figures.good:
                     _fail(entry, figures.reason, self._explained(given, found, index, public=public))
                     break
-        if entry["good"] and side == B and given.expected64 is not None:
+        if entry.good and side == B and given.expected64 is not None:
             case = given.case if public else "a secret case"
-            known = {(finding["rule"], finding["case"]) for finding in self.evidence["findings"]}  # once per case
-            new = explain.precision_findings(case, given.layout, found, rule)
-            self.evidence["findings"] += [one for one in new if (one["rule"], one["case"]) not in known]
-        if entry["good"] and not call.inputs_kept:
+            self.recorder.add_new_findings(explain.precision_findings(case, given.layout, found, rule))
+        if entry.good and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry
 
@@ -162,7 +168,7 @@ class Calls:
         try:
             return self.oracle.check(given.number, given.layout, output)
         except OracleFailed as failed:
-            if side == A or (failed.share is not None and is_starved(failed.share.to_json())):
+            if side == A or (failed.share is not None and failed.share.is_starved):
                 raise
             log.warning("the problem's own check failed on an output in case %s: %s", given.case, failed)
             if self.another_oracle is None:
@@ -180,7 +186,7 @@ class Calls:
         oracle.follow(self.oracle)
         self.oracle = oracle
         try:
-            oracle.load(dict(self.problem.files), self.evidence["init_seed"])
+            oracle.load(dict(self.problem.files), self.recorder.evidence.init_seed)
             (again,) = oracle.make_all(given.arguments, [given.drawn_from])
             if again.layout != given.layout or not _takes(oracle, again):
                 return False
@@ -212,5 +218,5 @@ def _takes(oracle: Oracle, given: Input) -> bool:
         return False
 
 
-def _fail(entry: dict[str, Any], reason: str, message: str) -> None:
-    entry.update(good=False, reason=reason, message=message)
+def _fail(entry: Check, reason: str, message: str) -> None:
+    entry.good, entry.reason, entry.message = False, reason, message[:TEXT_CHARS]

@@ -12,7 +12,9 @@ from typing import Any, Final
 from problems.spec import Case
 from problems.tolerance import Tolerance
 from runner.evidence import throttle
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, I
+from runner.evidence.schema import Check, Repeat
 from runner.judge import timing
 from runner.judge.calls import Calls
 from runner.judge.data.call import Call, Input
@@ -31,8 +33,6 @@ VISITS: Final = 8  # at a time, then
 LONG_NS: Final = 10_000_000
 REST_TICK_S: Final = 0.1
 EXACT: Final = Tolerance(0.0, 0.0)  # of a repeat; not of all bytes: between tensors lies random poison
-
-Evidence = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class TimedSide:
         for turn in self._turns:
             self._calls.buffer(turn.buffer, turn.given.layout.output_bytes)
 
-    def visit(self, most_calls: int) -> Evidence | None:
-        """Call once in each place that the data take, before the timing. Returns a wrong output's entry, or None.
+    def visit(self, most_calls: int) -> Check | None:
+        """Call once in each place that the data take, before the timing. Returns the check of a wrong output, or None.
 
         Code may prepare itself in a place once, too late for the gate, and a device is slower in a new place. If calls
         are long, places make no difference, and a few calls are enough.
@@ -96,12 +96,12 @@ class TimedSide:
             left -= len(samples)
             if (wrong := self.settle().wrong) is not None:
                 return wrong
-            if min(wall_ns for wall_ns, *_ in samples) > LONG_NS:
+            if min(sample.wall_ns for sample in samples) > LONG_NS:
                 break
             calls = VISITS
         return None
 
-    def run_block(self, *, idle: bool = False, decides: bool = True) -> list[list[int]]:
+    def run_block(self, *, idle: bool = False, decides: bool = True) -> list[Sample]:
         if not self._calls.queueing:
             self._calls.sides[self._side].move()
         with _no_collector():
@@ -129,30 +129,30 @@ class TimedSide:
         try:
             for (call, output), turn in zip(self._made, self._turns, strict=True):
                 entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side)
-                if not entry["good"]:
+                if not entry.good:
                     if self._side == A:
-                        raise OracleFailed(f"the baseline is wrong: {entry['message']}")
+                        raise OracleFailed(f"the baseline is wrong: {entry.message}")
                     if self._side == I:
-                        raise IncumbentFailed(entry.get("outcome", "wrong"), entry["reason"])
+                        raise IncumbentFailed(entry.outcome, entry.reason)
                     return timing.Settled(wrong=entry)
             return timing.Settled(repeats=list(self._repeats()), seeds=[turn.given.seed for turn in self._turns])
         finally:
             self.drop()
 
-    def _repeats(self) -> Iterator[Evidence]:
+    def _repeats(self) -> Iterator[Repeat]:
         fresh = {turn.buffer: at for at, turn in enumerate(self._turns)}
         for (call, output), turn in zip(self._made, self._turns, strict=True):
             if turn.twin is None:
                 continue
             first, its_output = self._made[fresh[turn.twin]]
-            repeat = {"fresh": first.sample, "again": call.sample, "near": turn.near, "hot": turn.hot}
-            if turn.near:
-                yield {**repeat, "same_bits": False}
-            else:
+            same = False
+            if not turn.near:
                 first_one = replace(turn.given, expected=its_output, expected64=None)
                 found = self._calls.memory.compare(first_one, output, Rule(tolerance=EXACT))
                 same = all(figures.different == 0 for figures in found)
-                yield {**repeat, "same_bits": same}
+            yield Repeat.model_construct(
+                side=self._side, fresh=first.sample, again=call.sample, same_bits=same, near=turn.near, hot=turn.hot
+            )
 
     def drop(self) -> list[Input]:
         """Release the memory of the block's inputs."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from runner.evidence import blame, schedule, throttle
-from runner.evidence.certificate import Sample
+from runner.evidence.recorder import CaseRecorder
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, End, Rest, Run, Schedule
-from runner.evidence.throttle import VALID, Ruling, Window
+from runner.evidence.schema import Check, Repeat, Timing
+from runner.evidence.throttle import Window
 from runner.judge.data.clock import Clock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Telemetry
@@ -22,18 +24,19 @@ from runner.judge.device.telemetry import Telemetry
 WARM_CALLS: Final = (2, 4)  # of a first window; the number is random, to hide a call's kind from its number
 FAILURES: Final = (Fault, IncumbentFailed, OracleFailed)
 
-Evidence = dict[str, Any]
 Times = Callable[[Sample], float]  # a call's time in ns, as far as it is known during measurement
 Pause = Callable[[str], None]  # wait until the cause of a void, a reason of throttle.py, is over
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Result of comparing a block's outputs: the first wrong output as an entry of `checks`, and the exact repeats.
-    `seeds` of its inputs, in the order of its calls, including calls that do not count."""
+    """Result of comparing a block's outputs: the check of the first wrong output, and the repeats.
 
-    wrong: Evidence | None = None
-    repeats: list[Evidence] = field(default_factory=list)
+    `seeds` of its inputs, in the order of its calls, including calls that do not count.
+    """
+
+    wrong: Check | None = None
+    repeats: list[Repeat] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
 
 
@@ -42,7 +45,7 @@ class Side(Protocol):
 
     def make_ready(self, calls: int) -> None: ...
 
-    def run_block(self) -> list[list[int]]:
+    def run_block(self) -> list[Sample]:
         """Return a sample of each call that counts."""
         ...
 
@@ -51,7 +54,7 @@ class Side(Protocol):
 
 @dataclass
 class CaseTiming:
-    """Timing of a case. `timing` is its entry in the evidence; it is complete when `run` returns."""
+    """Timing of a case. `recorder` is complete when `run` returns."""
 
     plan: Schedule
     sides: Mapping[str, Side]
@@ -60,13 +63,13 @@ class CaseTiming:
     times: Times
     pause: Pause
     chance: random.Random
-    timing: Evidence
+    recorder: CaseRecorder
     progress: Callable[[int], None]
     _warm: dict[str, Window] = field(default_factory=dict)
     _guest: str = ""  # the side of foreign code that ran last
 
-    def run(self) -> Evidence | None:
-        """Run the case. Returns the entry of a wrong output, which ends the attempt, else None. Raises Fault,
+    def run(self) -> Check | None:
+        """Run the case. Returns the check of a wrong output, which ends the attempt, else None. Raises Fault,
         OracleFailed."""
         while not isinstance(command := self.plan.next(), End):
             if isinstance(command, Rest):
@@ -74,16 +77,15 @@ class CaseTiming:
                 self.plan.rested()
             elif wrong := self._run(command):
                 return wrong
-        self.timing |= {"ended": command.how, "ended_why": command.reason, "calls": self.plan.calls}
-        self.timing["warm"] = {side: list(windows) for side, windows in self.plan.windows.items()}
+        self.recorder.add_end(self.plan, command)
         return None
 
-    def _run(self, command: Run) -> Evidence | None:
+    def _run(self, command: Run) -> Check | None:
         """Run a block. Its failure is raised here, unless the device broke meanwhile, which is no evidence about
         code."""
         side, began_ns = self.sides[command.side], self.clock.now_ns()
         side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls))
-        samples, settled, failed = list[list[int]](), Settled(), None
+        samples, settled, failed = list[Sample](), Settled(), None
         self.telemetry.begin()
         try:
             samples = side.run_block()
@@ -100,7 +102,7 @@ class CaseTiming:
             samples,
             window,
             warm=self._warm.get(command.side),
-            probe_limit_ns=self.timing["probe_limit_ns"],
+            probe_limit_ns=self.recorder.timing.probe_limit_ns,
             guest=self._guest,
         )
         self._guest = blame.guest_after(self._guest, command.side)
@@ -109,59 +111,31 @@ class CaseTiming:
                 raise failed
             if settled.wrong is not None:
                 return settled.wrong
-            self.timing["repeats"] += [{"side": command.side, **repeat} for repeat in settled.repeats]
+            self.recorder.add_repeats(settled.repeats)
         took_ns = self.clock.now_ns() - began_ns
         self.plan.ran([self.times(sample) for sample in samples], took_ns / 1e9, ruling, charged)
-        entry = {"side": command.side, "took_ns": took_ns, "heat": window.to_json()}
         if charged not in ("", A) and ruling.reason.startswith(throttle.XID):
             raise Fault(
                 "runtime_error", "device_error", f"The driver reported an error of your kernel ({ruling.reason})."
             )
         if command.warm:
             self._warm[command.side] = window
-            self.timing["warm_ups"].append(entry)
-        else:
-            self._store({**entry, "calls": samples, "seeds": settled.seeds}, ruling)
+            self.recorder.add_warm_up(command.side, took_ns, window)
+            return None
+        self.recorder.add_block(
+            self.plan,
+            command.side,
+            took_ns=took_ns,
+            window=window,
+            samples=samples,
+            seeds=settled.seeds,
+            ruling=ruling,
+        )
+        if self.plan.quads[-1].complete:
+            self.progress(len(self.plan.valid))
         return None
 
-    def _store(self, block: Evidence, ruling: Ruling) -> None:
-        quads = self.timing["quads"]
-        if len(quads) < len(self.plan.quads):
-            quads.append({"blocks": []})
-        if ruling.action != VALID:
-            block["ruling"] = {"reason": ruling.reason, **ruling.figures}
-        quads[-1]["blocks"].append(block)
-        state = self.plan.quads[-1]
-        quads[-1] |= {"void": state.void, "charged": state.charged}
-        if state.complete:
-            self.progress(len(self.plan.valid))
 
-
-def blank(case: str, arguments: dict[str, Any]) -> Evidence:
-    """Return a case's entry before any measurement."""
-    return {
-        "case": case,
-        "arguments": arguments,
-        "idle": [],
-        "warm": {},
-        "warm_ups": [],
-        "calls": 0,
-        "queued": False,
-        "places": 1,
-        "contexts": {},
-        "gaps": {},
-        "copies": {},
-        "quads": [],
-        "repeats": [],
-        "ended": "",
-        "ended_why": "",
-        "probe_limit_ns": 0.0,
-        "input_bytes": 0,
-        "output_bytes": 0,
-        "eager_ns": None,
-    }
-
-
-def unfit(timing: Evidence) -> str:
+def unfit(timing: Timing) -> str:
     """Return the reason for setting the device aside, or an empty string."""
-    return str(timing["ended_why"]) if timing["ended"] == schedule.UNFIT else ""
+    return timing.ended_why if timing.ended == schedule.UNFIT else ""

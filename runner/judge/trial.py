@@ -6,7 +6,6 @@ comparing happens between blocks, with every tenant frozen.
 
 from __future__ import annotations
 
-import copy
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -14,10 +13,12 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
-from runner.evidence import blame, certificate, contexts, throttle
-from runner.evidence.certificate import WALL
+from runner.evidence import blame, certificate, throttle
+from runner.evidence.recorder import CaseRecorder, Recorder
+from runner.evidence.sample import WALL, Sample
 from runner.evidence.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
-from runner.judge import evidence, timing
+from runner.evidence.schema import Check, Evidence
+from runner.judge import timing
 from runner.judge.calls import Calls
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.data.call import Input
@@ -44,7 +45,6 @@ COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before
 log = logging.getLogger("runner.trial")
 
 Emit = Callable[[str, str, dict[str, Any]], None]  # state, message, data
-Evidence = dict[str, Any]
 
 
 class Trial:
@@ -65,17 +65,20 @@ class Trial:
         profile: Profile,
         emit: Emit,
         another_oracle: Callable[[], Oracle] | None = None,
-        into: Evidence | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
-        """`into` is the evidence to write to; without it a new evidence is made."""
         self.problem = problem
         self.profile = profile.within(problem.ranked_timeout_s, len(problem.benchmarks))
         self.emit = emit
-        self.evidence = {} if into is None else into
-        self.evidence |= evidence.blank(problem, mode, self.profile)
-        self.calls = Calls(problem, oracle, sides, memory, evidence=self.evidence, another_oracle=another_oracle)
-        self._copies: list[tuple[Evidence, Copies]] = []
+        self.recorder = recorder or Recorder()
+        self.recorder.begin(mode=mode, ranking_by=problem.ranking_by, profile=self.profile)
+        self.calls = Calls(problem, oracle, sides, memory, recorder=self.recorder, another_oracle=another_oracle)
+        self._copies: list[tuple[CaseRecorder, Copies]] = []
         self._each_bytes = 0  # the most that the judge has kept of a call so far
+
+    @property
+    def evidence(self) -> Evidence:
+        return self.recorder.evidence
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -86,7 +89,7 @@ class Trial:
     def load_oracle(self) -> None:
         """Load the problem into its container. A Model has one seed per run, with which every side constructs it."""
         seed = fresh_seed(self.calls.chance) if self.problem.interface == MODEL else None
-        self.evidence["init_seed"] = seed
+        self.recorder.add_circumstances(init_seed=seed)
         self.calls.oracle.load(dict(self.problem.files), seed)
 
     def load_incumbent(self, source: str) -> None:
@@ -132,7 +135,7 @@ class Trial:
         finally:
             ruling = throttle.rule(telemetry.end(), None)
         if blame.breaks(ruling):
-            self.evidence["set_aside"] = ruling.reason
+            self.recorder.set_aside(ruling.reason)
         elif failed is not None:
             raise failed
 
@@ -148,9 +151,9 @@ class Trial:
             call, output = self.calls.call(B, given, stage, 0, public=plan.public)
             check = self.calls.judge_output(given, call, output, public=plan.public)
             self.calls.oracle.release(given)
-            check["arguments"] = dict(plan.case)
-            self.evidence["checks"].append(check)
-            if not check["good"]:
+            check.arguments = dict(plan.case)
+            self.recorder.add_check(check)
+            if not check.good:
                 return
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
 
@@ -171,35 +174,34 @@ class Trial:
         """
         stage = self._stage("Timing", self.problem.ranked_timeout_s)
         cases = self.problem.benchmarks
-        apart = contexts.of_evidence(self.evidence)
-        self.evidence["telemetry"] = telemetry.level
-        self.evidence["timing"] = [timing.blank(case_name(case), dict(case)) | copy.deepcopy(apart) for case in cases]
+        self.recorder.add_circumstances(telemetry=telemetry.level)
+        recorders = self.recorder.begin_timing({case_name(case): dict(case) for case in cases})
         for done, index in enumerate(self.calls.chance.sample(range(len(cases)), len(cases))):
             progress = {"case": done + 1, "cases": len(cases)}
             self.emit("timing", case_name(cases[index]), progress)
-            entry = self.evidence["timing"][index]
             with self._tenants_memory():
-                wrong = self._measure_case(cases[index], entry, stage, telemetry, progress)
-            self.evidence["telemetry"] = telemetry.level  # it may have fallen
+                wrong = self._measure_case(cases[index], recorders[index], stage, telemetry, progress)
+            self.recorder.add_circumstances(telemetry=telemetry.level)  # it may have fallen
             if wrong is not None:
-                wrong["message"] = f"While it was timed: {wrong['message']}"
-                self.evidence["checks"].append(wrong)
+                wrong.message = f"While it was timed: {wrong.message}"
+                self.recorder.add_check(wrong)
                 return
-            self.evidence["set_aside"] = timing.unfit(entry)
-            if self.evidence["set_aside"]:
+            self.recorder.set_aside(timing.unfit(recorders[index].timing))
+            if self.evidence.set_aside:
                 return
 
     def _measure_case(
-        self, case: Case, entry: Evidence, stage: Stage, telemetry: Telemetry, progress: dict[str, Any]
-    ) -> Evidence | None:
-        """Time one case. Returns the entry of a wrong output, or None."""
+        self, case: Case, recorder: CaseRecorder, stage: Stage, telemetry: Telemetry, progress: dict[str, Any]
+    ) -> Check | None:
+        """Time one case. Returns the check of a wrong output, or None."""
         self.calls.queueing = True
         sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
-        entry["idle"], given = self._idle(sides[A])
-        entry["probe_limit_ns"] = blame.probe_limit_ns(entry["idle"], contexts.samples_of(self.evidence))
+        idle, given = self._idle(sides[A])
+        own_calls = [sample for samples in self.evidence.own_calls.values() for sample in samples]
+        recorder.add_idle(idle, blame.probe_limit_ns(idle, own_calls))
         layout = given[0].layout
-        entry |= {"input_bytes": layout.input_bytes, "output_bytes": layout.output_bytes}
-        entry["eager_ns"] = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
+        eager_ns = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
+        recorder.add_input(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)
         most_calls = self._most_calls(_kept_bytes(layout))
         plan = Schedule(self.profile, self.order, most_calls=most_calls)
         if self.calls.memory.moves:
@@ -210,24 +212,24 @@ class Trial:
         def tell(quads: int) -> None:
             most = self.profile.most_quads
             most = most if quads <= most else max(quads, self.profile.noisy_quads)
-            self.emit("timing", entry["case"], {**progress, "quads": quads, "quads_at_most": most})
+            self.emit("timing", recorder.timing.case, {**progress, "quads": quads, "quads_at_most": most})
 
         run = timing.CaseTiming(
             plan,
             sides,
             telemetry,
             WallClock(),
-            self._times_of(entry),
+            self._times_of(idle),
             pause_for(telemetry),
             self.calls.chance,
-            entry,
+            recorder,
             tell,
         )
         wrong = run.run()
-        entry["queued"] = self.calls.queueing
-        entry["places"] = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
+        places = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
+        recorder.add_way(queued=self.calls.queueing, places=places)
         if (made := Copies.of(case, layout, self.calls.sides)) is not None:
-            self._copies.append((entry, made))
+            self._copies.append((recorder, made))
         return wrong
 
     def time_copies(self) -> None:
@@ -238,10 +240,10 @@ class Trial:
         if not self.counts:
             return
         try:
-            for entry, made in self._copies:
+            for recorder, made in self._copies:
                 (given,) = self.calls.fresh(made.case, 1)
                 into = self.calls.buffer(0, given.layout.output_bytes)
-                entry["copies"] = made.time(self.calls.sides, given, into)
+                recorder.add_copies(made.time(self.calls.sides, given, into))
                 self.calls.oracle.release(given)
         except (NoMemory, RuntimeError) as err:  # of a device; no code can be to blame for it any more
             raise SandboxError(f"the judge's own copies could not be timed: {err}") from None
@@ -249,17 +251,16 @@ class Trial:
     @property
     def counts(self) -> bool:
         """Return whether the verdict still depends on the times."""
-        found = self.evidence
-        return not (found["fault"] or found["set_aside"]) and all(check["good"] for check in found["checks"])
+        return not (self.evidence.fault or self.evidence.set_aside) and self.evidence.is_good
 
-    def _idle(self, side: TimedSide) -> tuple[list[list[int]], list[Input]]:
+    def _idle(self, side: TimedSide) -> tuple[list[Sample], list[Input]]:
         """Make the idle calls before the timing, and return their samples and inputs.
 
         A block has as many calls as there is room for, with inputs as large as the largest that was checked. While the
         machine disturbs most of the calls, further blocks follow after rests: the cost of idle calls is taken off every
         time of the case.
         """
-        samples: list[list[int]] = []
+        samples: list[Sample] = []
         given: list[Input] = []
         wanted, ends = self.profile.idle_calls, time.monotonic() + IDLE_S
         while len(samples) < wanted:
@@ -272,8 +273,8 @@ class Trial:
                 wanted += self.profile.idle_calls
         return samples, given
 
-    def _idle_is_disturbed(self, samples: list[list[int]]) -> bool:
-        certified = self.evidence["certified"]
+    def _idle_is_disturbed(self, samples: list[Sample]) -> bool:
+        certified = self.evidence.certified
         return self.profile.clock == WALL and not certificate.is_constant_known(samples, certified=certified)
 
     def _most_calls(self, each_bytes: int) -> int:
@@ -299,11 +300,11 @@ class Trial:
                 "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
             ) from None
 
-    def _times_of(self, entry: Evidence) -> timing.Times:
+    def _times_of(self, idle: list[Sample]) -> timing.Times:
         """Return the function that estimates a call's time while the measurement goes on."""
-        clock, certified = self.evidence["clock"], self.evidence["certified"]
-        constant = certificate.constant_ns(entry, certified=certified)
-        return lambda sample: certificate.at_once_ns(sample, constant, clock=clock, certified=certified)
+        clock, certified = self.evidence.clock, self.evidence.certified
+        constant = certificate.constant_ns(idle, certified=certified)
+        return lambda sample: sample.at_once_ns(constant, clock=clock, certified=certified)
 
 
 def _kept_bytes(layout: Layout) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from runner.evidence import verdict
+from runner.evidence import schema, verdict
 from tests.e2e.browser import Watched, chromium
 from tests.e2e.conftest import Stage, await_that
 from tests.e2e.test_browser_first_race import sign_up
@@ -34,7 +34,7 @@ def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -
     assert 1_000 < entry["score_us"] < 100_000
     ((evidence,),) = stage.rows("SELECT report->'evidence' FROM judging_result WHERE outcome = 'passed'")
     assert evidence["certified"] is True
-    replayed = verdict.decide(evidence)
+    replayed = verdict.decide(schema.parse_run(evidence))
     assert replayed.outcome == "passed"
     kept = stage.rows("SELECT ratio, score_us FROM judging_result WHERE outcome = 'passed'")
     assert kept == [(replayed.ratio, replayed.score_us)]

@@ -18,9 +18,10 @@ from leaderboard.standings.ranking.eligible import light_share
 from leaderboard.web.review import clocks, evidence, heat
 from problems.tolerance import Precision
 from runner.commands.replay import ReplayError, replay
-from runner.evidence import certificate, contexts, estimates, gap, rules, speed_of_light, throttle, verdict
+from runner.evidence import certificate, contexts, estimates, gap, rules, schema, speed_of_light, throttle, verdict
 from runner.evidence.ceilings import Ceilings, unmeasured
-from runner.evidence.throttle import Window
+from runner.evidence.sample import EVENT
+from runner.evidence.schema import Evidence, Timing
 
 JSON = dict[str, Any]
 SIDES = ("candidate", "incumbent")
@@ -63,8 +64,8 @@ def _replayed(report: JSON) -> JSON:
         found = replay(report)
     except ReplayError as error:
         return {"refused": str(error)}
-    evidence = report["evidence"]
-    runs = [*evidence["runs"], *filter(None, evidence["alone"])] if "runs" in evidence else [evidence]
+    evidence = schema.parse(report["evidence"])
+    runs = [evidence] if isinstance(evidence, Evidence) else evidence.everything
     return {
         "runs": found.runs,
         "record": found.record and found.record.to_json(),
@@ -72,88 +73,72 @@ def _replayed(report: JSON) -> JSON:
         "compared": found.compared,
         "blocks": found.blocks,
         "summed_up": found.summed_up,
-        "evidence": [_of_run(run) for run in runs if not any(timing.get("summary") for timing in run["timing"])],
+        "evidence": [_of_run(run) for run in runs if not run.is_summed_up],
     }
 
 
-def _of_run(run: JSON) -> JSON:
+def _of_run(run: Evidence) -> JSON:
+    impossible = rules.impossible(run)
     return {
-        "findings": rules.findings(run),
-        "impossible": rules.impossible(run),
-        "own_calls": contexts.of_evidence(run),
-        "cases": [_of_case(timing, run) for timing in run["timing"]],
+        "findings": [finding.model_dump() for finding in rules.findings(run)],
+        "impossible": impossible and impossible.model_dump(),
+        "own_calls": contexts.offsets(run.own_calls),
+        "cases": [_of_case(timing, run) for timing in run.timing],
         "rulings": list(_rulings(run)),
     }
 
 
-def _of_case(timing: JSON, run: JSON) -> JSON:
+def _of_case(timing: Timing, run: Evidence) -> JSON:
     """Return the certified times of each side, and the times that rules compare."""
-    sides = {block["side"] for quad in timing["quads"] for block in quad["blocks"]}
-    read = estimates.TimedCase(timing, run, {})
-    found: JSON = {"case": timing["case"], "times": {side: getattr(read, side) for side in sorted(sides)}}
+    sides = {side for quad in timing.quads for side in quad.sides}
+    read = estimates.TimedCase(timing, run)
+    found: JSON = {"case": timing.case, "times": {side: getattr(read, side) for side in sorted(sides)}}
     for side in SIDES:
         if side in sides:
-            certified = certificate.certify(timing, clock=run["clock"], certified=run["certified"], side=side)
+            certified = certificate.certify(timing, run, side)
             found[side] = {
                 "quads_ns": [" ".join(map(repr, quad)) for quad in certified.quads],
                 "spread_ns": certified.spread_ns,
                 "mismatch": certified.mismatch,
             }
-            if run["clock"] == certificate.EVENT and certified.quads:
-                found[side]["hidden"] = _hidden(timing, side)
+            if run.clock == EVENT and certified.quads:
+                quads = [quad for quad in timing.quads if quad.compares(side)]
+                found[side]["hidden"] = list(gap.of_case(timing, quads, side))
     return found
 
 
-def _hidden(timing: JSON, side: str) -> list[gap.Hidden]:
-    calls = []
-    for quad in timing["quads"]:
-        names = [block["side"] for block in quad["blocks"]]
-        if not quad["void"] and names.count("baseline") == names.count(side) == 2:
-            of = {
-                name: [
-                    [(sample[0], sample[3]) for sample in block["calls"]]
-                    for block in quad["blocks"]
-                    if block["side"] == name
-                ]
-                for name in ("baseline", side)
-            }
-            calls.append((of["baseline"], of[side]))
-    return list(gap.of_case(timing, calls, "baseline", side))
-
-
-def _rulings(run: JSON) -> Iterator[str]:
+def _rulings(run: Evidence) -> Iterator[str]:
     """Yield the ruling on each block, unless it is VALID and has no figures but the temperature.
 
     A ruling considers the block and the last warm-up of its side before it.
     """
-    for timing in run["timing"]:
-        for number, quad in enumerate(timing["quads"], 1):
-            for block in quad["blocks"]:
-                window = Window.from_json(block["heat"])
+    for timing in run.timing:
+        for number, quad in enumerate(timing.quads, 1):
+            for block in quad.blocks:
+                window = block.heat
                 before = [
-                    seen
-                    for warm_up in timing["warm_ups"]
-                    if warm_up["side"] == block["side"]
-                    and (seen := Window.from_json(warm_up["heat"])).after.at_ns <= window.before.at_ns
+                    warm_up.heat
+                    for warm_up in timing.warm_ups
+                    if warm_up.side == block.side and warm_up.heat.after.at_ns <= window.before.at_ns
                 ]
                 ruling = throttle.rule(window, before[-1] if before else None)
                 if ruling.action != throttle.VALID or set(ruling.figures) - {"temperature_c"}:
                     figures = ", ".join(f"{name} {value!r}" for name, value in sorted(ruling.figures.items()))
                     charged = ", charged" if ruling.charged else ""
                     yield (
-                        f"{timing['case']}, quad {number}, {block['side']}, {throttle.level_of(window.after)}: "
+                        f"{timing.case}, quad {number}, {block.side}, {throttle.level_of(window.after)}: "
                         f"{ruling.action} {ruling.reason}{charged} ({figures})"
                     )
 
 
-def _bounds(given: JSON) -> JSON:
+def _bounds(given: JSON) -> speed_of_light.Limits:
     """Return the speed of light on a device: the limits of a problem's cases, without a run."""
     found = given["ceilings"]
     ceilings = Ceilings.from_json(found) if isinstance(found, dict) else unmeasured(*found) if found else None
     if ceilings is not None and isinstance(found, dict):
         ceilings = ceilings.with_hard()
     precision = Precision(tuple(given["legal"]), given["max_relative_l2"]) if given["legal"] else None
-    return speed_of_light.evidence(given["speed_of_light"], given["cases"], ceilings, precision)
+    return speed_of_light.limits(given["speed_of_light"], given["cases"], ceilings, precision)
 
 
 # -- the site --------------------------------------------------------------------------------------------------------
@@ -181,13 +166,13 @@ def _screened(report: JSON, board: JSON) -> JSON:
 
 def _page(report: JSON) -> JSON:
     """Return a competitor's cases, and a reviewer's rows of cases, panels of both clocks and strip of telemetry."""
-    timed = evidence.timings(report)
     run = evidence.evidence_of(report)
+    timed = evidence.timings(run)
     return {
-        "shown": list(verdict.shown_cases(run, verdict.decide(dict(run)))) if "checks" in run else [],
+        "shown": list(verdict.shown_cases(run, verdict.decide(run))) if run else [],
         "case_rows": [
             asdict(row) | {"light_share": row.light_share, "against_incumbent": row.against_incumbent}
-            for row in evidence.case_rows(report, report)
+            for row in evidence.case_rows(report, run, report)
         ],
         "light_share": light_share(report),
         "timed": [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from problems.tolerance import Precision
-from runner.evidence import contexts, rules, throttle
+from runner.evidence import contexts, rules, schema, throttle
 from runner.evidence import speed_of_light as limits
 from runner.evidence.ceilings import Ceilings, unmeasured
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I
 from runner.evidence.throttle import Reading, Window
 from runner.job import execute
@@ -55,7 +56,7 @@ class Whole(Race):
     tail_ns: float = 0.0  # mean time of a gap beyond its edge
     told_by: Callable[[str, float], float] = lambda side, true: true
 
-    def call(self, side: FakeSide, slow: float = 1.0) -> list[float]:
+    def call(self, side: FakeSide, slow: float = 1.0) -> Sample:
         slow *= self.drift(self.clock_s, self.chance) * side.model(self.clock_s, self.chance) * side.luck
         true = side.time_ns * slow * self.chance.lognormvariate(0, self.noise)
         gap = GAP_NS + self.longer_gap_ns.get(side.name, 0.0) + self.chance.gauss(0, 300)
@@ -67,11 +68,11 @@ class Whole(Race):
         probe = self.probe_ns(self)
         told = self.told_by(side.name, true * side.told)
         sample = [self.wall(wall, self), put, TAKE_NS, told, probe, THAW_NS, FREEZE_NS]
-        return [round(value) for value in sample]
+        return Sample._make(round(value) for value in sample)
 
-    def idle(self, side: FakeSide) -> list[list[float]]:
+    def idle(self, side: FakeSide) -> list[Sample]:
         found = [self.call(side) for _ in range(self.profile.idle_calls)]
-        return [[one[0] + round(self.idle_longer_ns), *one[1:]] for one in found]
+        return [one._replace(wall_ns=one.wall_ns + round(self.idle_longer_ns)) for one in found]
 
 
 def cpu(ratio: float = 0.9, *, baseline_ns: float = 4e6, incumbent: float = 0.0, **given: Any) -> Whole:
@@ -159,7 +160,7 @@ def own_calls(told_ns: float, gap_ns: float, scatter_ns: float = 0.0, calls: int
 
 def queued(made: Whole, *, places: int = 16, own: JSON | None = None, copies: JSON | None = None, **told: Any) -> Whole:
     """Run the race as on a device that does whole calls by itself; return it."""
-    apart = contexts.of_evidence({"own_calls": own or {}})
+    apart = contexts.offsets({side: [Sample(*call) for call in calls] for side, calls in (own or {}).items()})
     return timing_of(made, queued=True, places=places, copies=copies or {}, **apart, **told)
 
 
@@ -186,7 +187,7 @@ def evidence(*races: Race, **told: Any) -> JSON:
     found |= told
     whole: JSON = json.loads(json.dumps(found))
     if "findings" not in told:
-        whole["findings"] = json.loads(json.dumps(rules.findings(whole)))
+        whole["findings"] = [finding.model_dump() for finding in rules.findings(schema.parse_run(whole))]
     return whole
 
 
@@ -197,7 +198,7 @@ def check(**told: Any) -> JSON:
 
 def report(found: JSON, **told: Any) -> JSON:
     """Return the report that a runner makes of this evidence."""
-    made: JSON = json.loads(json.dumps(execute.report_of(BLANK, found, {}).to_json()))
+    made: JSON = json.loads(json.dumps(execute.report_of(BLANK, schema.parse_run(found), {}).to_json()))
     return made | told
 
 
@@ -218,7 +219,7 @@ def ceilings(**measured: Any) -> Ceilings:
 
 def bounded(speed_of_light: JSON, arguments: JSON, known: Ceilings | None, precision: Precision | None = None) -> JSON:
     """Return the limits of a run with the single case n=1."""
-    found = limits.evidence(speed_of_light, [arguments], known, precision)
+    found = asdict(limits.limits(speed_of_light, [arguments], known, precision))
     return {**found, "cases": [{**found["cases"][0], "case": "n=1"}]}
 
 

@@ -13,20 +13,16 @@ from typing import Any
 
 from leaderboard.review.rules.findings import Known, Reported, Source, measure
 from leaderboard.review.rules.measure import held_by
-from runner.evidence import rules, verdict
+from runner.evidence import rules, schema, verdict
 from runner.evidence.schedule import CPU, GPU
-from runner.evidence.schema import VERSION
 from tests.runner.evidence.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming
 from tests.runner.evidence.test_plausible_stored import STORED, read
-
-WHOLE: dict[str, Any] = {"mode": "ranked", "ranking_by": "geom", "set_aside": "", "fault": None, "findings": []}
+from tests.runner.evidence.whole import whole
 
 
 def stored() -> Iterator[dict[str, Any]]:
     for path in STORED:
-        evidence = WHOLE | read(path) | {"version": VERSION}  # decisions on `cpu` have not changed since
-        evidence["profile"] = {"stop_half_width": CPU.stop_half_width}
-        yield evidence
+        yield whole(read(path))
 
 
 def simulated(runs: int) -> Iterator[dict[str, Any]]:
@@ -39,8 +35,10 @@ def simulated(runs: int) -> Iterator[dict[str, Any]]:
 
 def reported(evidence: dict[str, Any]) -> Reported | None:
     """Return the evidence as a runner reports it, with the judge's findings, or None unless it passes."""
-    evidence["findings"] = rules.findings(evidence)
-    decided = verdict.decide(evidence)
+    evidence = whole(evidence)
+    run = schema.parse_run(evidence)
+    evidence["findings"] = [finding.model_dump() for finding in rules.findings(run)]
+    decided = verdict.decide(schema.parse_run(evidence))
     if decided.ratio is None:
         return None
     return Reported(

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from leaderboard.review.rules.measure import Measure, blocks, pairs, thinned, us
-from leaderboard.review.rules.reading import BASELINE, CANDIDATE, Case, Interval, Pairs, Run, interval
 from leaderboard.review.rules.thresholds import RULES as KNOWN
+from runner.evidence import rules, stats
+from runner.evidence.estimates import Run, TimedCase
+from runner.evidence.sample import BASELINE, CANDIDATE
 
 LEAST_REPEATS: Final = 4
 BASELINE_SAVES: Final = 0.10  # of its time, with a warm cache: only then must the candidate save time, too
@@ -21,6 +23,7 @@ LATE_WRITE: Final = "late_write"
 MOST_RELAYED: Final = 256
 
 Figures = Mapping[str, Any]
+Pairs = Sequence[tuple[float, float]]
 
 
 def kept_results(run: Run) -> Iterator[Measure]:
@@ -45,7 +48,7 @@ def slow_repeats(run: Run) -> Iterator[Measure]:
         yield _of_repeats("slow_repeats", said, case, (again, usual), (found, ours))
 
 
-def _repeats(run: Run) -> Iterator[tuple[Case, str, Pairs, Pairs]]:
+def _repeats(run: Run) -> Iterator[tuple[TimedCase, str, Pairs, Pairs]]:
     """Yield case, kind of input, and the (fresh, again) pairs of candidate and baseline, if there are enough."""
     for case in run.cases:
         for near, which in ((False, "that came twice"), (True, "that came again with a few elements changed")):
@@ -54,7 +57,9 @@ def _repeats(run: Run) -> Iterator[tuple[Case, str, Pairs, Pairs]]:
                 yield case, which, found, ours
 
 
-def _of_repeats(rule: str, said: str, case: Case, ratios: tuple[float, float], both: tuple[Pairs, Pairs]) -> Measure:
+def _of_repeats(
+    rule: str, said: str, case: TimedCase, ratios: tuple[float, float], both: tuple[Pairs, Pairs]
+) -> Measure:
     (again, usual), (found, ours) = ratios, both
     figures = {"repeats": len(found), "again_over_fresh": again, "baseline": usual}
     return Measure(rule, again / usual, said, case.name, figures, pairs(found, ours))
@@ -62,13 +67,14 @@ def _of_repeats(rule: str, said: str, case: Case, ratios: tuple[float, float], b
 
 def cold_as_hot(run: Run) -> Iterator[Measure]:
     """The cache sweep costs the candidate no time, but costs the slower baseline some, and the data fits."""
-    cache = run.ceilings.get("cache_bytes")
+    ceilings = run.evidence.limits.ceilings
+    cache = ceilings.cache_bytes if ceilings else None
     for case in run.cases:
         found, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
         if min(len(found), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
             continue
         saved, usual = 1 - _ratio(found).low, 1 - _ratio(ours).high
-        fits = cache is None or case.timing["input_bytes"] <= cache
+        fits = cache is None or case.timing.input_bytes <= cache
         if fits and usual > BASELINE_SAVES and case.candidate.high < case.baseline.low:
             yield Measure(
                 "cold_as_hot",
@@ -83,11 +89,11 @@ def cold_as_hot(run: Run) -> Iterator[Measure]:
 
 def active_while_idle(run: Run) -> Iterator[Measure]:
     for case in run.cases:
-        quads = case.timing["quads"]
-        busy = [quad for quad in quads if quad["void"] == BUSY and quad["charged"] == CANDIDATE]
+        quads = case.timing.quads
+        busy = [quad for quad in quads if quad.void == BUSY and quad.charged == CANDIDATE]
         if busy:
-            probes = [call[4] for quad in busy for block in quad["blocks"] for call in block["calls"]]
-            limit = case.timing["probe_limit_ns"]
+            probes = [call.probe_ns for quad in busy for block in quad.blocks for call in block.calls]
+            limit = case.timing.probe_limit_ns
             yield Measure(
                 "active_while_idle",
                 len(busy),
@@ -100,14 +106,14 @@ def active_while_idle(run: Run) -> Iterator[Measure]:
 
 
 def late_work(run: Run) -> Iterator[Measure]:
-    late = [check for check in run.checks if check["reason"] == LATE_WRITE]
+    late = [check for check in run.evidence.checks if check.reason == LATE_WRITE]
     if late:
-        yield Measure("late_work", len(late), "An output changed after its call had returned.", str(late[0]["case"]))
+        yield Measure("late_work", len(late), "An output changed after its call had returned.", late[0].case)
 
 
 def not_certified(run: Run) -> Iterator[Measure]:
-    if not run.is_certified:
-        left_out = [str(step) for step in run.evidence.get("left_out") or ()][:16]
+    if not run.evidence.certified or run.evidence.left_out:
+        left_out = run.evidence.left_out[:16]
         yield Measure(
             "not_certified",
             1.0,
@@ -119,18 +125,24 @@ def not_certified(run: Run) -> Iterator[Measure]:
 NOT_FROZEN: Final = "The runner could not freeze the containers, so work outside the timed calls is not excluded."
 
 
-def relayed(run: Run) -> Iterator[Measure]:
-    """Yield the judge's own findings, in its words."""
+def judges_findings(run: Run) -> Iterator[Measure]:
+    """Yield the judge's findings in its words: those that the report names, and those that its samples show.
+
+    A runner that hides what its rules found is held all the same.
+    """
     cases = {case.name: case for case in run.cases}
-    for finding in run.findings[:MOST_RELAYED]:
-        rule, figures, case = str(finding["rule"]), dict(finding["figures"]), str(finding["case"])
+    named = run.evidence.findings[:MOST_RELAYED]
+    known = {(finding.rule, finding.case) for finding in named}
+    hidden = [found for found in rules.findings_of(run) if (found.rule, found.case) not in known]
+    for finding in (*named, *hidden):
+        rule, figures, case = finding.rule, dict(finding.figures), finding.case
         shown = blocks(cases[case]) if case in cases else {}
         if rule in _VALUES:
-            yield Measure(rule, _value(_VALUES[rule], figures), str(finding["sentence"]), case, figures, shown)
+            yield Measure(rule, _value(_VALUES[rule], figures), finding.sentence, case, figures, shown)
         elif rule in KNOWN:
-            yield Measure(rule, math.nan, str(finding["sentence"]), case, figures, shown)
+            yield Measure(rule, math.nan, finding.sentence, case, figures, shown)
         else:
-            yield Measure("runner_finding", 1.0, f"{rule}: {finding['sentence']}", case, figures, shown)
+            yield Measure("runner_finding", 1.0, f"{rule}: {finding.sentence}", case, figures, shown)
 
 
 RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
@@ -140,7 +152,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
     active_while_idle,
     late_work,
     not_certified,
-    relayed,
+    judges_findings,
 )
 
 _VALUES: Final[dict[str, Callable[[Figures], float]]] = {
@@ -168,6 +180,6 @@ def _value(read: Callable[[Figures], float], figures: Figures) -> float:
         return math.nan
 
 
-def _ratio(found: Pairs | Sequence[tuple[float, float]]) -> Interval:
+def _ratio(found: Pairs) -> stats.Estimate:
     """Return the interval of the second call's time over the first's."""
-    return interval([again / fresh for fresh, again in found])
+    return stats.median_estimate([again / fresh for fresh, again in found])

@@ -4,7 +4,8 @@
 (measure.py) returns the numbers beyond the thresholds that a competition sets (thresholds.py, the table of all rules).
 All numbers are kept, whether or not they hold, so that other thresholds can be tried on them (dry_run.py).
 
-The judge's own findings are among the measures, but no rule relies on them: samples are read anew (reading.py).
+The judge's own findings are among the measures, but no rule relies on them: runner/evidence/estimates.py reads the
+samples anew.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ from typing import Any, Final
 
 from leaderboard.review.rules import behaviour, speed
 from leaderboard.review.rules.measure import Measure
-from leaderboard.review.rules.reading import INCUMBENT, Run, UnreadableError, guarded, read
+from runner.evidence import schema
+from runner.evidence.estimates import Run
+from runner.evidence.sample import INCUMBENT
 
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
+
+
+# Exceptions of arithmetic over values that each fit the schema but contradict each other.
+NONSENSE: Final = (ArithmeticError, LookupError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,20 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
     found = [*_of_figures(reported, known), *_of_source(reported, known, source)]
     try:
         runs = read(reported.report)
-        found += guarded(lambda: [one for run in runs for one in _of_run(run, reported, known)])
-    except UnreadableError as error:
-        return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({error}).")])
-    ratios = {case.name: ratio for run in runs for case in run.cases if (ratio := case.ratio)}
-    return Measured(found, ratios)
+        measures = [one for run in runs for one in _of_run(run, reported, known)]
+        ratios = {case.name: ratio for run in runs for case in run.cases if (ratio := case.ratio)}
+    except NONSENSE as error:
+        said = str(error) if isinstance(error, schema.ReportError) else f"{type(error).__name__}: {str(error)[:200]}"
+        return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({said}).")])
+    return Measured([*found, *measures], ratios)
+
+
+def read(report: Mapping[str, Any]) -> tuple[Run, ...]:
+    """Return the runs of a report; none if it carries no evidence. Raises ReportError."""
+    if not report.get("evidence"):
+        return ()
+    parsed = schema.parse(report["evidence"])
+    return tuple(map(Run, [parsed] if isinstance(parsed, schema.Evidence) else parsed.runs))
 
 
 def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
@@ -143,7 +159,7 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:
-            best = min(best, 1.0) if run.is_tuned else best  # a tuned baseline's own ratio is 1
+            best = min(best, 1.0) if run.evidence.tuned else best  # a tuned baseline's own ratio is 1
             yield Measure(
                 "case_faster_than_best",
                 best / ratio,

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from leaderboard.review.rules.reading import BASELINE, CANDIDATE, EVENT, Case
 from leaderboard.review.rules.thresholds import RULES, USUAL, Thresholds
+from runner.evidence.estimates import TimedCase
+from runner.evidence.sample import BASELINE, CANDIDATE
 
 MOST_SAMPLES: Final = 32  # of each kind in a finding: an excerpt; the report has all samples
 MOST_SENTENCE_CHARS: Final = 1_000
@@ -74,11 +75,11 @@ def _evidence(measure: Measure, threshold: float | None) -> Evidence:
     )
 
 
-def blocks(case: Case) -> dict[str, Any]:
+def blocks(case: TimedCase) -> dict[str, Any]:
     """Return the times of valid blocks of both sides, evenly thinned, in ns, for a plot."""
     return {
         "case": case.name,
-        "clock": EVENT if case.is_event else "wall",
+        "clock": case.evidence.clock,
         "baseline_ns": thinned(case.blocks_ns(BASELINE)),
         "candidate_ns": thinned(case.blocks_ns(CANDIDATE)),
     }

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Final
 
 from leaderboard.review.rules.measure import Measure, blocks, us
-from leaderboard.review.rules.reading import Case, Interval, Run
+from runner.evidence.estimates import Run, TimedCase
+from runner.evidence.speed_of_light import CERTAIN
+from runner.evidence.stats import Estimate
 
-CERTAIN: Final = 0.98  # of the hard ceiling: the judge rejects faster runs
 WAVERS: Final = 1.30  # upper bound of the candidate's interval over its lower bound
 STEADY: Final = 1.10  # the same quotient of the baseline's interval
 
@@ -23,7 +24,7 @@ STEADY: Final = 1.10  # the same quotient of the baseline's interval
 def against_best(run: Run) -> Iterator[Measure]:
     """Compare with the incumbent and a tuned baseline. An untuned reference is not optimised, so it does not count."""
     for case, time in _timed(run):
-        baseline = case.baseline if run.is_tuned else None
+        baseline = case.baseline if run.evidence.tuned else None
         known = [(one.low, who) for one, who in ((case.incumbent, "incumbent"), (baseline, "tuned baseline")) if one]
         if known:
             best_ns, who = min(known)
@@ -44,10 +45,10 @@ def against_eager(run: Run) -> Iterator[Measure]:
     Skipped where a tuned baseline is as fast: the reference is then wasteful, or was disturbed.
     """
     for case, time in _timed(run):
-        eager, who = case.timing["eager_ns"], "the reference as it is written"
-        if run.is_tuned and case.baseline and time.high >= case.baseline.low:
+        eager, who = case.timing.eager_ns, "the reference as it is written"
+        if run.evidence.tuned and case.baseline and time.high >= case.baseline.low:
             continue
-        if not eager and not run.is_tuned and case.baseline:
+        if not eager and not run.evidence.tuned and case.baseline:
             eager, who = case.baseline.low, "the baseline, which is the reference or nobody's best here"
         if eager:
             faster = eager / time.high
@@ -63,9 +64,9 @@ def against_eager(run: Run) -> Iterator[Measure]:
 
 def against_ceilings(run: Run) -> Iterator[Measure]:
     for case, time in _timed(run):
-        measured, hard = case.limit("measured"), case.limit("hard")
-        if measured and measured[0] > 0:
-            least, resource = measured
+        measured, hard = case.limits.measured, case.limits.hard
+        if measured and measured.ns > 0:
+            least, resource = measured.ns, measured.resource
             yield Measure(
                 "beyond_measured_ceiling",
                 time.high / least,
@@ -74,19 +75,21 @@ def against_ceilings(run: Run) -> Iterator[Measure]:
                 {"time_ns": time.high, "least_ns": least, "resource": resource},
                 blocks(case),
             )
-        if hard and time.high < CERTAIN * hard[0]:
+        if hard and time.high < CERTAIN * hard.ns:
             yield Measure(
                 "beyond_hard_ceiling",
                 1.0,
-                f"{us(time.high)}, and this hardware takes {us(hard[0])} at least for the declared work ({hard[1]}).",
+                f"{us(time.high)}, and this hardware takes {us(hard.ns)} at least for the declared work "
+                f"({hard.resource}).",
                 case.name,
-                {"time_ns": time.high, "least_ns": hard[0], "resource": hard[1]},
+                {"time_ns": time.high, "least_ns": hard.ns, "resource": hard.resource},
                 blocks(case),
             )
 
 
 def against_launch(run: Run) -> Iterator[Measure]:
-    floor = run.ceilings.get("launch_ns")
+    ceilings = run.evidence.limits.ceilings
+    floor = ceilings.launch_ns if ceilings else None
     for case, time in _timed(run):
         if floor:
             yield Measure(
@@ -101,28 +104,31 @@ def against_launch(run: Run) -> Iterator[Measure]:
 
 def against_precision(run: Run) -> Iterator[Measure]:
     """Too fast at the hard ceiling for every precision that the problem allows, but not for a cheaper precision."""
-    rates = (run.ceilings.get("hard") or {}).get("flops") or {}
+    limits = run.evidence.limits
+    rates = limits.ceilings.hard.flops if limits.ceilings else {}
     for case, time in _timed(run):
-        legal = case.limit("legal")
-        if legal is None or legal[0] <= 0:
+        legal = case.limits.legal
+        if legal is None or legal.ns <= 0:
             continue
-        operations = sum(((case.bounds.get("work") or {}).get("flops") or {}).values())
+        operations = sum(case.limits.work.flops.values()) if case.limits.work else 0
         fits = [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= time.high]
-        if time.high < legal[0] and not fits:
+        if time.high < legal.ns and not fits:
             continue  # too fast for every precision: another rule's case
-        errors = [one["relative_l2"] for check in run.checks for one in check["figures"] if one.get("relative_l2")]
+        errors = [
+            one["relative_l2"] for check in run.evidence.checks for one in check.figures if one.get("relative_l2")
+        ]
         seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
         yield Measure(
             "too_fast_for_precision",
-            time.high / legal[0],
-            f"{us(time.high)}, where {legal[1]} takes {us(legal[0])} at least; it fits {', '.join(fits) or 'nothing'}, "
-            f"legal are {', '.join(run.legal)}.{seen}",
+            time.high / legal.ns,
+            f"{us(time.high)}, where {legal.resource} takes {us(legal.ns)} at least; it fits "
+            f"{', '.join(fits) or 'nothing'}, legal are {', '.join(limits.legal)}.{seen}",
             case.name,
             {
                 "time_ns": time.high,
-                "legal_ns": legal[0],
+                "legal_ns": legal.ns,
                 "fits": fits,
-                "legal": run.legal,
+                "legal": limits.legal,
                 "relative_l2": max(errors, default=None),
             },
             blocks(case),
@@ -160,7 +166,7 @@ RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
 )
 
 
-def _timed(run: Run) -> Iterator[tuple[Case, Interval]]:
+def _timed(run: Run) -> Iterator[tuple[TimedCase, Estimate]]:
     """Yield timed cases with the candidate's interval; if it wavers beside a steady baseline, `high` is its median."""
     for case in run.cases:
         time, baseline = case.candidate, case.baseline

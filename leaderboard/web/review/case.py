@@ -178,17 +178,17 @@ def _evidence(result: Result, submission: Submission) -> dict[str, Any]:
     values = pool(run_of(entry) for entry in entries.exclude(entrant=submission.entrant_id))
     runs = Result.objects.select_related("attempt__submission__entrant")
     incumbent = runs.filter(attempt__entry__submission=values[0].submissions[0]).first() if values else None
-    timed = evidence.timings(result.report)
+    known = evidence.evidence_of(result.report)
+    timed = evidence.timings(known)
     drawn = [(case, clocks.panels(case)) for case in timed[:MOST_DRAWN]]
-    fingerprint = evidence.evidence_of(result.report).get("fingerprint")
     history = Submission.objects.filter(**of_board).select_related("owner", "entrant", "board__problem")
     return {
-        "case_rows": evidence.case_rows(result.report, incumbent.report if incumbent else None),
+        "case_rows": evidence.case_rows(result.report, known, incumbent.report if incumbent else None),
         "incumbent": incumbent.attempt.submission if incumbent else None,
         "drawn": [(case, panels) for case, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),
         "strip": heat.strip(timed),
-        "fingerprint": sorted(fingerprint.items())[:24] if isinstance(fingerprint, dict) else [],
+        "fingerprint": sorted(known.fingerprint.items())[:24] if known else [],
         "history": view.shown_list(history.order_by("-pk")[:HISTORY]),
     }
 

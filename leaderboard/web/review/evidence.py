@@ -1,22 +1,25 @@
 """A stored report as a reviewer sees it: blocks of calls by both clocks, heat, ratios by case. Pure.
 
-A report was written by a runner (docs/report.schema.json) and is stored unchanged, so this module trusts no part of it:
-missing values and values of the wrong kind are left out, and the amount that is read is bounded. Times are in
-microseconds.
+A report was written by a runner and is stored unchanged. Evidence that does not fit the schema is left out, and the
+amount that is drawn is bounded. Times are in microseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
+
+from runner.evidence.reading import Window
+from runner.evidence.sample import SIDES
+from runner.evidence.schema import Evidence, ReportError, Timing, parse
+
+__all__ = ["SIDES", "Block", "CaseRow", "Timed", "case_rows", "evidence_of", "number", "real", "timings"]
 
 MOST_CASES: Final = 12  # drawn cases
 MOST_BLOCKS: Final = 400  # per case
 MOST_CALLS: Final = 10_000  # per case
 LARGEST: Final = 1e30
-WALL, INNER = 0, 3  # places in a call: [wall, put, take, inner, probe, thaw, freeze]
-SIDES: Final = ("baseline", "candidate", "incumbent")
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Block:
     wall_us: tuple[float, ...]  # of the judge's clock, the whole call
     inner_us: tuple[float, ...]  # of the tenant's
     void: str  # why it does not count; "": it does
-    heat: Mapping[str, Any] = field(default_factory=dict)
+    heat: Window
 
 
 @dataclass(frozen=True)
@@ -63,43 +66,26 @@ class CaseRow:
         return self.light_us / self.measured_us if self.light_us and self.measured_us else None
 
 
-def evidence_of(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the evidence of a report; of a confirmation that of its first run."""
-    evidence = mapping(report.get("evidence"))
-    return next(iter(mappings(evidence.get("runs"))), evidence)
+def evidence_of(report: Mapping[str, Any]) -> Evidence | None:
+    """Return the evidence of a report, of a confirmation that of its first run; None if it does not fit the schema."""
+    try:
+        evidence = parse(report.get("evidence"))
+    except ReportError:
+        return None
+    return evidence if isinstance(evidence, Evidence) else evidence.runs[0]
 
 
-def timings(report: Mapping[str, Any]) -> list[Timed]:
-    found = mappings(evidence_of(report).get("timing"))[:MOST_CASES]
-    return [Timed(_text(timing.get("case")), tuple(_blocks(timing)), _text(timing.get("ended"))) for timing in found]
+def timings(evidence: Evidence | None) -> list[Timed]:
+    found = evidence.timing[:MOST_CASES] if evidence else []
+    return [Timed(timing.case, tuple(_bounded(_blocks(timing))), timing.ended) for timing in found]
 
 
-def case_rows(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> list[CaseRow]:
+def case_rows(
+    report: Mapping[str, Any], evidence: Evidence | None, incumbent: Mapping[str, Any] | None = None
+) -> list[CaseRow]:
     """Return the rows of a report's timed cases. `incumbent`: the report of the submission in first place, if any."""
-    run = evidence_of(report)
     rivals = {name: number(case.get("ratio")) for name, case in _timed_cases(incumbent or {})}
-    limits = {_text(limit.get("case")): limit for limit in mappings(mapping(run.get("limits")).get("cases"))}
-    eager = {_text(timing.get("case")): timing.get("eager_ns") for timing in mappings(run.get("timing"))}
-    rows = []
-    for name, case in _timed_cases(report):
-        measured, baseline = number(case.get("measured_us")), number(case.get("baseline_us"))
-        limit = limits.get(name, {})
-        hard = mapping(limit.get("hard"))
-        rows.append(
-            CaseRow(
-                case=name,
-                measured_us=measured,
-                baseline_us=baseline,
-                ratio=number(case.get("ratio")) or (measured / baseline if measured and baseline else None),
-                half_width=number(case.get("half_width")),
-                incumbent_ratio=rivals.get(name),
-                light_us=_us(hard.get("ns")),
-                measured_limit_us=_us(mapping(limit.get("measured")).get("ns")),
-                resource=_text(hard.get("resource")),
-                eager_us=_us(eager.get(name)),
-            )
-        )
-    return rows
+    return [_row(name, case, rivals.get(name), evidence) for name, case in _timed_cases(report)]
 
 
 def number(value: object) -> float | None:
@@ -115,47 +101,64 @@ def real(value: object) -> float | None:
     return float(value) if abs(value) < LARGEST else None
 
 
-def mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def items(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def mappings(value: object) -> list[Mapping[str, Any]]:
-    return [mapping(item) for item in items(value)]
+def _row(name: str, case: Mapping[str, Any], rival: float | None, evidence: Evidence | None) -> CaseRow:
+    measured, baseline = number(case.get("measured_us")), number(case.get("baseline_us"))
+    limits = evidence.limits.of(name) if evidence else None
+    hard, reached = (limits.hard, limits.measured) if limits else (None, None)
+    eager = [timing.eager_ns for timing in evidence.timing if timing.case == name] if evidence else []
+    return CaseRow(
+        case=name,
+        measured_us=measured,
+        baseline_us=baseline,
+        ratio=number(case.get("ratio")) or (measured / baseline if measured and baseline else None),
+        half_width=number(case.get("half_width")),
+        incumbent_ratio=rival,
+        light_us=_us(hard and hard.ns),
+        measured_limit_us=_us(reached and reached.ns),
+        resource=hard.resource[:200] if hard else "",
+        eager_us=_us(eager[-1] if eager else None),
+    )
 
 
 def _timed_cases(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for case in mappings(report.get("cases")):
+    for item in _list(report.get("cases")):
+        case = _mapping(item)
         if number(case.get("measured_us")) or number(case.get("ratio")):
             yield _text(case.get("name")), case
 
 
-def _blocks(timing: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield the blocks of a case, MOST_BLOCKS with MOST_CALLS calls at most."""
-    blocks = calls = 0
-    for quad in mappings(timing.get("quads")):
-        for block in mappings(quad.get("blocks")):
-            if block.get("side") not in SIDES:
-                continue
-            kept = [call for call in items(block.get("calls")) if isinstance(call, list) and len(call) > INNER]
-            blocks, calls = blocks + 1, calls + len(kept)
-            if blocks > MOST_BLOCKS or calls > MOST_CALLS:
-                return
+def _blocks(timing: Timing) -> Iterator[Block]:
+    for quad in timing.quads:
+        for block in quad.blocks:
             yield Block(
-                side=str(block["side"]),
-                wall_us=tuple((real(call[WALL]) or 0.0) / 1e3 for call in kept),
-                inner_us=tuple((real(call[INNER]) or 0.0) / 1e3 for call in kept),
-                void=_text(quad.get("void")),
-                heat=mapping(block.get("heat")),
+                side=block.side,
+                wall_us=tuple(sample.wall_ns / 1e3 for sample in block.calls),
+                inner_us=tuple(sample.inner_ns / 1e3 for sample in block.calls),
+                void=quad.void,
+                heat=block.heat,
             )
+
+
+def _bounded(blocks: Iterator[Block]) -> Iterator[Block]:
+    calls = 0
+    for place, block in enumerate(blocks):
+        calls += len(block.wall_us)
+        if place >= MOST_BLOCKS or calls > MOST_CALLS:
+            return
+        yield block
 
 
 def _us(ns: object) -> float | None:
     value = number(ns)
     return None if value is None else value / 1e3
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(value: object) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
 from operator import or_
-from typing import Any, Final
+from typing import Final
 
-from leaderboard.web.review.evidence import Timed, items, mapping, real
+from leaderboard.web.review.evidence import Block, Timed, real
+from runner.evidence.reading import Window
 
 LEFT, RIGHT, HEIGHT = 0.0, 800.0, 40.0
 REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains their meaning for a run
@@ -23,21 +23,11 @@ REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains thei
     0x2: ("application clocks", "plain"),
     0x100: ("display clocks", "plain"),
 }
-UNKNOWN: Final = ~sum(REASONS)  # every further bit
-QUANTITIES: Final = (  # title, unit, name of the reading
-    ("SM or core clock", "MHz", "clock_mhz"),
-    ("memory clock", "MHz", "memory_mhz"),
-    ("temperature", "°C", "temperature_c"),
-    ("power", "W", "power_w"),
-    ("others on these cores", "%", "foreign_ns"),
-    ("waited for a core", "%", "waited_ns"),
-    ("stolen by the host", "%", "steal_ns"),
-    ("thermal throttling", "%", "throttled_ns"),
-)
+UNKNOWN: Final = ("unknown reason", "warn")
 
 
 @dataclass(frozen=True)
-class Curve:
+class Line:
     """A quantity, with a point for each block that has a reading."""
 
     title: str
@@ -63,7 +53,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Strip:
-    lines: tuple[Curve, ...]
+    lines: tuple[Line, ...]
     reasons: tuple[Reason, ...]
     void: tuple[Bar, ...]
     borders: tuple[float, ...]  # between cases
@@ -75,60 +65,77 @@ class Strip:
 def strip(cases: Sequence[Timed]) -> Strip | None:
     """Return the strip, or None if no block has a reading."""
     blocks = [block for timed in cases for block in timed.blocks]
-    curves = []
-    for title, unit, name in QUANTITIES:
-        found = [
-            (place, value) for place, block in enumerate(blocks) if (value := _value(block.heat, name)) is not None
-        ]
-        if found:
-            low, high = min(value for _, value in found), max(value for _, value in found)
-            points = (f"{_x(place + 0.5, len(blocks)):.1f},{_y(value, low, high):.1f}" for place, value in found)
-            curves.append(Curve(title, unit, " ".join(points), low, high))
-    masks = [_mask(block.heat) for block in blocks]
-    reasons = []
-    for bits, (title, tone) in (*REASONS.items(), (UNKNOWN, ("unknown reason", "warn"))):
-        bars = _bars([bool(mask & bits) for mask in masks])
-        if bars:
-            reasons.append(Reason(title, tone, bars, len(bars)))
-    if not curves and not reasons:
+    lines = tuple(line for title, unit, read in QUANTITIES if (line := _line(title, unit, blocks, read)) is not None)
+    reasons = tuple(_reasons(blocks))
+    if not lines and not reasons:
         return None
-    ends = list(accumulate(len(timed.blocks) for timed in cases[:-1]))
-    borders = tuple(_x(end, len(blocks)) for end in ends)
-    return Strip(tuple(curves), tuple(reasons), _bars([bool(block.void) for block in blocks]), borders, len(blocks))
+    ends, borders = 0, []
+    for timed in cases[:-1]:
+        ends += len(timed.blocks)
+        borders.append(_x(ends, len(blocks)))
+    void = tuple(_bar(place, len(blocks)) for place, block in enumerate(blocks) if block.void)
+    return Strip(lines, reasons, void, tuple(borders), len(blocks))
 
 
-def _value(heat: Mapping[str, Any], name: str) -> float | None:
-    """Return a reading after a block. A time becomes its share of the block, in per cent of a core."""
-    before, after = mapping(heat.get("before")), mapping(heat.get("after"))
-    if not name.endswith("_ns"):
-        return real(after.get(name))
-    began, ended = _total(before.get(name)), _total(after.get(name))
-    length = (real(after.get("at_ns")) or 0) - (real(before.get("at_ns")) or 0)
-    return None if began is None or ended is None or length <= 0 else 100 * max(0.0, ended - began) / length
+def _line(title: str, unit: str, blocks: Sequence[Block], read: Callable[[Window], float | None]) -> Line | None:
+    found = [(place, value) for place, block in enumerate(blocks) if (value := read(block.heat)) is not None]
+    if not found:
+        return None
+    low, high = min(value for _, value in found), max(value for _, value in found)
+    points = " ".join(f"{_x(place + 0.5, len(blocks)):.1f},{_y(value, low, high):.1f}" for place, value in found)
+    return Line(title, unit, points, low, high)
 
 
-def _total(value: object) -> float | None:
-    if isinstance(value, list):
+def _reasons(blocks: Sequence[Block]) -> Iterator[Reason]:
+    masks = [reduce(or_, block.heat.masks, 0) for block in blocks]
+    known = 0
+    for bit, (title, tone) in REASONS.items():
+        known |= bit
+        yield from _reason(title, tone, [bool(mask & bit) for mask in masks])
+    yield from _reason(*UNKNOWN, [bool(mask & ~known) for mask in masks])
+
+
+def _reason(title: str, tone: str, met: Sequence[bool]) -> Iterator[Reason]:
+    bars = tuple(_bar(place, len(met)) for place, is_met in enumerate(met) if is_met)
+    if bars:
+        yield Reason(title, tone, bars, len(bars))
+
+
+def _after(name: str) -> Callable[[Window], float | None]:
+    return lambda heat: real(getattr(heat.after, name))
+
+
+def _share_of_time(name: str) -> Callable[[Window], float | None]:
+    """Return a reader of the share of a block that a CPU spent elsewhere, in per cent of one core."""
+
+    def read(heat: Window) -> float | None:
+        began, ended = _sum(getattr(heat.before, name)), _sum(getattr(heat.after, name))
+        length = (real(heat.after.at_ns) or 0) - (real(heat.before.at_ns) or 0)
+        return None if began is None or ended is None or length <= 0 else 100 * max(0.0, ended - began) / length
+
+    return read
+
+
+QUANTITIES: Final = (
+    ("SM or core clock", "MHz", _after("clock_mhz")),
+    ("memory clock", "MHz", _after("memory_mhz")),
+    ("temperature", "°C", _after("temperature_c")),
+    ("power", "W", _after("power_w")),
+    ("others on these cores", "%", _share_of_time("foreign_ns")),
+    ("waited for a core", "%", _share_of_time("waited_ns")),
+    ("stolen by the host", "%", _share_of_time("steal_ns")),
+    ("thermal throttling", "%", _share_of_time("throttled_ns")),
+)
+
+
+def _sum(value: object) -> float | None:
+    if isinstance(value, tuple):
         return float(sum(number for item in value if (number := real(item)) is not None)) if value else None
     return real(value)
 
 
-def _mask(heat: Mapping[str, Any]) -> int:
-    """Return all bits that were seen in a block."""
-    seen = [mapping(heat.get(name)).get("mask") for name in ("before", "after")]
-    seen += [poll[1] for poll in items(heat.get("polls")) if isinstance(poll, list) and len(poll) > 1]
-    whole = (mask for mask in seen if isinstance(mask, int) and not isinstance(mask, bool) and 0 <= mask < 1 << 64)
-    return reduce(or_, whole, 0)
-
-
-def _bars(marked: Sequence[bool]) -> tuple[Bar, ...]:
-    """Return a bar for each marked block."""
-    blocks = len(marked)
-    return tuple(
-        Bar(_x(place, blocks), max(1.0, _x(place + 1, blocks) - _x(place, blocks)))
-        for place, is_marked in enumerate(marked)
-        if is_marked
-    )
+def _bar(place: int, blocks: int) -> Bar:
+    return Bar(_x(place, blocks), max(1.0, _x(place + 1, blocks) - _x(place, blocks)))
 
 
 def _x(place: float, blocks: int) -> float:

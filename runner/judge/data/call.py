@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final, NamedTuple, Self
 
 from problems.spec import Case
+from runner.evidence.sample import Sample
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer
 
@@ -55,17 +56,10 @@ class Call:
     queued: bool = False
 
     @property
-    def sample(self) -> list[int]:
-        """Sample as evidence stores it: certificate.py names the columns."""
-        return [
-            self.wall_ns,
-            self.put_ns,
-            self.take_ns,
-            self.inner_ns,
-            self.probe_ns,
-            self.thaw_ns,
-            self.freeze_ns,
-        ]
+    def sample(self) -> Sample:
+        return Sample(
+            self.wall_ns, self.put_ns, self.take_ns, self.inner_ns, self.probe_ns, self.thaw_ns, self.freeze_ns
+        )
 
 
 class Way(NamedTuple):

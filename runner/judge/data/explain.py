@@ -6,8 +6,8 @@ For a public case all details may be shown; for a secret case only our own figur
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from runner.evidence.schema import Finding
 from runner.judge.data import error_model
 from runner.judge.data.compare import Figures
 from runner.judge.data.criterion import Rule
@@ -58,7 +58,7 @@ def _about(elements: int) -> int:
     return int(2 ** round(math.log2(max(elements, 1))))
 
 
-def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Rule) -> list[dict[str, Any]]:
+def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Rule) -> list[Finding]:
     """Return findings for a reviewer: right outputs with the error of a cheaper format than the problem's
     `precision.legal`.
 
@@ -80,5 +80,5 @@ def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Ru
                 f"the legal formats ({', '.join(rule.precision.legal if rule.precision else ())}) far less."
             )
             told = {"relative_l2": figures.relative_l2, "least": least, "basis": figures.basis}
-            findings.append({"rule": "cheaper_precision", "case": case, "figures": told, "sentence": sentence})
+            findings.append(Finding(rule="cheaper_precision", case=case, figures=told, sentence=sentence))
     return findings

@@ -17,6 +17,7 @@ from typing import Final
 
 from problems.spec import Case
 from runner.evidence import gap
+from runner.evidence.sample import Sample
 from runner.judge.data.call import Input
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Buffer
@@ -26,12 +27,12 @@ WARM_CALLS: Final = 8  # of each side, not counted
 CALL_ROUNDS: Final = 16
 CALLS: Final = 8  # of each side in a round
 
-Samples = dict[str, list[list[int]]]
+Samples = dict[str, list[Sample]]
 LEAST_BYTES: Final = gap.LARGE_BYTES
 ROUNDS: Final = 8  # at the least; every place has its turn
 WARM_ROUNDS: Final = 1  # before them, not counted
 
-Times = dict[str, list[list[int]]]  # [putting, taking] in ns, by side
+Times = dict[str, list[tuple[int, int]]]  # putting and taking, in ns, by side
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class Tenant:
         """Move the data before the next call. Data of queued calls always move."""
         self._is_due = self._moves and self._arena.memory.moves
 
-    def time_copies(self, given: Input, place: tuple[int, int], into: Buffer) -> list[int]:
+    def time_copies(self, given: Input, place: tuple[int, int], into: Buffer) -> tuple[int, int]:
         """Return how long the judge's device puts and takes at this place, in ns, while no code of this container
         runs."""
         nonce = secrets.randbits(64) | 1
@@ -167,7 +167,7 @@ class Tenant:
         self._arena.stage(given.layout, given.inputs)
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False)
         self._release(shot, nonce)
-        return list(shot.times_ns()[1:])
+        return shot.times_ns()[1:]
 
     def call(
         self,

@@ -4,6 +4,7 @@ computed."""
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -162,7 +163,8 @@ def test_of_many_outputs_some_are_drawn_for_each_case(tmp_path: Path, monkeypatc
 
     def counted(self: outputs.EachOutput, trial: Trial, given: Input, *told: Any, public: bool) -> None:
         judged: list[Any] = []
-        monkeypatch.setattr(trial.calls, "judge_output", lambda *told, **named: judged.append(told) or {"good": False})
+        wrong = SimpleNamespace(good=False)
+        monkeypatch.setattr(trial.calls, "judge_output", lambda *told, **named: judged.append(told) or wrong)
         ask(self, trial, given, *told, public=public)
         monkeypatch.undo()
         asked.append(len(judged))

@@ -19,10 +19,12 @@ from runner.commands import bench
 from runner.commands.main import app
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
+from runner.evidence import schema
 from runner.evidence.ceilings import Ceilings
 from runner.evidence.schedule import A, B
 from runner.host import accelerators, epochs
 from runner.wire import Report
+from tests.runner.evidence.whole import whole
 
 WHEN = "2026-11-20T12:00:00+00:00"
 WAY_NS = 200_000  # cost of the way of a call
@@ -41,9 +43,9 @@ class FakeJudge:
         self.judged.append(path.parent.name)
         names = {case_name(case): self._work(case) for case in problem.benchmarks}
         failed = path.parent.name in self._fails
-        evidence: dict[str, Any] = {"clock": "wall", "certified": True, "timing": []}
+        evidence = whole({})
         if not failed:
-            evidence["timing"] = [self._timing(name, work) for name, work in names.items()]
+            evidence = whole({"timing": [self._timing(name, work) for name, work in names.items()]})
         return Report(
             attempt_id="a",
             token=0,
@@ -227,7 +229,7 @@ def test_in_real_containers_memory_and_a_launch_can_be_timed(settings: JudgeSett
         problem = replace(load_problem(bench.FOLDER / name), benchmarks=(case,))
         report = judge(problem, bench.FOLDER / name / "baseline.py")
         timed = bench.Timed("rate", case, 32 << 20 if case else 0)
-        rates = bench.rates_of(bench.Calibration(name, name, (timed,)), report.evidence)
+        rates = bench.rates_of(bench.Calibration(name, name, (timed,)), schema.parse_run(report.evidence))
         assert rates, report
         if case:
             assert 1e8 < rates["rate"] < 1e12

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from runner.commands import local, main, replay
 from runner.commands.replay import ReplayError
 from runner.config import JudgeSettings
-from runner.evidence import contexts, rules, verdict
+from runner.evidence import contexts, rules, schema, verdict
 from runner.evidence.schedule import ABIIBA, GPU, A, B, I
 from runner.job import execute
 from runner.wire import Report
@@ -27,7 +27,7 @@ BLANK = Report(attempt_id="1", token=0, outcome="infra_error")
 
 def told(evidence: dict[str, Any]) -> dict[str, Any]:
     """The judge's report of this evidence."""
-    found: dict[str, Any] = json.loads(json.dumps(execute.report_of(BLANK, evidence, {}).to_json()))
+    found: dict[str, Any] = json.loads(json.dumps(execute.report_of(BLANK, schema.parse_run(evidence), {}).to_json()))
     return found
 
 
@@ -144,9 +144,9 @@ def test_a_forged_time_is_seen_in_the_ratio() -> None:
 def test_a_finding_that_was_taken_away_is_seen() -> None:
     """Four times as fast as a tuned baseline: the result is held, and must stay held."""
     evidence = simulated(race(0.25)) | {"tuned": True}
-    found = rules.findings(evidence)
+    found = [finding.model_dump() for finding in rules.findings(schema.parse_run(evidence))]
     assert found
-    kept = replay.replay(evidence | {"findings": json.loads(json.dumps(found))})
+    kept = replay.replay(evidence | {"findings": found})
     assert kept.same
     assert not replay.replay(evidence | {"findings": []}).same
     assert not replay.replay(evidence | {"findings": [*found, *found]}).same
@@ -161,7 +161,7 @@ def test_bare_evidence_is_decided_and_compared_with_nothing() -> None:
     evidence = simulated()
     found = replay.replay(evidence)
     assert (found.same, found.compared) == (True, False)
-    assert found.runs == (verdict.decide(evidence),)
+    assert found.runs == (verdict.decide(schema.parse_run(evidence)),)
 
 
 def test_a_confirmation_is_decided_again() -> None:
@@ -207,7 +207,7 @@ def test_what_cannot_be_replayed_says_why(data: dict[str, Any], says: str) -> No
         ("evidence.timing.0.idle", [], "idle is empty"),
         ("evidence.timing.0.reference_ns", -1.0, "evidence.timing.0.reference_ns"),
         ("evidence.timing.0.quads.1.blocks.2.calls", [], "a block without calls"),
-        ("evidence.limits", {"cases": 3}, "contradicts itself"),
+        ("evidence.limits", {"cases": 3}, "evidence.limits.cases: Input should be a valid array"),
     ],
 )
 def test_what_nothing_follows_from_is_said_where_it_stands(path: str, value: Any, says: str) -> None:

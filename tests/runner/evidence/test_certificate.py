@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.evidence.certificate import EVENT, Certified, certify, is_sane
+from runner.evidence import certificate
+from runner.evidence.certificate import Certified
 from runner.evidence.gap import (
     LARGE_BYTES,
     LEAST_AT_ONE_PLACE_NS,
@@ -22,6 +23,8 @@ from runner.evidence.gap import (
     SPARED_NS,
     TURN_NS,
 )
+from runner.evidence.sample import Sample
+from tests.runner.evidence.whole import parsed_timing
 
 GAP_NS = 300_000.0  # between the two clocks, on a device
 
@@ -45,8 +48,13 @@ def timing(
     return {"quads": [quad() for _ in range(10)]}
 
 
+def certify(case: dict[str, Any], side: str = "candidate") -> Certified:
+    given = {"gaps": None} | case  # of a timing that an older runner wrote
+    return certificate.certify(*parsed_timing(given, clock="event"), side)
+
+
 def judged(**given: Any) -> Certified:
-    return certify(timing(**given), clock=EVENT, certified=True)
+    return certify(timing(**given))
 
 
 def test_honest_events_count_as_they_are() -> None:
@@ -70,29 +78,25 @@ def test_a_small_forgery_gains_at_most_the_spread() -> None:
 
 def test_where_calls_were_queued_less_can_be_forged() -> None:
     case = timing(event_b=40_000.0, told_b=36_000.0) | {"queued": True, "places": 16}
-    found = certify(case, clock=EVENT, certified=True)
+    found = certify(case)
     assert found.spread_ns == LEAST_QUEUED_NS + SPARED_NS
     assert min(time for quad in found.quads for time in quad[1:3]) > 40_000 - LEAST_QUEUED_NS - 500
-    assert (
-        certify({**case, "queued": False}, clock=EVENT, certified=True).spread_ns == LEAST_SPREAD_NS + SPARED_BY_HOST_NS
-    )
+    assert certify({**case, "queued": False}).spread_ns == LEAST_SPREAD_NS + SPARED_BY_HOST_NS
 
 
 def test_data_that_stay_in_one_place_are_known_less_well() -> None:
     case = timing(event_b=40_000.0) | {"queued": True}
-    assert certify(case, clock=EVENT, certified=True).spread_ns == LEAST_AT_ONE_PLACE_NS + SPARED_NS
-    assert (
-        certify({**case, "places": MANY_PLACES}, clock=EVENT, certified=True).spread_ns == LEAST_QUEUED_NS + SPARED_NS
-    )
+    assert certify(case).spread_ns == LEAST_AT_ONE_PLACE_NS + SPARED_NS
+    assert certify({**case, "places": MANY_PLACES}).spread_ns == LEAST_QUEUED_NS + SPARED_NS
 
 
 def test_one_that_spares_what_lies_around_its_kernel_gains_no_more_than_it_says() -> None:
     """The candidate has its own graph behind the gate, as in g16: its gap is smaller, and its event time by as much."""
     case = timing(event_b=40_000.0 - SPARED_NS, told_b=40_000.0 - SPARED_NS - 4_000) | {"queued": True, "places": 16}
-    found = certify(case, clock=EVENT, certified=True)
+    found = certify(case)
     assert not found.mismatch
     more = timing(event_b=40_000.0 - SPARED_NS, told_b=40_000.0 - SPARED_NS - 9_000) | {"queued": True, "places": 16}
-    assert certify(more, clock=EVENT, certified=True).mismatch, "what is spared widens no limit"
+    assert certify(more).mismatch, "what is spared widens no limit"
     gained = 40_000 - min(time for quad in found.quads for time in quad[1:3])
     assert SPARED_NS + LEAST_QUEUED_NS - 500 < gained <= found.spread_ns + 500
 
@@ -111,26 +115,26 @@ TURN = 125_000.0  # as on an H200
 
 
 def test_a_baseline_that_ends_on_the_host_makes_no_honest_kernel_a_forgery() -> None:
-    found = certify(by_the_host(), clock=EVENT, certified=True)
+    found = certify(by_the_host())
     assert not found.mismatch
     assert [quad[1] for quad in found.quads] == pytest.approx([40_000.0] * 10, rel=0.05)
     assert found.spread_ns == pytest.approx(TURN + LEAST_SPREAD_NS + SPARED_BY_HOST_NS, abs=2_000), "it is said"
     shortest = by_the_host(idle_ns=GAP_NS - TURN + TURN_NS[0] - 5_000)  # idle calls stray, too
-    assert certify(shortest, clock=EVENT, certified=True).mismatch
-    assert certify(by_the_host() | {"idle": []}, clock=EVENT, certified=True).mismatch
+    assert certify(shortest).mismatch
+    assert certify(by_the_host() | {"idle": []}).mismatch
 
 
 def test_what_is_forged_beyond_that_turn_is_raised() -> None:
-    found = certify(by_the_host(forged_ns=39_000.0), clock=EVENT, certified=True)
+    found = certify(by_the_host(forged_ns=39_000.0))
     assert min(time for quad in found.quads for time in quad[1:3]) > 30_000
-    late = certify(by_the_host(idle_ns=9e6), clock=EVENT, certified=True)  # a neighbour's work was in their way
+    late = certify(by_the_host(idle_ns=9e6))  # a neighbour's work was in their way
     assert late.spread_ns <= TURN_NS[1] + LEAST_SPREAD_NS + SPARED_BY_HOST_NS + 1
     busy = by_the_host(idle_ns=GAP_NS + 60_000) | {"probe_limit_ns": 600_000.0}
     for call in busy["idle"]:
         call[4] = 2_400_000  # a turn of the device: a neighbour's kernel was still there, and no idle call shows it
-    assert certify(busy, clock=EVENT, certified=True).mismatch
+    assert certify(busy).mismatch
     queued = by_the_host() | {"queued": True, "places": 16}
-    assert certify(queued, clock=EVENT, certified=True).mismatch, "with every host thread frozen all end alike"
+    assert certify(queued).mismatch, "with every host thread frozen all end alike"
 
 
 def apart(*, told_ns: float, queued: bool = True) -> dict[str, Any]:
@@ -140,7 +144,7 @@ def apart(*, told_ns: float, queued: bool = True) -> dict[str, Any]:
 
 @pytest.mark.parametrize("told_ns", [-300.0, 400.0])
 def test_what_a_context_costs_by_itself_is_taken_off(told_ns: float) -> None:
-    found = certify(apart(told_ns=told_ns), clock=EVENT, certified=True)
+    found = certify(apart(told_ns=told_ns))
     assert {time for quad in found.quads for time in quad[1:3]} == {40_000.0}
     assert {quad[0] for quad in found.quads} == {50_000.0}
 
@@ -148,13 +152,13 @@ def test_what_a_context_costs_by_itself_is_taken_off(told_ns: float) -> None:
 def test_a_candidate_that_finds_a_better_place_than_its_context_had_stays_within_the_spread() -> None:
     """Our calls took 0.4 µs more there; the submission's do not, and hide the rest besides."""
     case = timing(event_b=40_000.0, told_b=39_000.0) | {"queued": True, "places": 16, "contexts": {"candidate": 400.0}}
-    found = certify(case, clock=EVENT, certified=True)
+    found = certify(case)
     assert {time for quad in found.quads for time in quad[1:3]} == {38_600.0}
     assert found.spread_ns == LEAST_QUEUED_NS + 400 + SPARED_NS
 
 
 def test_contexts_say_nothing_of_calls_that_could_not_be_queued() -> None:
-    found = certify(apart(told_ns=400.0, queued=False), clock=EVENT, certified=True)
+    found = certify(apart(told_ns=400.0, queued=False))
     assert {time for quad in found.quads for time in quad[1:3]} == {40_400.0}
     assert found.spread_ns == LEAST_SPREAD_NS + SPARED_BY_HOST_NS
 
@@ -168,17 +172,17 @@ def gaps_apart(gap_ns: float, *, told_b: float = 40_000.0, **more: Any) -> dict[
 
 @pytest.mark.parametrize("gap_ns", [-2_400.0, 2_400.0])
 def test_a_container_whose_gap_is_longer_hides_nothing_by_itself(gap_ns: float) -> None:
-    found = certify(gaps_apart(gap_ns), clock=EVENT, certified=True)
+    found = certify(gaps_apart(gap_ns))
     assert {time for quad in found.quads for time in quad[1:3]} == {40_000.0}
     assert found.spread_ns == LEAST_COMPARED_NS + max(0.0, gap_ns) + SPARED_NS, "it might find a way around it"
 
 
 @pytest.mark.parametrize("gap_ns", [-2_400.0, 0.0, 2_400.0])
 def test_what_is_forged_is_found_whatever_containers_differ_by(gap_ns: float) -> None:
-    found = certify(gaps_apart(gap_ns, told_b=37_000.0), clock=EVENT, certified=True)
+    found = certify(gaps_apart(gap_ns, told_b=37_000.0))
     times = [time for quad in found.quads for time in quad[1:3]]
     assert 40_000 - LEAST_COMPARED_NS - 500 < min(times) <= max(times) < 40_000 - LEAST_COMPARED_NS + 500
-    nobody_asked = certify(gaps_apart(gap_ns, told_b=37_000.0, gaps=None), clock=EVENT, certified=True)
+    nobody_asked = certify(gaps_apart(gap_ns, told_b=37_000.0, gaps=None))
     raised = max(0.0, 3_000 + gap_ns - LEAST_QUEUED_NS)
     assert [quad[1] for quad in nobody_asked.quads] == pytest.approx([37_000 + raised] * 10, abs=500)
 
@@ -198,13 +202,13 @@ def test_what_is_forged_is_found_whatever_containers_differ_by(gap_ns: float) ->
     ],
 )
 def test_how_well_gaps_are_known(more: dict[str, Any], least_ns: float) -> None:
-    found = certify(gaps_apart(0.0, **more), clock=EVENT, certified=True)
+    found = certify(gaps_apart(0.0, **more))
     assert found.spread_ns == least_ns + SPARED_NS
 
 
 @pytest.mark.parametrize("more", [{"queued": False}, {"places": MANY_PLACES - 1}])
 def test_where_gaps_depend_on_the_kernel_nothing_is_taken_off(more: dict[str, Any]) -> None:
-    found = certify(gaps_apart(9_000.0, **more), clock=EVENT, certified=True)
+    found = certify(gaps_apart(9_000.0, **more))
     assert min(time for quad in found.quads for time in quad[1:3]) > 43_000
     assert found.spread_ns <= LEAST_SPREAD_NS + SPARED_BY_HOST_NS
 
@@ -214,8 +218,8 @@ def test_where_gaps_depend_on_the_kernel_nothing_is_taken_off(more: dict[str, An
 def test_nobody_is_called_a_forger_by_what_own_calls_told(hidden_ns: float, mismatch: bool, gap_ns: float) -> None:
     """The job's own blocks decide, by their excess over the stray of honest code with unknown gaps."""
     case = gaps_apart(gap_ns, told_b=40_000.0 - hidden_ns + min(0.0, gap_ns))
-    assert certify(case, clock=EVENT, certified=True).mismatch == mismatch
-    found = certify(gaps_apart(gap_ns, told_b=40_000.0 - hidden_ns), clock=EVENT, certified=True)
+    assert certify(case).mismatch == mismatch
+    found = certify(gaps_apart(gap_ns, told_b=40_000.0 - hidden_ns))
     assert min(time for quad in found.quads for time in quad[1:3]) > 40_000 - LEAST_COMPARED_NS - 500
 
 
@@ -228,17 +232,19 @@ def copied(
         copies_ns = a_ns if block["side"] == "baseline" else b_ns
         for sample in block["calls"]:
             sample[:3] = [sample[0] + copies_ns, copies_ns - 4_000, 4_000]
-    usual = {"baseline": [[a_ns - 4_000, 4_000]] * 8, "candidate": [[b_ns - 4_000, 4_000]] * 8}
-    return case | {"copies": usual if after is None else after}
+    usual = {"baseline": [[round(a_ns) - 4_000, 4_000]] * 8, "candidate": [[round(b_ns) - 4_000, 4_000]] * 8}
+    given = usual if after is None else after
+    copies = {side: [list(map(round, times)) for times in found] for side, found in given.items()}
+    return case | {"copies": copies}
 
 
 @pytest.mark.parametrize(("a_ns", "b_ns"), [(1_592_000.0, 1_599_700.0), (7_290_000.0, 7_220_000.0)])
 def test_copies_that_take_longer_at_one_side_are_nobodys_hidden_time(a_ns: float, b_ns: float) -> None:
     """An H200 showed this: 2.7 GB reach one container 8 µs faster than a second container, 12 GB 70 µs faster."""
-    found = certify(copied(a_ns, b_ns), clock=EVENT, certified=True)
+    found = certify(copied(a_ns, b_ns))
     assert not found.mismatch
     assert {time for quad in found.quads for time in quad} == {4_000_000.0}
-    without = certify(copied(a_ns, b_ns, after={}), clock=EVENT, certified=True)
+    without = certify(copied(a_ns, b_ns, after={}))
     assert without.mismatch == (b_ns > a_ns), "or else it would be an honest one's fault"
 
 
@@ -249,19 +255,19 @@ def test_work_that_is_done_while_inputs_come_is_hidden_time_all_the_same() -> No
     for block in (block for quad in case["quads"] for block in quad["blocks"] if block["side"] == "candidate"):
         for sample in block["calls"]:
             sample[0] -= 50_000  # the kernel then saved this time
-    assert certify(case, clock=EVENT, certified=True).mismatch
+    assert certify(case).mismatch
 
 
 @pytest.mark.parametrize("more_ns", [100_000.0, 1_000_000.0])
 def test_who_slows_the_copies_down_when_they_count_for_him_gains_nothing(more_ns: float) -> None:
     a_ns = 1_592_000.0
     after = {"baseline": [[a_ns - 4_000, 4_000]] * 8, "candidate": [[a_ns - 4_000 + more_ns, 4_000]] * 8}
-    assert certify(copied(a_ns, a_ns, told_ns=4e6 - more_ns, after=after), clock=EVENT, certified=True).mismatch
+    assert certify(copied(a_ns, a_ns, told_ns=4e6 - more_ns, after=after)).mismatch
     slowed = copied(a_ns, a_ns + more_ns, told_ns=4e6 - more_ns, after=after)  # within calls, too
     for block in (block for quad in slowed["quads"] for block in quad["blocks"] if block["side"] == "candidate"):
         for sample in block["calls"]:
             sample[0] -= more_ns
-    found = certify(slowed, clock=EVENT, certified=True)
+    found = certify(slowed)
     gained = 4e6 - min(time for quad in found.quads for time in quad[1:3])
     assert found.mismatch or gained <= a_ns / 50 + LEAST_AT_ONE_PLACE_NS + 5_000
 
@@ -273,7 +279,7 @@ def test_copies_that_were_disturbed_are_known_less_well_and_refuse_nobody() -> N
         side: [[a_ns - 4_000 + abs(chance.gauss(0, 20_000)), 4_000] for _ in range(8)]
         for side in ("baseline", "candidate")
     }
-    found = certify(copied(a_ns, a_ns, after=after), clock=EVENT, certified=True)
+    found = certify(copied(a_ns, a_ns, after=after))
     assert not found.mismatch
     assert 2_000 + SPARED_NS + LEAST_AT_ONE_PLACE_NS < found.spread_ns < a_ns / 50 + SPARED_NS + 10_000
 
@@ -282,21 +288,21 @@ def test_what_a_device_does_elsewhere_while_inputs_come_could_be_spared() -> Non
     """Bringing 6 GB takes longer than a time slice: the device looks whether the tenant's work is ready."""
     alone = copied(3_580_000.0, 3_580_000.0)
     within = copied(3_957_000.0, 3_957_000.0, after=alone["copies"])
-    spread_ns = certify(alone, clock=EVENT, certified=True).spread_ns
-    found = certify(within, clock=EVENT, certified=True)
+    spread_ns = certify(alone).spread_ns
+    found = certify(within)
     assert not found.mismatch
     assert found.spread_ns == pytest.approx(spread_ns + 377_000, abs=1.0)
 
 
 def test_copies_are_known_to_a_thousandth() -> None:
-    found = certify(copied(1_592_000.0, 1_592_000.0), clock=EVENT, certified=True)
+    found = certify(copied(1_592_000.0, 1_592_000.0))
     assert found.spread_ns == pytest.approx(LEAST_AT_ONE_PLACE_NS + 1_592 + SPARED_NS, abs=1.0)
 
 
 def test_copies_of_one_side_alone_say_nothing() -> None:
     case = copied(1_592_000.0, 1_599_700.0)
     del case["copies"]["baseline"]
-    assert certify(case, clock=EVENT, certified=True).mismatch
+    assert certify(case).mismatch
 
 
 def test_the_baselines_events_are_ours_and_never_raised() -> None:
@@ -314,7 +320,7 @@ def test_one_stray_block_is_no_mismatch() -> None:
     given = timing(event_b=40_000.0)
     for sample in given["quads"][4]["blocks"][1]["calls"]:
         sample[0] += 200_000
-    assert not certify(given, clock=EVENT, certified=True).mismatch
+    assert not certify(given).mismatch
 
 
 def test_void_quads_count_for_nothing() -> None:
@@ -322,7 +328,7 @@ def test_void_quads_count_for_nothing() -> None:
     given["quads"][3]["void"] = "sw_thermal"
     for block in given["quads"][3]["blocks"]:
         block["calls"] = [[9e9, 0, 0, 8e9, 0, 0, 0]]
-    found = certify(given, clock=EVENT, certified=True)
+    found = certify(given)
     assert len(found.quads) == 9
     assert max(max(quad) for quad in found.quads) < 60_000
 
@@ -333,8 +339,8 @@ def test_an_incumbent_is_certified_by_the_same_rule_where_it_was_in_the_quad() -
         a, b, b_again, a_again = quad["blocks"]
         third = [dict(block, side="incumbent") for block in (b, b_again)]
         quad["blocks"] = [a, b, *third, b_again, a_again]
-    assert len(certify(given, clock=EVENT, certified=True, side="incumbent").quads) == 6
-    assert len(certify(given, clock=EVENT, certified=True).quads) == 10
+    assert len(certify(given, side="incumbent").quads) == 6
+    assert len(certify(given).quads) == 10
 
 
 @pytest.mark.parametrize(
@@ -349,8 +355,8 @@ def test_an_incumbent_is_certified_by_the_same_rule_where_it_was_in_the_quad() -
     ],
 )
 def test_a_clock_that_misbehaves_is_seen(sample: list[float]) -> None:
-    assert not is_sane(sample)
-    assert is_sane([100, 30, 30, 90, 0, 0, 0])
+    assert not Sample._make(sample).is_sane
+    assert Sample(100, 30, 30, 90, 0, 0, 0).is_sane
 
 
 @pytest.mark.parametrize("left_honest", [0, 1, 4])
@@ -360,5 +366,5 @@ def test_forging_one_block_of_most_quads_is_found(left_honest: int) -> None:
     for quad in case["quads"][left_honest:]:
         for call in quad["blocks"][2]["calls"]:
             call[3] = 10_000.0
-    found = certify(case, clock=EVENT, certified=True)
+    found = certify(case)
     assert found.mismatch

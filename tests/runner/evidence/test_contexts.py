@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from runner.evidence import contexts
+from runner.evidence.sample import Sample
 from runner.judge.sides import own_times
 
 CHANCE = random.Random(5)
 
 
-def samples(count: int, *, told: float, gap: float = 450_000) -> list[list[float]]:
+def samples(count: int, *, told: float, gap: float = 450_000) -> list[Sample]:
     """Samples with a stray in every tenth, like the first call after a thaw."""
     found = []
     for number in range(count):
         event = told + CHANCE.gauss(0, 40) + (900 if number % 10 == 0 else 0)
-        found.append([event + gap, 0, 0, event, 0, 0, 0])
+        found.append(Sample(event + gap, 0, 0, event, 0, 0, 0))
     return found
 
 
@@ -45,11 +46,11 @@ def test_so_is_what_lies_between_the_clocks() -> None:
         "candidate": pytest.approx(2_000, abs=1),
         "incumbent": pytest.approx(-500, abs=1),
     }
-    assert contexts.of_evidence({"own_calls": found}) == {
+    assert contexts.offsets(found) == {
         "contexts": contexts.compare(found),
         "gaps": contexts.compare_gaps(found),
     }
-    assert contexts.of_evidence({}) == {"contexts": {}, "gaps": {}}
+    assert contexts.offsets({}) == {"contexts": {}, "gaps": {}}
 
 
 @pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": contexts.LEAST - 1}])
@@ -76,14 +77,14 @@ def test_gaps_that_scatter_too_much_say_nothing() -> None:
     """The number of calls is that of a job; the error is that of 64, half of which count."""
     chance = random.Random(8)
 
-    def scattered(by_ns: float) -> list[list[float]]:
-        return [[453_600 + chance.gauss(0, by_ns), 0, 0, 3_600, 0, 0, 0] for _ in range(64)]
+    def scattered(by_ns: float) -> list[Sample]:
+        return [Sample(453_600 + chance.gauss(0, by_ns), 0, 0, 3_600, 0, 0, 0) for _ in range(64)]
 
     found = {"baseline": scattered(500), "candidate": scattered(500), "incumbent": scattered(6_000)}
     assert set(contexts.compare_gaps(found)) == {"candidate"}
     assert set(contexts.compare(found)) == {"candidate", "incumbent"}, "what they tell is known all the same"
     assert contexts.compare_gaps({"baseline": scattered(6_000), "candidate": scattered(500)}) == {}
-    drifting = [[call[0] + 60 * number, *call[1:]] for number, call in enumerate(scattered(500))]
+    drifting = [call._replace(wall_ns=call.wall_ns + 60 * number) for number, call in enumerate(scattered(500))]
     assert contexts.compare_gaps({"baseline": scattered(500), "candidate": drifting}) == {}
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from runner.evidence import certificate
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import CPU, A, B, Profile
 from runner.evidence.throttle import Reading, Window
 from runner.judge.trial import IDLE_REST_S, MOST_IDLE
@@ -31,7 +32,7 @@ class HalfBusy(Race):
     waited_s = 0.0
     window_waited_s = 0.0
 
-    def call(self, side: FakeSide, slow: float = 1.0) -> list[float]:
+    def call(self, side: FakeSide, slow: float = 1.0) -> Sample:
         work_s = side.time_ns * slow * self.chance.lognormvariate(0, 0.01) / 1e9
         began, left = self.clock_s, work_s + 0.3e-3
         while left > 0:
@@ -42,11 +43,11 @@ class HalfBusy(Race):
             self.clock_s += TICK_S
         wall = (self.clock_s - began) * 1e9
         self.clock_s += JUDGE_S
-        return [wall, 0, 0, work_s * 1e9, 0.0, 0, 0]
+        return Sample(wall, 0, 0, work_s * 1e9, 0.0, 0, 0)
 
-    def idle(self, side: FakeSide) -> list[list[float]]:
+    def idle(self, side: FakeSide) -> list[Sample]:
         """Idle calls as trial.py makes them."""
-        samples: list[list[float]] = []
+        samples: list[Sample] = []
         for _ in range(MOST_IDLE if self.rules > 1 else 1):
             self.begin()
             samples += super().idle(side)

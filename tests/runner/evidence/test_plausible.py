@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from problems.tolerance import Precision
-from runner.evidence import rules as plausible
+from runner.evidence import rules as rules_of
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.schedule import A, B, I
+from runner.evidence.schema import Finding
+from tests.runner.evidence.whole import findings, impossible
 from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat, sample
 
 COPY = {"read_bytes": "4 * n", "write_bytes": "4 * n"}
@@ -26,19 +28,18 @@ def ceilings(**measured: Any) -> Ceilings:
 
 
 def rules(found: dict[str, Any]) -> list[str]:
-    return [finding["rule"] for finding in plausible.findings(found)]
+    return [finding.rule for finding in findings(found)]
 
 
-def only(found: dict[str, Any]) -> dict[str, Any]:
-    (finding,) = plausible.findings(found)
-    assert set(finding) == {"rule", "case", "figures", "sentence"}
-    assert json.loads(json.dumps(finding, allow_nan=False)) == finding
-    assert finding["sentence"].endswith(".")
+def only(found: dict[str, Any]) -> Finding:
+    (finding,) = findings(found)
+    assert json.loads(json.dumps(finding.model_dump(), allow_nan=False)) == finding.model_dump()
+    assert finding.sentence.endswith(".")
     return finding
 
 
 def test_an_ordinary_run_has_no_findings() -> None:
-    assert plausible.findings(evidence(case(candidate=0.8e6), case(candidate=1.3e6, name="n=9"))) == []
+    assert findings(evidence(case(candidate=0.8e6), case(candidate=1.3e6, name="n=9"))) == []
 
 
 # -- against others --------------------------------------------------------------------------------------------------
@@ -46,11 +47,11 @@ def test_an_ordinary_run_has_no_findings() -> None:
 
 def test_more_than_twice_as_fast_as_a_tuned_baseline_is_held() -> None:
     finding = only(evidence(case(candidate=0.45e6)))
-    assert (finding["rule"], finding["case"]) == ("faster_than_best", "n=8")
-    assert finding["figures"]["best"] == A
-    assert finding["figures"]["time_ns"] == pytest.approx(0.45e6, rel=0.01)
-    assert finding["figures"]["best_ns"] == pytest.approx(1e6, rel=0.01)
-    assert "2.21 times as fast as the baseline" in finding["sentence"]
+    assert (finding.rule, finding.case) == ("faster_than_best", "n=8")
+    assert finding.figures["best"] == A
+    assert finding.figures["time_ns"] == pytest.approx(0.45e6, rel=0.01)
+    assert finding.figures["best_ns"] == pytest.approx(1e6, rel=0.01)
+    assert "2.21 times as fast as the baseline" in finding.sentence
     assert rules(evidence(case(candidate=0.52e6))) == []
 
 
@@ -61,12 +62,12 @@ def test_the_reference_as_baseline_is_nothing_to_be_twice_as_fast_as() -> None:
 def test_an_incumbent_that_is_as_fast_makes_it_plausible_and_a_slow_one_does_not() -> None:
     assert rules(evidence(case(candidate=0.40e6, incumbent=0.45e6))) == []
     finding = only(evidence(case(candidate=0.40e6, baseline=1e6, incumbent=0.9e6), tuned=False))
-    assert finding["figures"]["best"] == I
+    assert finding.figures["best"] == I
 
 
 def test_more_than_ten_times_as_fast_as_eager_is_held() -> None:
-    assert only(evidence(case(0.9e6, eager_ns=11e6)))["rule"] == "faster_than_eager"
-    assert only(evidence(case(eager_ns=11e6), tuned=False))["rule"] == "faster_than_eager"
+    assert only(evidence(case(0.9e6, eager_ns=11e6))).rule == "faster_than_eager"
+    assert only(evidence(case(eager_ns=11e6), tuned=False)).rule == "faster_than_eager"
     assert rules(evidence(case(eager_ns=9e6), tuned=False)) == []
 
 
@@ -87,14 +88,14 @@ def test_faster_than_our_own_kernels_rates_allow_is_held() -> None:
     limits = bounded(COPY, {"n": 1 << 28}, ceilings(copy_bytes_per_s=4.2e12))
     least = limits["cases"][0]["measured"]["ns"]
     finding = only(evidence(case(candidate=0.9 * least, baseline=least), limits=limits))
-    assert finding["rule"] == "beyond_measured_ceiling"
-    assert finding["figures"]["resource"] == "memory"
+    assert finding.rule == "beyond_measured_ceiling"
+    assert finding.figures["resource"] == "memory"
     assert rules(evidence(case(candidate=0.97 * least, baseline=least), limits=limits)) == []
 
 
 def test_less_than_a_kernel_that_does_nothing_is_held() -> None:
     limits = bounded({}, {}, ceilings(launch_ns=2000.0))
-    assert only(evidence(case(1500.0, 2500.0), limits=limits))["rule"] == "below_launch_floor"
+    assert only(evidence(case(1500.0, 2500.0), limits=limits)).rule == "below_launch_floor"
     assert rules(evidence(case(1900.0, 2500.0), limits=limits)) == []
 
 
@@ -113,11 +114,11 @@ def test_a_time_that_only_a_cheaper_precision_explains_is_held_with_the_error_th
         {"case": "n=8", "good": True, "reason": "", "figures": [{"relative_l2": error}]} for error in (None, 3e-4)
     ]
     finding = only(product(300, ("fp32",), checks))
-    assert finding["rule"] == "too_fast_for_precision"
-    assert finding["figures"]["fits"] == ["bf16_tc", "fp16_tc", "fp8_tc", "int8_tc", "tf32"]
-    assert finding["figures"]["relative_l2"] == 3e-4
-    assert "legal are fp32" in finding["sentence"]
-    assert "0.0003" in finding["sentence"]
+    assert finding.rule == "too_fast_for_precision"
+    assert finding.figures["fits"] == ["bf16_tc", "fp16_tc", "fp8_tc", "int8_tc", "tf32"]
+    assert finding.figures["relative_l2"] == 3e-4
+    assert "legal are fp32" in finding.sentence
+    assert "0.0003" in finding.sentence
 
 
 def test_a_time_within_reach_of_a_legal_precision_is_fine() -> None:
@@ -131,18 +132,18 @@ def test_a_time_within_reach_of_a_legal_precision_is_fine() -> None:
 def test_what_no_kernel_could_do_is_impossible_and_says_by_what() -> None:
     limits = bounded(COPY, {"n": 1 << 28}, ceilings())
     least = limits["cases"][0]["hard"]["ns"]
-    finding = plausible.impossible(evidence(case(0.95 * least), limits=limits))
+    finding = impossible(evidence(case(0.95 * least), limits=limits))
     assert finding is not None
-    assert (finding["rule"], finding["case"]) == ("impossible", "n=8")
-    assert finding["figures"]["least_ns"] == least
-    assert "memory" in finding["sentence"]
-    assert plausible.impossible(evidence(case(0.99 * least), limits=limits)) is None
+    assert (finding.rule, finding.case) == ("impossible", "n=8")
+    assert finding.figures["least_ns"] == least
+    assert "memory" in finding.sentence
+    assert impossible(evidence(case(0.99 * least), limits=limits)) is None
 
 
 def test_without_bounds_or_blocks_nothing_is_impossible() -> None:
-    assert plausible.impossible(evidence(case(1.0))) is None
+    assert impossible(evidence(case(1.0))) is None
     limits = bounded(COPY, {"n": 1 << 28}, ceilings())
-    assert plausible.impossible(evidence(case(1.0, quads=0), limits=limits)) is None
+    assert impossible(evidence(case(1.0, quads=0), limits=limits)) is None
 
 
 def test_a_way_of_a_call_that_was_measured_too_long_makes_no_honest_kernel_impossible() -> None:
@@ -151,8 +152,8 @@ def test_a_way_of_a_call_that_was_measured_too_long_makes_no_honest_kernel_impos
     limits = bounded({"read_bytes": "n"}, {"n": 80_000_000}, replace(known, cache_bytes=0))
     assert limits["cases"][0]["hard"]["ns"] == pytest.approx(2e6)
     honest = case(2.1e6, 2.1e6, idle=[sample(1.9e6)] * 5)
-    assert plausible.impossible(evidence(honest, clock="wall", limits=limits)) is None
-    assert plausible.impossible(evidence(case(1e6, 1e6), clock="wall", limits=limits)) is not None
+    assert impossible(evidence(honest, clock="wall", limits=limits)) is None
+    assert impossible(evidence(case(1e6, 1e6), clock="wall", limits=limits)) is not None
 
 
 # -- against itself --------------------------------------------------------------------------------------------------
@@ -161,12 +162,12 @@ def test_a_way_of_a_call_that_was_measured_too_long_makes_no_honest_kernel_impos
 def test_repeats_that_are_much_faster_than_their_fresh_twins_are_held() -> None:
     cached = [repeat(B, 1e6, 0.1e6)] * 4
     finding = only(evidence(case(repeats=cached)))
-    assert finding["rule"] == "cached_results"
-    assert finding["figures"] == {
+    assert finding.rule == "cached_results"
+    assert finding.figures == {
         "repeats": 4,
         "again_over_fresh": pytest.approx(0.1),
         "baseline": 1.0,
-        "threshold": plausible.REPEAT_FASTER,
+        "threshold": rules_of.REPEAT_FASTER,
     }
     assert rules(evidence(case(repeats=[repeat(B, 1e6, 0.8e6)] * 9))) == []
 
@@ -174,18 +175,18 @@ def test_repeats_that_are_much_faster_than_their_fresh_twins_are_held() -> None:
 def test_nearly_the_same_input_that_is_answered_much_faster_is_held_as_well() -> None:
     """The kernel keeps its last output and works only on changed values."""
     found = case(repeats=[repeat(B, 1e6, 2e5, near=True) for _ in range(6)])
-    (finding,) = plausible.findings(evidence(found))
-    assert finding["rule"] == "cached_results"
-    assert "a few elements changed" in finding["sentence"]
+    (finding,) = findings(evidence(found))
+    assert finding.rule == "cached_results"
+    assert "a few elements changed" in finding.sentence
 
 
 @pytest.mark.parametrize("near", [False, True])
 def test_calls_that_count_for_nothing_and_take_far_longer_are_held(near: bool) -> None:
     slow = [repeat(B, 1e6, 30e6, near=near)] * 4
     finding = only(evidence(case(repeats=slow)))
-    assert finding["rule"] == "slow_repeats"
-    assert finding["figures"]["again_over_fresh"] == pytest.approx(30)
-    assert ("a few elements changed" in finding["sentence"]) is near
+    assert finding.rule == "slow_repeats"
+    assert finding.figures["again_over_fresh"] == pytest.approx(30)
+    assert ("a few elements changed" in finding.sentence) is near
     honest = [
         slow[:3],  # too few
         slow + [repeat(B, 1e6, 1e6, near=near)] * 5,  # the machine was disturbed now and then
@@ -201,9 +202,9 @@ def test_a_baseline_that_is_slower_right_after_the_submission_is_held() -> None:
     found = case()
     for one in found["quads"]:
         one["blocks"][3]["calls"] = [sample(1.03e6)] * 5
-    (finding,) = plausible.findings(evidence(found))
-    assert (finding["rule"], finding["figures"]["quads"]) == ("aftermath", 12)
-    assert finding["figures"]["slower"] > 0.01
+    (finding,) = findings(evidence(found))
+    assert (finding.rule, finding.figures["quads"]) == ("aftermath", 12)
+    assert finding.figures["slower"] > 0.01
 
 
 def test_one_fast_repeat_among_others_is_no_cache() -> None:
@@ -224,8 +225,8 @@ def hot(side: str, saves: float, times: int = 5) -> list[dict[str, Any]]:
 def test_a_kernel_that_gains_nothing_from_a_warm_cache_though_the_baseline_does_is_held() -> None:
     limits = bounded({}, {}, ceilings())
     finding = only(evidence(case(0.8e6, repeats=hot(A, 0.3) + hot(B, 0.01)), limits=limits))
-    assert finding["rule"] == "cold_as_hot"
-    assert finding["figures"]["saved"] == pytest.approx(0.01)
+    assert finding.rule == "cold_as_hot"
+    assert finding.figures["saved"] == pytest.approx(0.01)
     honest: list[dict[str, Any]] = [
         case(0.8e6, repeats=hot(A, 0.3) + hot(B, 0.25)),  # gains
         case(0.8e6, repeats=hot(A, 0.03) + hot(B, 0.0)),  # the case shows no difference
@@ -240,7 +241,7 @@ def test_a_kernel_that_gains_nothing_from_a_warm_cache_though_the_baseline_does_
 def test_one_case_far_above_the_others_is_held() -> None:
     cases = [case(0.9e6), case(0.95e6, name="n=9"), case(0.2e6, name="n=10")]
     finding = only(evidence(*cases, tuned=False))
-    assert (finding["rule"], finding["case"]) == ("one_case_apart", "n=10")
+    assert (finding.rule, finding.case) == ("one_case_apart", "n=10")
     assert rules(evidence(*cases[:2], case(0.3e6, name="n=10"), tuned=False)) == []
     assert rules(evidence(case(0.2e6), tuned=False)) == []
 
@@ -259,16 +260,16 @@ def busy(charged: str = B, reason: str = "device_busy") -> dict[str, Any]:
 def test_a_device_that_is_busy_after_the_kernel_returned_is_held_at_the_second_time() -> None:
     honest = case()
     finding = only(evidence({**honest, "quads": [*honest["quads"], busy(), busy()]}))
-    assert finding["rule"] == "active_while_idle"
-    assert finding["figures"]["quads"] == 2
-    assert finding["figures"]["probe_ns"] == 900_000
+    assert finding.rule == "active_while_idle"
+    assert finding.figures["quads"] == 2
+    assert finding.figures["probe_ns"] == 900_000
     for quads in ([busy()], [busy(charged=I)] * 3, [busy(reason="foreign")] * 3):
         assert rules(evidence({**honest, "quads": [*honest["quads"], *quads]})) == []
 
 
 def test_an_output_that_changed_after_its_call_is_late_work() -> None:
     checks = [{"case": "n=8", "good": False, "reason": "late_write", "figures": []}]
-    assert only(evidence(checks=checks))["rule"] == "late_work"
+    assert only(evidence(checks=checks)).rule == "late_work"
     assert rules(evidence(checks=[{**checks[0], "reason": "mismatch"}])) == []
 
 
@@ -279,9 +280,9 @@ def alternating(apart: float, sides: tuple[str, ...], base: float = 1e6) -> Call
 
 def test_calls_that_fall_into_two_groups_are_held_unless_the_baselines_do_as_well() -> None:
     finding = only(evidence(case(times=alternating(0.05, (B,)), quads=30)))
-    assert finding["rule"] == "bimodal"
-    assert finding["figures"]["apart"] == pytest.approx(0.05, rel=0.1)
-    assert finding["figures"]["share"] == pytest.approx(0.5, abs=0.05)
+    assert finding.rule == "bimodal"
+    assert finding.figures["apart"] == pytest.approx(0.05, rel=0.1)
+    assert finding.figures["share"] == pytest.approx(0.5, abs=0.05)
     assert rules(evidence(case(times=alternating(0.05, (A, B)), quads=30))) == []
 
 

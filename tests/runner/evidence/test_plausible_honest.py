@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from runner.evidence import rules, speed_of_light
+from runner.evidence import speed_of_light
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.schedule import CPU, GPU, A, B, Profile
+from tests.runner.evidence.whole import findings, impossible
 from tests.runner.judge.simulated import FakeSide, Race, steady
 
 RUNS = 200
@@ -63,7 +64,7 @@ def honest(profile: Profile, drift: Drift, chance: random.Random, *, cold: bool 
     race.timing["eager_ns"] = baseline_ns * 2
     race.timing["repeats"] = [_repeat(race, side) for side in (A, B) for _ in range(chance.randrange(12))]
     declared = {"read_bytes": str(traffic // 2), "write_bytes": str(traffic // 2)}
-    bounds = speed_of_light.evidence(declared, [{"n": 1}], known)
+    bounds = asdict(speed_of_light.limits(declared, [{"n": 1}], known))
     return race.evidence() | {"tuned": True, "limits": bounds, "profile": asdict(profile)}
 
 
@@ -79,8 +80,8 @@ def test_at_most_one_honest_run_in_a_hundred_is_held_and_none_rejected(profile: 
     held: list[str] = []
     for _ in range(RUNS if profile is CPU else RUNS // 4):
         found = honest(profile, drift, chance)
-        assert rules.impossible(found) is None
-        held += sorted({finding["rule"] for finding in rules.findings(found)})
+        assert impossible(found) is None
+        held += sorted({finding.rule for finding in findings(found)})
     assert len(held) <= (RUNS if profile is CPU else RUNS // 4) / 100, held
 
 
@@ -88,5 +89,5 @@ def test_at_most_one_honest_run_in_a_hundred_is_held_and_none_rejected(profile: 
 def test_first_calls_that_are_slow_after_a_thaw_are_no_second_speed(drift: Drift) -> None:
     chance = random.Random(12)
     runs = [honest(CPU, drift, chance, cold=True) for _ in range(RUNS)]
-    held = [finding["rule"] for run in runs for finding in rules.findings(run)]
+    held = [finding.rule for run in runs for finding in findings(run)]
     assert len(held) <= RUNS / 100, held

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from benchmarks.records import NOISES, accepted_share
 from runner.evidence import records
 from runner.evidence.schedule import ABIIBA, GPU, A, B, I
+from tests.runner.evidence.whole import confirmation, parsed
 from tests.runner.judge.simulated import FakeSide, Race
 
 
@@ -83,6 +85,10 @@ def run(gain: float = 0.02, *, seed: int = 1, baseline_ns: float = 4e6, **incumb
     return made.evidence()
 
 
+def decide_record(runs: Sequence[dict[str, Any]], *alone: Sequence[dict[str, Any]]) -> records.RecordVerdict:
+    return records.decide_record(confirmation(runs, *alone))
+
+
 def alone(seed: int = 1) -> dict[str, Any]:
     made = Race(seed=seed)
     made.sides = {A: FakeSide(made, A, 4e6), B: FakeSide(made, B, 4e6)}
@@ -91,13 +97,13 @@ def alone(seed: int = 1) -> dict[str, Any]:
 
 
 def test_a_gain_is_seen_in_the_blocks_that_all_three_share() -> None:
-    found = records.decide_record([run(seed=seed) for seed in range(5)])
+    found = decide_record([run(seed=seed) for seed in range(5)])
     assert (found.accepted, found.held) == (True, False)
     assert found.median_gain == pytest.approx(0.02, abs=0.002)
 
 
 def test_equals_change_nothing() -> None:
-    found = records.decide_record([run(gain=0.0, seed=seed) for seed in range(5)])
+    found = decide_record([run(gain=0.0, seed=seed) for seed in range(5)])
     assert (found.accepted, found.reason) == (False, "too_small")
 
 
@@ -108,13 +114,13 @@ def test_a_drifting_machine_makes_no_record() -> None:
         made.sides = {name: FakeSide(made, name, 4e6) for name in (A, B, I)}
         made.run()
         runs.append(made.evidence())
-    assert not records.decide_record(runs).accepted
+    assert not decide_record(runs).accepted
 
 
 def test_cases_count_as_the_problem_ranks() -> None:
     fast, slow = run(gain=0.5)["timing"][0], run(gain=0.0, baseline_ns=40e6, seed=2)["timing"][0]
     both = run() | {"timing": [{**fast, "case": "a"}, {**slow, "case": "b"}]}
-    differences = {by: records.run_difference(both | {"ranking_by": by})[0] for by in ("geom", "mean", "last")}
+    differences = {by: records.run_difference(parsed(both | {"ranking_by": by}))[0] for by in ("geom", "mean", "last")}
     assert math.exp(differences["geom"]) == pytest.approx(math.sqrt(0.5), rel=0.01)
     assert math.exp(differences["mean"]) == pytest.approx((2 + 40) / 44, rel=0.01)
     assert math.exp(differences["last"]) == pytest.approx(1.0, rel=0.01)
@@ -122,19 +128,19 @@ def test_cases_count_as_the_problem_ranks() -> None:
 
 def test_a_candidate_that_fails_in_any_run_is_no_record() -> None:
     fault = {"outcome": "timeout", "reason": "call", "message": "No answer within 10 s."}
-    found = records.decide_record([*[run(seed=seed) for seed in range(4)], run() | {"fault": fault}])
+    found = decide_record([*[run(seed=seed) for seed in range(4)], run() | {"fault": fault}])
     assert (found.accepted, found.reason, found.held) == (False, "candidate_failed", False)
     assert found.sentence == "Run 5 of 5 decides nothing. No answer within 10 s."
 
 
 def test_a_run_that_could_not_be_measured_is_nobodys_fault() -> None:
-    found = records.decide_record([run() | {"set_aside": "xid_79"}])
+    found = decide_record([run() | {"set_aside": "xid_79"}])
     assert (found.accepted, found.reason, found.held) == (False, "run_failed", False)
 
 
 def test_an_incumbent_that_fails_is_looked_at() -> None:
     fault = {"outcome": "unmeasurable", "reason": records.INCUMBENT_FAILED, "message": "The incumbent failed."}
-    found = records.decide_record([run() | {"fault": fault}])
+    found = decide_record([run() | {"fault": fault}])
     assert (found.accepted, found.reason, found.held) == (False, "incumbent_failed", True)
 
 
@@ -147,8 +153,8 @@ def without_incumbent(evidence: dict[str, Any]) -> dict[str, Any]:
 
 def test_an_incumbent_that_voids_its_blocks_is_compared_over_the_baseline_and_held() -> None:
     runs = [without_incumbent(run(seed=seed)) for seed in range(5)]
-    assert records.decide_record(runs).reason == "incumbent_failed"
-    found = records.decide_record(runs, [alone(seed) for seed in range(5)])
+    assert decide_record(runs).reason == "incumbent_failed"
+    found = decide_record(runs, [alone(seed) for seed in range(5)])
     assert (found.accepted, found.held) == (True, True)
     assert found.median_gain == pytest.approx(0.02, abs=0.003)
     assert "a person" in found.sentence
@@ -159,10 +165,10 @@ def test_an_incumbent_that_forges_its_events_is_looked_at() -> None:
     made = Race(order=ABIIBA, profile=GPU)
     made.sides = {A: FakeSide(made, A, 4e6), B: FakeSide(made, B, 4e6), I: FakeSide(made, I, 4e6, told=0.25)}
     made.run()
-    found = records.decide_record([made.evidence()])
+    found = decide_record([made.evidence()])
     assert (found.reason, found.held) == ("incumbent_failed", True)
 
 
 def test_a_verdict_goes_through_json() -> None:
-    found = records.decide_record([run()])
+    found = decide_record([run()])
     assert json.loads(json.dumps(found.to_json()))["gains"] == [pytest.approx(0.02, abs=0.003)]

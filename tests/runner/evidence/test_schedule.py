@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.evidence import schedule, throttle
-from runner.evidence.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule, narrow_at
+from runner.evidence.schedule import ABBA, ABIIBA, CPU, GPU, A, B, End, I, Rest, Run, Schedule
 from runner.evidence.throttle import SET_ASIDE, VALID, VOID, WARM_AGAIN, Ruling
 
 FINE = Ruling(VALID)
@@ -187,9 +187,9 @@ def test_a_device_whose_clock_has_steps_is_asked_for_no_more_than_it_can_tell() 
     [(400_000.0, 0.0025), (40_000.0, 0.0025), (20_000.0, 0.005), (10_000.0, 0.01), (5_000.0, 0.015), (1.0, 0.015)],
 )
 def test_the_shorter_the_work_the_wider_an_interval_may_be(time_ns: float, goal: float) -> None:
-    assert narrow_at(time_ns, asdict(GPU)) == goal
-    assert narrow_at(time_ns, asdict(CPU)) == CPU.stop_half_width
-    assert narrow_at(time_ns, {"stop_half_width": 0.01}) == 0.01
+    assert GPU.narrow_at(time_ns) == goal
+    assert CPU.narrow_at(time_ns) == CPU.stop_half_width
+    assert replace(CPU, stop_half_width=0.01).narrow_at(time_ns) == 0.01
 
 
 def test_short_work_with_the_same_noise_takes_fewer_quads() -> None:

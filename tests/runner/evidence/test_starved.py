@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +14,9 @@ import pytest
 from runner.commands import replay
 from runner.evidence import replay as rerun
 from runner.evidence import schema, verdict
+from runner.evidence.recorder import Recorder
 from runner.evidence.schedule import A, B, I
-from runner.evidence.starved import Reading, Share, is_starved
+from runner.evidence.starved import Reading, Share
 from runner.job import execute
 from runner.judge.calls import Calls
 from runner.judge.data.clock import Stopwatch, WallClock
@@ -60,12 +61,12 @@ class FakeMeter:
 
 
 def test_a_container_that_others_kept_from_its_core_is_starved() -> None:
-    assert is_starved(OVERLOADED.to_json())
+    assert OVERLOADED.is_starved
 
 
 @pytest.mark.parametrize("share", ITS_OWN)
 def test_a_program_that_is_slow_by_itself_is_not_starved(share: Share) -> None:
-    assert not is_starved(share.to_json())
+    assert not share.is_starved
 
 
 # -- the accounts ------------------------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ def test_a_check_that_was_starved_is_no_output_s_fault() -> None:
 
     oracle: Any = SimpleNamespace(check=never)
     problem: Any = None
-    calls = Calls(problem, oracle, {}, problem, evidence={}, another_oracle=lambda: pytest.fail("asked again"))
+    calls = Calls(problem, oracle, {}, problem, recorder=Recorder(), another_oracle=lambda: pytest.fail("asked again"))
     with pytest.raises(OracleFailed):
         calls._own_check(SimpleNamespace(case="n=1", number=1, layout=None), None, B)  # type: ignore[arg-type]
 
@@ -236,19 +237,19 @@ def share(*, ran_s: float = 0.0, waited_s: float = 0.0, foreign_s: float = 58.0)
 def test_a_stage_is_starved_by_all_that_waited_for_a_core() -> None:
     found = watch(share(ran_s=2, waited_s=15), share(ran_s=3, waited_s=10), polled_s=20, judge_s=15).share()
     assert found == share(ran_s=5, waited_s=40)
-    assert is_starved(found.to_json())
+    assert found.is_starved
 
 
 def test_a_judge_that_waits_for_a_core_excuses_no_side_that_sleeps() -> None:
     """The judge looks for the answer all the time, and waits for a core at each look."""
     found = watch(share(ran_s=1, waited_s=1), share(ran_s=1, waited_s=3), polled_s=50, judge_s=55).share()
     assert found == share(ran_s=2, waited_s=11)
-    assert not is_starved(found.to_json())
+    assert not found.is_starved
 
 
 def test_a_slow_reference_is_not_starved() -> None:
     found = watch(share(), share(ran_s=55, waited_s=5, foreign_s=5), polled_s=1, judge_s=0).share()
-    assert not is_starved(found.to_json())
+    assert not found.is_starved
 
 
 @pytest.mark.parametrize(
@@ -286,14 +287,14 @@ FAULTS = [
 
 def cut_short(fault: tuple[str, str, str], share: Share | None) -> dict[str, Any]:
     """Evidence of a run that this fault ended before any timing."""
-    evidence = simulated() | {"timing": [], "findings": []}
-    execute._keep_fault(evidence, *fault, share)
-    return evidence
+    outcome, reason, message = fault
+    told = {"outcome": outcome, "reason": reason, "message": message}
+    return simulated() | {"timing": [], "findings": [], "fault": told, "processor_share": share and asdict(share)}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_time_that_ran_out_on_an_overloaded_host_says_nothing_about_the_kernel(fault: tuple[str, str, str]) -> None:
-    found = verdict.decide(cut_short(fault, OVERLOADED))
+    found = verdict.decide(schema.parse_run(cut_short(fault, OVERLOADED)))
     assert (found.outcome, found.reason) == ("unmeasurable", "starved")
     assert "of 60 s the judge and its containers waited 53 s for a core, and the containers ran 6 s" in found.message
 
@@ -303,17 +304,18 @@ def test_time_that_ran_out_on_an_overloaded_host_says_nothing_about_the_kernel(f
 def test_time_that_ran_out_by_a_programs_own_doing_keeps_its_verdict(
     fault: tuple[str, str, str], share: Share | None
 ) -> None:
-    found = verdict.decide(cut_short(fault, share))
+    found = verdict.decide(schema.parse_run(cut_short(fault, share)))
     assert (found.outcome, found.reason, found.message) == fault
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_starved_run_is_decided_again_from_its_report(fault: tuple[str, str, str]) -> None:
     evidence = cut_short(fault, OVERLOADED)
-    schema.parse(evidence)
-    assert rerun.rerun(simulated()["timing"][0] | {"ended": ""}, evidence) == []
+    parsed = schema.parse_run(evidence)
+    (timing,) = schema.parse_run(simulated()).timing
+    assert rerun.rerun(timing.model_copy(update={"ended": ""}), parsed) == []
     blank = execute.Report(attempt_id="1", token=0, outcome="infra_error")
-    told = execute.report_of(blank, evidence, {}).to_json()
+    told = execute.report_of(blank, parsed, {}).to_json()
     assert (told["outcome"], told["reason"]) == ("unmeasurable", "starved")
     assert replay.replay(told).differences == ()
     evidence["processor_share"]["waited_ns"] = 0
@@ -323,5 +325,4 @@ def test_a_starved_run_is_decided_again_from_its_report(fault: tuple[str, str, s
 def test_evidence_without_a_share_fits_as_before() -> None:
     evidence = cut_short(FAULTS[0], None)
     del evidence["processor_share"]
-    schema.parse(evidence)
-    assert verdict.decide(evidence).outcome == "timeout"
+    assert verdict.decide(schema.parse_run(evidence)).outcome == "timeout"

@@ -13,6 +13,11 @@ from typing import Any
 import pytest
 
 from runner.evidence import schedule, stats, verdict
+from tests.runner.evidence.whole import parsed
+
+
+def decide(found: dict[str, Any]) -> verdict.Verdict:
+    return verdict.decide(parsed(found))
 
 
 def evidence(**changes: Any) -> dict[str, Any]:
@@ -56,7 +61,7 @@ def block(side: str, wall: float, put: float = 0.0, take: float = 0.0) -> dict[s
 
 
 def test_the_constant_is_taken_off_before_the_ratio() -> None:
-    found = verdict.decide(evidence())
+    found = decide(evidence())
     assert found.outcome == "passed"
     assert [time.ratio for time in found.times] == pytest.approx([1.0, 0.25], rel=0.01)
     assert found.ratio == pytest.approx(0.5, rel=0.01)
@@ -65,7 +70,7 @@ def test_the_constant_is_taken_off_before_the_ratio() -> None:
 
 def test_score_us_is_the_measured_time_whatever_the_reference_time_is() -> None:
     timings = [timing("a", 0.5) | {"reference_ns": 10e6}]
-    found = verdict.decide(evidence(timing=timings))
+    found = decide(evidence(timing=timings))
     assert found.score_us == pytest.approx(found.times[0].candidate_ns / 1e3) == pytest.approx(2000, rel=0.01)
 
 
@@ -73,13 +78,13 @@ def test_score_us_is_the_measured_time_whatever_the_reference_time_is() -> None:
 def test_score_us_combines_the_measured_times_as_the_problem_ranks(
     by: str, rule: Callable[[list[float]], float]
 ) -> None:
-    found = verdict.decide(evidence(ranking_by=by))
+    found = decide(evidence(ranking_by=by))
     assert found.score_us == pytest.approx(rule([time.candidate_ns / 1e3 for time in found.times]))
 
 
 @pytest.mark.parametrize(("by", "expected"), [("geom", 0.5), ("mean", 0.625), ("last", 0.25)])
 def test_cases_are_combined_as_the_problem_says(by: str, expected: float) -> None:
-    assert verdict.decide(evidence(ranking_by=by)).ratio == pytest.approx(expected, rel=0.01)
+    assert decide(evidence(ranking_by=by)).ratio == pytest.approx(expected, rel=0.01)
 
 
 @pytest.mark.parametrize("by", ["geom", "mean", "last"])
@@ -99,7 +104,7 @@ def test_the_inner_clock_decides_nothing() -> None:
         for quad in timed["quads"]:
             for one in quad["blocks"]:
                 one["calls"] = [[*sample[:3], 0, *sample[4:]] for sample in one["calls"]]
-    assert verdict.decide(forged) == verdict.decide(evidence())
+    assert decide(forged) == decide(evidence())
 
 
 def test_the_judges_own_copying_counts_only_where_a_tenant_could_run_meanwhile() -> None:
@@ -108,29 +113,29 @@ def test_the_judges_own_copying_counts_only_where_a_tenant_could_run_meanwhile()
     for quad in noisy["quads"]:
         quad["blocks"][1] = block("candidate", 3e6, put=9e6, take=1e6)
         quad["blocks"][2] = block("candidate", 3e6, put=5e6, take=1e6)
-    certified = verdict.decide(evidence(timing=[noisy]))
+    certified = decide(evidence(timing=[noisy]))
     assert certified.ratio == pytest.approx(0.5, rel=0.01)
-    uncertified = verdict.decide(evidence(timing=[noisy], certified=False))
+    uncertified = decide(evidence(timing=[noisy], certified=False))
     assert (uncertified.ratio or 0) > 2
 
 
 def test_a_fault_comes_before_everything() -> None:
     fault = {"outcome": "timeout", "reason": "call", "message": "m"}
-    found = verdict.decide(evidence(fault=fault, checks=[check(good=False, reason="nan")]))
+    found = decide(evidence(fault=fault, checks=[check(good=False, reason="nan")]))
     assert (found.outcome, found.reason, found.score_us) == ("timeout", "call", None)
 
 
 def test_a_wrong_output_scores_nothing() -> None:
-    found = verdict.decide(evidence(checks=[check(), check(good=False, reason="mismatch", message="at [1]")]))
+    found = decide(evidence(checks=[check(), check(good=False, reason="mismatch", message="at [1]")]))
     assert (found.outcome, found.reason, found.message, found.score_us) == ("wrong", "mismatch", "at [1]", None)
 
 
 def test_test_mode_needs_no_timing() -> None:
-    assert verdict.decide(evidence(mode="test", timing=[])).outcome == "passed"
+    assert decide(evidence(mode="test", timing=[])).outcome == "passed"
 
 
 def test_work_that_vanishes_in_the_constant_cannot_be_timed() -> None:
-    found = verdict.decide(evidence(timing=[timing("a", ratio=-0.1)]))
+    found = decide(evidence(timing=[timing("a", ratio=-0.1)]))
     assert (found.outcome, found.reason) == ("unmeasurable", "below_resolution")
 
 
@@ -138,13 +143,13 @@ def test_what_is_hardly_known_does_not_rank_where_the_machine_was_disturbed() ->
     disturbed = timing("a", 1.0, spread=0.2)
     for n, quad in enumerate(disturbed["quads"]):
         quad["blocks"][3] = block("baseline", 1e6 + 4e6 * (1 - 0.2 * (n - 2.5)))
-    found = verdict.decide(evidence(timing=[disturbed]))
+    found = decide(evidence(timing=[disturbed]))
     assert (found.outcome, found.reason, found.score_us) == ("unmeasurable", "unsteady", None)
 
 
 def test_a_time_that_varies_beside_a_steady_baseline_stands_at_the_upper_end_of_its_interval() -> None:
     """An entrant that sees a bad run cannot make it unmeasurable and try again."""
-    found = verdict.decide(evidence(timing=[timing("a", 1.0, spread=0.2)]))
+    found = decide(evidence(timing=[timing("a", 1.0, spread=0.2)]))
     assert (found.outcome, found.flags) == ("passed", ("erratic", "not_converged"))
     assert found.ratio == pytest.approx(1.5, rel=0.01)
 
@@ -153,34 +158,32 @@ def test_a_quad_spoilt_by_the_candidate_counts_against_it() -> None:
     given = timing("a", 0.5, spread=0.01)
     given["quads"] *= 3
     given["quads"] = [dict(quad) for quad in given["quads"]]
-    assert verdict.decide(evidence(timing=[given])).ratio == pytest.approx(0.5, rel=0.001)
+    assert decide(evidence(timing=[given])).ratio == pytest.approx(0.5, rel=0.001)
     for charged, ratio in (("candidate", 0.505), ("", 0.5025)):
         for quad in given["quads"][::6]:  # the quads in which it was fastest
             quad |= {"void": "hw_thermal", "charged": charged}
-        assert verdict.decide(evidence(timing=[given])).ratio == pytest.approx(ratio, rel=0.0005)
+        assert decide(evidence(timing=[given])).ratio == pytest.approx(ratio, rel=0.0005)
 
 
 def test_disturbed_idle_calls_do_not_make_a_kernel_fast() -> None:
     disturbed = timing("a", 0.5)
     disturbed["idle"] = [[1e6, 0, 0, 1, 0, 0, 0]] * 3 + [[3e6, 0, 0, 1, 0, 0, 0]] * 4
-    assert verdict.decide(evidence(timing=[disturbed])).ratio == pytest.approx(0.5, rel=0.01)
+    assert decide(evidence(timing=[disturbed])).ratio == pytest.approx(0.5, rel=0.01)
 
 
 def test_a_wide_interval_is_said() -> None:
     wide = timing("a", 1.0, spread=0.01) | {"ended": "budget"}
-    assert verdict.decide(evidence(timing=[wide])).flags == ("not_converged",)
-    assert verdict.decide(evidence(timing=[wide | {"ended": "converged"}])).flags == (), (
-        "a hair beyond what it stopped at"
-    )
-    assert verdict.decide(evidence(timing=[timing("a", 1.0) | {"ended": "budget"}])).flags == ()
-    assert verdict.decide(evidence()).flags == ()
+    assert decide(evidence(timing=[wide])).flags == ("not_converged",)
+    assert decide(evidence(timing=[wide | {"ended": "converged"}])).flags == (), "a hair beyond what it stopped at"
+    assert decide(evidence(timing=[timing("a", 1.0) | {"ended": "budget"}])).flags == ()
+    assert decide(evidence()).flags == ()
 
 
 @pytest.mark.parametrize(("bound_ns", "outcome"), [(4.95e6, "passed"), (5.2e6, "policy")])
 def test_a_time_below_what_any_kernel_needs_is_rejected(bound_ns: float, outcome: str) -> None:
     """On the judge's clock the 1 ms cost of a call stays in the time that is held against the bound."""
     limits = {"cases": [{"case": "a", "hard": {"resource": "memory", "ns": bound_ns}}, {"case": "b", "hard": None}]}
-    found = verdict.decide(evidence(limits=limits))
+    found = decide(evidence(limits=limits))
     assert found.outcome == outcome
     if outcome == "policy":
         assert found.reason == "impossible"
@@ -190,21 +193,21 @@ def test_a_time_below_what_any_kernel_needs_is_rejected(bound_ns: float, outcome
 
 def test_a_device_that_is_not_fit_is_never_the_submissions_fault() -> None:
     voids = timing("a", 1.0) | {"ended": "voids", "ended_why": "foreign_process"}
-    found = verdict.decide(evidence(timing=[voids]))
+    found = decide(evidence(timing=[voids]))
     assert (found.outcome, found.reason, found.score_us) == ("unmeasurable", "voids", None)
-    found = verdict.decide(evidence(set_aside="ecc"))
+    found = decide(evidence(set_aside="ecc"))
     assert (found.outcome, found.reason) == ("unmeasurable", "device_unfit")
 
 
 def test_a_replay_from_stored_json_says_the_same() -> None:
     given = evidence()
-    assert verdict.decide(json.loads(json.dumps(given))) == verdict.decide(given)
+    assert decide(json.loads(json.dumps(given))) == decide(given)
 
 
 def test_a_broken_device_comes_before_what_a_submission_did_on_it() -> None:
     fault = {"outcome": "runtime_error", "reason": "died", "message": "It died."}
     for reason, expected in (("xid_79", "device_unfit"), ("ecc", "device_unfit"), ("hw_thermal", "died")):
-        assert verdict.decide(evidence(set_aside=reason, fault=fault)).reason == expected
+        assert decide(evidence(set_aside=reason, fault=fault)).reason == expected
 
 
 def scattered(case: str, scale: float, places: tuple[int, ...]) -> dict[str, Any]:
@@ -218,9 +221,9 @@ def scattered(case: str, scale: float, places: tuple[int, ...]) -> dict[str, Any
 
 def test_a_case_that_the_machine_disturbed_is_not_hidden_by_one_that_scatters_by_itself() -> None:
     erratic, unsteady = scattered("erratic", 0.8, (1, 2)), scattered("unsteady", 0.5, (3,))
-    assert verdict.decide(evidence(timing=[erratic])).outcome == "passed"
+    assert decide(evidence(timing=[erratic])).outcome == "passed"
     for timings in ([unsteady], [erratic, unsteady], [unsteady, erratic]):
-        found = verdict.decide(evidence(timing=timings))
+        found = decide(evidence(timing=timings))
         assert (found.outcome, found.reason) == ("unmeasurable", "unsteady")
         assert "Case unsteady" in found.message
 
@@ -231,16 +234,16 @@ def test_a_case_of_which_half_takes_no_time_gives_none(below_ns: float) -> None:
     for number, quad in enumerate(none["quads"]):
         time = 1e6 + (-below_ns if number < 3 else 1e3)
         quad["blocks"][1:3] = [block("candidate", time)] * 2
-    assert verdict.decide(evidence(timing=[none])).reason == "below_resolution"
+    assert decide(evidence(timing=[none])).reason == "below_resolution"
 
 
 def test_who_spoils_too_much_is_told_so() -> None:
     spoilt = timing("a", 0.5)
     spoilt["quads"] += [{"blocks": [], "void": "cpu_throttled", "charged": "candidate"}]
-    found = verdict.decide(evidence(timing=[spoilt]))
+    found = decide(evidence(timing=[spoilt]))
     assert (found.outcome, found.reason) == ("unmeasurable", "self_disturbed")
     assert "for what your code did (cpu_throttled)" in found.message
-    before = verdict.decide(evidence(timing=[spoilt], rules=1))
+    before = decide(evidence(timing=[spoilt], rules=1))
     assert (before.reason, before.message) == ("unsteady", found.message), "an older report replays as it was decided"
 
 
@@ -250,7 +253,7 @@ def test_who_spoils_one_case_is_not_excused_by_a_machine_that_disturbed_another(
     spoilt["quads"] += [{"blocks": [], "void": "cpu_throttled", "charged": "candidate"}]
     voids = timing("voids", 1.0) | {"ended": "voids", "ended_why": "foreign_load"}
     for timings in ([spoilt, voids], [voids, spoilt], [scattered("b", 0.8, (3,)), spoilt]):
-        assert verdict.decide(evidence(timing=timings)).reason == "self_disturbed"
+        assert decide(evidence(timing=timings)).reason == "self_disturbed"
 
 
 @pytest.mark.parametrize(("own", "reason"), [(4, "self_disturbed"), (3, "voids")])
@@ -258,8 +261,8 @@ def test_voids_that_the_candidate_caused_are_its_own(own: int, reason: str) -> N
     given = timing("a", 0.5) | {"ended": "voids", "ended_why": "memory_clock"}
     sides = ["candidate"] * own + ["baseline"] * (5 - own)
     given["quads"] += [{"blocks": [], "void": "memory_clock", "charged": side} for side in sides]
-    assert verdict.decide(evidence(timing=[given])).reason == reason
-    assert verdict.decide(evidence(timing=[given], rules=1)).reason == "voids"
+    assert decide(evidence(timing=[given])).reason == reason
+    assert decide(evidence(timing=[given], rules=1)).reason == "voids"
 
 
 def two_ms(idle_us: tuple[int, ...]) -> dict[str, Any]:
@@ -271,40 +274,40 @@ def two_ms(idle_us: tuple[int, ...]) -> dict[str, Any]:
 def test_below_resolution_is_never_said_of_a_kernel_of_2_ms() -> None:
     """Idle calls come from a busy machine: most took longer than the kernel."""
     disturbed = two_ms((3259, 7369, 7686, 8078, 12678, 12903, 10031, 9962, 8846))
-    found = verdict.decide(evidence(timing=[disturbed]))
+    found = decide(evidence(timing=[disturbed]))
     assert (found.outcome, found.reason) == ("unmeasurable", "unsteady")
     assert "the machine was so disturbed that its idle calls took longer than the work" in found.message
-    before = verdict.decide(evidence(timing=[disturbed], rules=1))
+    before = decide(evidence(timing=[disturbed], rules=1))
     assert before.reason == "below_resolution", "an older report replays as it was decided"
-    calm = verdict.decide(evidence(timing=[two_ms((3259, 260, 7686, 250, 255, 9962, 8846))]))
+    calm = decide(evidence(timing=[two_ms((3259, 260, 7686, 250, 255, 9962, 8846))]))
     assert (calm.outcome, calm.ratio) == ("passed", pytest.approx(2.0 / 2.4, rel=0.02))
 
 
 def test_a_noisy_time_stands_near_the_upper_end_of_its_interval() -> None:
     """Luck does not win: the value of a wide interval lies little below its upper end."""
     noisy = scattered("a", 0.12, (1, 2, 3)) | {"ended": "budget"}
-    found = verdict.decide(evidence(timing=[noisy]))
+    found = decide(evidence(timing=[noisy]))
     assert (found.outcome, found.flags) == ("passed", ("noisy", "not_converged"))
     (time,) = found.times
     assert schedule.CPU.believed < time.estimate.half_width < schedule.CPU.unsteady
     assert time.estimate.value == pytest.approx(time.estimate.high - schedule.CPU.believed)
-    narrow = verdict.decide(evidence(timing=[scattered("a", 0.02, (1, 2, 3))]))
+    narrow = decide(evidence(timing=[scattered("a", 0.02, (1, 2, 3))]))
     assert narrow.ratio == pytest.approx(1.0, rel=0.03)
     profile = {name: value for name, value in asdict(schedule.CPU).items() if name not in ("believed", "unsteady")}
-    before = verdict.decide(evidence(timing=[noisy], profile=profile, rules=1))
+    before = decide(evidence(timing=[noisy], profile=profile, rules=1))
     assert before.ratio == pytest.approx(1.0, rel=0.01), "a report of before stands where it was decided"
 
 
 def test_a_run_that_cannot_rank_shows_what_was_measured() -> None:
     given = evidence(timing=[timing("a", 0.5), scattered("b", 0.5, (3,))])
-    found = verdict.decide(given)
+    found = decide(given)
     assert (found.reason, found.score_us, found.ratio, found.half_width) == ("unsteady", None, None, None)
-    shown = [case for case in verdict.shown_cases(given, found) if case["stage"] == "time"]
+    shown = [case for case in verdict.shown_cases(parsed(given), found) if case["stage"] == "time"]
     assert [case["name"] for case in shown] == ["a", "b"]
     assert [case["ratio"] for case in shown] == pytest.approx([0.5, 1.0], rel=0.8)
     assert shown[1]["half_width"] > 0.5
     json.dumps(shown, allow_nan=False)
-    assert verdict.decide(given | {"rules": 1}).times == ()
+    assert decide(given | {"rules": 1}).times == ()
 
 
 @pytest.mark.parametrize(("candidate", "baseline", "outcome"), [(0.5, 0.5, "unmeasurable"), (0.5, 0.12, "passed")])
@@ -315,7 +318,7 @@ def test_a_kernel_that_scatters_far_more_than_its_baseline_gets_no_excuse(
     given = scattered("a", candidate, (1, 2))
     for number, quad in enumerate(given["quads"]):
         quad["blocks"][3] = block("baseline", 1e6 + 4e6 * math.exp(baseline * (number - 2.5)))
-    found = verdict.decide(evidence(timing=[given]))
+    found = decide(evidence(timing=[given]))
     assert found.outcome == outcome
     if outcome == "passed":
         assert "erratic" in found.flags

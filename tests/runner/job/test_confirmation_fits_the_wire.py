@@ -13,11 +13,15 @@ from rich.console import Console
 from runner.commands import render, replay
 from runner.evidence import schema as evidence_report
 from runner.job.confirm import confirm
-from runner.job.shrink_report import LIMIT_BYTES, fit, is_summed_up
+from runner.job.shrink_report import LIMIT_BYTES, fit
 from runner.wire import MAX_REPORT_BYTES, Report, dump
 from tests.runner.job.test_confirmation_is_one_report_of_many_runs import JOB, SETTINGS, FakeJudge, disturbed
 
 JSON = dict[str, Any]
+
+
+def is_summed_up(run: dict[str, Any]) -> bool:
+    return evidence_report.parse_run(run).is_summed_up
 
 
 @cache

@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 
 from runner.commands import local, main, render, replay
 from runner.config import JudgeSettings
+from runner.evidence import schema
+from runner.evidence.recorder import Recorder
 from runner.evidence.records import INCUMBENT_FAILED
-from runner.evidence.schedule import ABIIBA, A, B, I
+from runner.evidence.schedule import ABIIBA, CPU, A, B, I
 from runner.job import execute
 from runner.job.confirm import confirm
 from runner.job.execute import OnEvent, report_of
@@ -59,7 +61,9 @@ class FakeJudge:
         on_event(Event(seq=3, kind="progress", state="timing", message="n=1", data={"quads": 6}))
         evidence = simulated(self._race(job))
         self.ends.get(len(self.jobs), lambda evidence: None)(evidence)
-        return report_of(Report(attempt_id=job.attempt_id, token=job.token, outcome="infra_error"), evidence, {})
+        return report_of(
+            Report(attempt_id=job.attempt_id, token=job.token, outcome="infra_error"), schema.parse_run(evidence), {}
+        )
 
     def _race(self, job: Job) -> Race:
         made = Race(seed=len(self.jobs), order=ABIIBA if job.incumbent else (A, B, B, A))
@@ -243,8 +247,9 @@ def test_who_cannot_be_ended_is_to_blame_and_nobody_else(
         )
         for name in (A, B, I)
     }
-    evidence: dict[str, Any] = {"fault": None}
-    execute.end_foreign_code(sides, evidence)
+    recorder = Recorder()
+    recorder.begin(mode="ranked", ranking_by="geom", profile=CPU)
+    execute.end_foreign_code(sides, recorder)
     assert sorted(killed) == [B, I]
-    fault = evidence["fault"] or {}
-    assert (fault.get("outcome"), fault.get("reason")) == (outcome, reason)
+    fault = recorder.evidence.fault
+    assert (fault and fault.outcome, fault and fault.reason) == (outcome, reason)

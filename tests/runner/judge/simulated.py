@@ -8,10 +8,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runner.evidence import blame, certificate, throttle, verdict
+from runner.evidence import blame, certificate, schedule, throttle, verdict
+from runner.evidence.recorder import CaseRecorder
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import ABBA, CPU, A, B, Profile, Schedule
 from runner.evidence.throttle import Poll, Reading, Window
 from runner.judge import timing
+from tests.runner.evidence.whole import parsed
 
 GAP_NS = 300_000.0  # cost of the way of a call
 
@@ -40,7 +43,7 @@ class FakeSide:
         self.calls = calls
         self.longest = max(self.longest, calls)
 
-    def run_block(self) -> list[list[float]]:
+    def run_block(self) -> list[Sample]:
         self.race.blocks.append(self.name)
         self.luck = self.luck_of(self.race.chance)
         return [self.race.call(self, 1.0 + self.cold * (number == 0)) for number in range(self.calls)]
@@ -51,7 +54,7 @@ class FakeSide:
 
 @dataclass
 class Race:
-    """One case between sides of the given true times (ns). `run` returns the verdict; `timing` is the evidence."""
+    """One case between sides of the given true times (ns). `run` returns the verdict; `timing` is its JSON."""
 
     sides: dict[str, FakeSide] = field(default_factory=dict)
     profile: Profile = CPU
@@ -74,34 +77,38 @@ class Race:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
 
-    def call(self, side: FakeSide, slow: float = 1.0) -> list[float]:
+    def call(self, side: FakeSide, slow: float = 1.0) -> Sample:
         slow *= self.drift(self.clock_s, self.chance) * side.model(self.clock_s, self.chance)
         true = side.time_ns * slow * self.chance.lognormvariate(0, self.noise)
         wall = true + GAP_NS + self.chance.gauss(0, 300)
         self.clock_s += wall / 1e9
-        return [self.wall(wall, self), 0, 0, true * side.told, self.probe_ns(self), 0, 0]
+        return Sample(self.wall(wall, self), 0, 0, true * side.told, self.probe_ns(self), 0, 0)
 
     def run(self) -> verdict.Verdict:
-        self.timing = timing.blank("n=1", {"n": 1})
-        self.timing["idle"] = self.idle(FakeSide(self, A, 1.0))
-        self.timing["probe_limit_ns"] = blame.probe_limit_ns(self.timing["idle"])
-        constant = certificate.constant_ns(self.timing, certified=True)
+        recorder = CaseRecorder("n=1", {"n": 1})
+        idle = self.idle(FakeSide(self, A, 1.0))
+        recorder.add_idle(idle, blame.probe_limit_ns(idle))
+        constant = certificate.constant_ns(idle, certified=True)
         plan = Schedule(self.profile, self.order, most_calls=self.most_calls)
         run = timing.CaseTiming(
             plan=plan,
             sides=self.sides,
             telemetry=self,
             clock=self,
-            times=lambda sample: certificate.at_once_ns(sample, constant, clock=self.profile.clock, certified=True),
+            times=lambda sample: sample.at_once_ns(constant, clock=self.profile.clock, certified=True),
             pause=self._pause,
             chance=self.chance,
-            timing=self.timing,
+            recorder=recorder,
             progress=lambda quads: None,
         )
-        assert run.run() is None
-        return verdict.decide(self.evidence())
+        try:
+            assert run.run() is None
+        finally:
+            self.timing = recorder.timing.model_dump(mode="json")
+        around = parsed(self.evidence() | {"timing": []})  # samples may be no numbers, which JSON lacks
+        return verdict.decide(around.model_copy(update={"timing": [recorder.timing]}))
 
-    def idle(self, side: FakeSide) -> list[list[float]]:
+    def idle(self, side: FakeSide) -> list[Sample]:
         return [self.call(side) for _ in range(self.profile.idle_calls)]
 
     def evidence(self) -> dict[str, Any]:
@@ -114,7 +121,7 @@ class Race:
             "clock": self.profile.clock,
             "certified": True,
             "telemetry": self.level,
-            "set_aside": timing.unfit(self.timing),
+            "set_aside": self.timing["ended_why"] if self.timing["ended"] == schedule.UNFIT else "",
             "fault": None,
             "checks": [{"case": "n=1", "public": True, "good": True, "reason": "", "message": ""}],
             "timing": [self.timing],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from runner.evidence import speed_of_light as limits
 from runner.evidence.ceilings import Ceilings
 from runner.evidence.schedule import ABBA, ABIIBA, A, B, I
+from tests.runner.evidence.whole import whole
 
 WAY_NS = 300_000  # cost of the way of a call, on the wall clock
 Times = Callable[[str], float]  # of one call of a side, in ns
@@ -57,20 +59,12 @@ def repeat(side: str, fresh: float, again: float, **told: Any) -> dict[str, Any]
 
 
 def evidence(*cases: dict[str, Any], **told: Any) -> dict[str, Any]:
-    return {
-        "version": 3,
-        "clock": "event",
-        "certified": True,
-        "tuned": True,
-        "checks": [],
-        "timing": list(cases),
-        "limits": {},
-    } | told
+    return whole({"clock": "event", "tuned": True, "checks": [], "timing": list(cases)} | told)
 
 
 def bounded(
     speed_of_light: dict[str, Any], arguments: dict[str, Any], ceilings: Ceilings | None, precision: Any = None
 ) -> dict[str, Any]:
     """evidence["limits"] of a single case named n=8."""
-    found = limits.evidence(speed_of_light, [arguments], ceilings, precision)
+    found = asdict(limits.limits(speed_of_light, [arguments], ceilings, precision))
     return {**found, "cases": [{**found["cases"][0], "case": "n=8"}]}

@@ -34,7 +34,7 @@ class Judged:
     def buffer(self, index: int, size: int) -> None: ...
 
     def judge_output(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {"good": self.good}
+        return SimpleNamespace(good=self.good)
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Call, None]:
         self.called += 1
@@ -76,7 +76,7 @@ def test_what_is_wrong_in_a_visit_ends_it() -> None:
     trial: Any = Judged([True] * 99)
     trial.good = False
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
-    assert side.visit(5) == {"good": False}
+    assert side.visit(5) == SimpleNamespace(good=False)
     assert trial.called < 8
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from problems.formats import kernelbench
 from runner.evidence import replay, verdict
+from runner.evidence.recorder import CaseRecorder
 from runner.evidence.schedule import ABIIBA, CPU, GPU, B, I
 from runner.evidence.throttle import Reading, Window
 from runner.judge import timing
@@ -17,6 +18,7 @@ from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
 from runner.judge.trial import Trial
+from tests.runner.evidence.whole import parsed, parsed_timing
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.simulated import FakeSide, Race, at_block, race
 from tests.runner.judge.tenant_here import tenant_of
@@ -51,7 +53,7 @@ def test_what_is_still_at_work_when_a_block_begins_was_left_by_the_guest_before(
     charged = {quad["charged"] for quad in timed.timing["quads"] if quad["void"]}
     assert charged == {one}
     assert (found.outcome == "passed") == (one == I)
-    assert not replay.rerun(timed.timing, timed.evidence())
+    assert not replay.rerun(*parsed_timing(**timed.evidence()))
 
 
 def fail(kind: str, failure: Exception | None) -> Callable[[Race], None]:
@@ -89,7 +91,7 @@ def test_what_goes_wrong_while_the_device_breaks_is_nobodys_fault(
     failing(timed)
     found = timed.run()
     assert (found.outcome, found.reason) == ("unmeasurable", "device_unfit")
-    assert not replay.rerun(timed.timing, timed.evidence())
+    assert not replay.rerun(*parsed_timing(**timed.evidence()))
 
 
 def test_a_run_that_was_set_aside_is_replayed_with_the_cases_that_it_never_began() -> None:
@@ -97,7 +99,7 @@ def test_a_run_that_was_set_aside_is_replayed_with_the_cases_that_it_never_began
     timed.run()
     evidence = timed.evidence()
     assert evidence["set_aside"] == "xid_79"
-    assert replay.rerun(timing.blank("n=2", {"n": 2}), evidence) == []
+    assert replay.rerun(CaseRecorder("n=2", {"n": 2}).timing, parsed(evidence)) == []
 
 
 def test_a_hot_device_excuses_no_wrong_output() -> None:
@@ -146,9 +148,9 @@ def test_a_check_on_a_device_that_breaks_says_nothing(tmp_path: Path, line: str,
         try:
             trial.check(telemetry)
         except Fault as fault:
-            trial.evidence["fault"] = {"outcome": fault.outcome, "reason": fault.reason, "message": fault.message}
+            trial.recorder.add_fault(fault.outcome, fault.reason, fault.message)
     outcome = verdict.decide(trial.evidence).outcome
     if isinstance(telemetry, Breaking):
-        assert (outcome, trial.evidence["set_aside"], trial.evidence["fault"]) == ("unmeasurable", "xid_79", None)
+        assert (outcome, trial.evidence.set_aside, trial.evidence.fault) == ("unmeasurable", "xid_79", None)
     else:
         assert outcome == ("wrong" if "3" in line else "runtime_error")

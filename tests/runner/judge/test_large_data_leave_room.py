@@ -10,6 +10,7 @@ import pytest
 
 from problems.spec import Problem
 from runner.evidence import certificate, schedule
+from runner.evidence.sample import Sample
 from runner.judge.data.clock import Stopwatch
 from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.memory import NoMemory
@@ -29,10 +30,10 @@ class Side:
     def make_ready(self, calls: int) -> None:
         self.blocks.append(calls)
 
-    def run_block(self, *, idle: bool) -> list[list[int]]:
+    def run_block(self, *, idle: bool) -> list[Sample]:
         assert idle
         made = sum(self.blocks)
-        return [[self.took_ns(number), 0, 0, 1, 0, 0, 0] for number in range(made - self.blocks[-1], made)]
+        return [Sample(self.took_ns(number), 0, 0, 1, 0, 0, 0) for number in range(made - self.blocks[-1], made)]
 
     def drop(self) -> list[str]:
         return ["given"] * self.blocks[-1]
@@ -88,8 +89,8 @@ class NoRoom:
 
 def copying(**evidence: Any) -> Any:
     made = trial(1)
-    made.evidence |= evidence
-    made._copies = [({}, NoRoom())]
+    made.recorder.add_circumstances(**evidence)
+    made._copies = [(SimpleNamespace(add_copies=None), NoRoom())]
     made.calls.fresh = lambda case, count: [SimpleNamespace(layout=SimpleNamespace(output_bytes=4))] * count
     made.calls.buffer = lambda index, size: None
     return made
@@ -104,8 +105,8 @@ def test_what_lacks_for_the_judges_own_copies_is_no_submissions_fault() -> None:
     "evidence",
     [
         {"set_aside": "device_lost"},
-        {"fault": {"outcome": "timeout", "reason": "call", "message": "No answer."}},
-        {"checks": [{"good": True}, {"good": False}]},
+        {"fault": Fault("timeout", "call", "No answer.")},
+        {"checks": [SimpleNamespace(good=True), SimpleNamespace(good=False)]},
     ],
     ids=["a device that is not fit", "a fault", "a wrong output"],
 )

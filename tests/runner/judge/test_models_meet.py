@@ -172,5 +172,5 @@ def test_whoever_leaves_the_state_as_it_was_is_told_that_it_counts(oracle: Oracl
         trial = Trial(PROBLEM, "test", oracle, {B: tenant}, Memory(), profile=CPU, emit=lambda *told: None)
         trial.load(WRONG["leaves the running statistics"])
         trial.check(Blind())
-    (check,) = trial.evidence["checks"]
-    assert "such as running statistics: ModelNew must change it alike" in check["message"]
+    (check,) = trial.evidence.checks
+    assert "such as running statistics: ModelNew must change it alike" in check.message

@@ -99,10 +99,10 @@ def trial_of(asked: Problem, source: str, folder: Path, side: str = B) -> Iterat
 def test_what_only_this_output_makes_fail_is_wrong(tmp_path: Path, fail: str, said: str) -> None:
     with trial_of(problem(fail=fail), WILD, tmp_path) as trial:
         trial.check(Blind())
-        (entry,) = trial.evidence["checks"]
-        assert (entry["good"], entry["reason"]) == (False, "check_failed")
-        assert entry["message"].startswith("Case size=33")
-        assert entry["message"].endswith(f"the problem's own check failed on your output: {said}")
+        (entry,) = trial.evidence.checks
+        assert (entry.good, entry.reason) == (False, "check_failed")
+        assert entry.message.startswith("Case size=33")
+        assert entry.message.endswith(f"the problem's own check failed on your output: {said}")
         assert not trial.counts
 
 
@@ -113,7 +113,7 @@ def test_a_check_that_fails_on_the_references_output_too_is_the_problems_fault(
     with trial_of(problem(ALWAYS, fail), source, tmp_path) as trial:
         with pytest.raises(OracleFailed, match=r"broken|exit status 3"):
             trial.check(Blind())
-        assert trial.evidence["checks"] == []
+        assert trial.evidence.checks == []
 
 
 def test_a_check_that_fails_after_a_while_blames_no_right_output(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_a_timed_call_is_judged_alike_and_nothing_of_it_is_told(tmp_path: Path) 
     with trial_of(problem(), WILD, tmp_path) as trial:
         before, asked = trial.calls.oracle, trial.calls.oracle.asked
         wrong = timed(trial, B).wrong
-        assert wrong["reason"] == "check_failed"
-        assert wrong["message"] == "A secret case: the problem's own check failed."
+        assert wrong.reason == "check_failed"
+        assert wrong.message == "A secret case: the problem's own check failed."
         assert trial.calls.oracle is not before
         assert trial.calls.oracle.asked is asked
         assert trial.calls.oracle.problem_s > before.problem_s > 0

@@ -47,7 +47,7 @@ def found(folder: Path, off: float, side: str) -> str:
             timed.make_ready(calls)
             timed.run_block()
             if (wrong := timed.settle().wrong) is not None:
-                return str(wrong["reason"])
+                return str(wrong.reason)
     return ""
 
 

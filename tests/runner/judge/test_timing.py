@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from runner.evidence import blame, throttle, verdict
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I
 from runner.judge.data.faults import Fault
+from tests.runner.evidence.whole import parsed
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
 
 GPU_CASE: dict[str, Any] = {"profile": GPU, "baseline_ns": 50_000.0}
@@ -240,10 +242,10 @@ def test_a_foreign_process_of_one_second_costs_quads_and_no_verdict() -> None:
 
 def test_what_a_submission_left_on_the_device_before_idle_calls_widens_no_limit() -> None:
     """As checks leave work, until the submission's first timed call tells it to end."""
-    idle, before = ([[10**6, 0, 0, 0, probe, 0, 0]] * 5 for probe in (2_400_000, 30_000))
+    idle, before = ([Sample(10**6, 0, 0, 0, probe, 0, 0)] * 5 for probe in (2_400_000, 30_000))
     assert blame.probe_limit_ns(idle, before) == blame.probe_limit_ns(before) == 650_000
     assert blame.probe_limit_ns(idle) > 10e6  # default without a measurement
-    assert blame.probe_limit_ns([[10**6, 0, 0, 0, 0, 0, 0]]) == 0
+    assert blame.probe_limit_ns([Sample(10**6, 0, 0, 0, 0, 0, 0)]) == 0
 
 
 def test_work_left_on_the_device_is_charged_to_the_guest_that_ran_last() -> None:
@@ -347,7 +349,7 @@ def test_a_replay_from_json_rules_and_decides_the_same() -> None:
     timed = race(heat=at_block(FIRST_MEASURED + 5, counters=counted(270, 5_000_000)), **GPU_CASE)
     found = timed.run()
     stored = json.loads(json.dumps(timed.evidence()))
-    assert verdict.decide(stored) == found
+    assert verdict.decide(parsed(stored)) == found
     for quad in stored["timing"][0]["quads"]:
         rulings = [throttle.rule(throttle.Window.from_json(block["heat"]), None) for block in quad["blocks"]]
         assert [ruling.reason for ruling in rulings if ruling.reason] == ([quad["void"]] if quad["void"] else [])

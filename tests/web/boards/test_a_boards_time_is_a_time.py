@@ -10,6 +10,7 @@ import pytest
 from leaderboard.cli.main import run as photofinish
 from runner.evidence import verdict
 from tests.runner.evidence.test_verdict import evidence, timing
+from tests.runner.evidence.whole import parsed
 from tests.web.live_site import live_site
 
 MEASURED = "1.822\N{NARROW NO-BREAK SPACE}ms"  # the geometric mean of 1.641 and 2.024 ms
@@ -23,7 +24,7 @@ def reported(*measured_ns: float, baseline_ns: float = 3e6, reference_ns: float 
         timing(name, measured / baseline_ns, baseline=baseline_ns, spread=0) | {"reference_ns": reference_ns}
         for name, measured in zip("ab", measured_ns, strict=False)
     ]
-    found = evidence(timing=timings)
+    found = parsed(evidence(timing=timings))
     decided = verdict.decide(found)
     cases = tuple(verdict.shown_cases(found, decided))
     return {"score_us": decided.score_us, "ratio": decided.ratio, "half_width": 0.004, "cases": cases}

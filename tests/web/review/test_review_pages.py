@@ -15,6 +15,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.standings.models import Entry
 from leaderboard.submissions.intake import Upload
+from tests.runner.evidence.whole import whole
 
 HELD = {"ratio": 0.2, "score_us": 200.0}
 
@@ -39,11 +40,8 @@ def told(**changes: Any) -> dict[str, Any]:
     ]
     limits = {"cases": [{"case": "n=8", "hard": {"resource": "memory", "ns": 100_000}}]}
     case = {"stage": "time", "name": "n=8", "measured_us": 200.0, "baseline_us": 900.0, "ratio": 0.25}
-    evidence = {
-        "timing": [{"case": "n=8", "quads": quads, "ended": "converged"}],
-        "limits": limits,
-        "fingerprint": {"cpu": "a fine one"},
-    }
+    timing = {"case": "n=8", "quads": quads, "ended": "converged"}
+    evidence = whole({"timing": [timing], "limits": limits, "fingerprint": {"cpu": "a fine one"}})
     return HELD | {"cases": (case,), "evidence": evidence} | changes
 
 
