@@ -58,7 +58,7 @@ class Rates:
     @classmethod
     def from_json(cls, data: object, where: str) -> Rates:
         fields = Fields(data, where, prefix=f"{where}.")
-        fields.only(*cls.__dataclass_fields__)
+        fields.only(cls.__dataclass_fields__)
         return cls(
             fields.optional("memory_bytes_per_s", _rate, None),
             fields.optional("cache_bytes_per_s", _rate, None),
@@ -117,7 +117,7 @@ class Ceilings:
     def from_json(cls, data: object) -> Ceilings:
         """Parse stored ceilings. Raises ProblemError naming the field."""
         fields = Fields(data, "ceilings", prefix="ceilings.")
-        fields.only(*cls.__dataclass_fields__)
+        fields.only(cls.__dataclass_fields__)
 
         def text(key: str) -> str:
             return fields.optional(key, lambda value, at: as_text(value, at, MAX_HOW_CHARS), "")
