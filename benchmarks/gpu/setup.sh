@@ -17,3 +17,4 @@ export RUNNER_HARDWARE=H200 RUNNER_GPU_STACK=host RUNNER_LOCKS=/tmp SANDBOX_IMAG
 export RUNNER_GPU_INTERPRETER; RUNNER_GPU_INTERPRETER=$(python3 -c 'import sys; print(sys.executable)')
 export RUNNER_GPU_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 python3 -m deploy.gpu_image
+runner() { python3 -m runner.commands.start "$@"; }
