@@ -93,7 +93,7 @@ def test_draining_daemon_stays_up_and_says_so(site: FakeSite, launch: Launch) ->
 
 def command(site: FakeSite, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PHOTOFINISH_URL": site.url, "RUNNER_TOKEN": TOKEN, **changes}
-    program = [sys.executable, "-m", "runner.commands.main", *arguments]
+    program = [sys.executable, "-m", "runner.commands.start", *arguments]
     return subprocess.run(program, env=environment, capture_output=True, text=True, timeout=60)
 
 

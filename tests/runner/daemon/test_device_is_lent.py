@@ -113,7 +113,7 @@ def test_two_commands_have_the_device_in_turn(locks: Path) -> None:
 def test_runner_once_with_wait_0_says_who_has_the_device(locks: Path, tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.py"
     kernel.write_text("def custom_kernel(data): ...")
-    command = [sys.executable, "-m", "runner.commands.main", "once", "softmax", str(kernel), "--wait", "0"]
+    command = [sys.executable, "-m", "runner.commands.start", "once", "softmax", str(kernel), "--wait", "0"]
     with borrowed(CPU, locks, Patience(), "`runner bench` (pid 7)"):
         done = subprocess.run(
             command, env={"RUNNER_LOCKS": str(locks), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
