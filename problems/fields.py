@@ -182,6 +182,7 @@ def by(parse: Callable[[object, str], object], *, omitted: bool = False) -> dict
     """Return the metadata of a record's field that is read by `parse`.
 
     `omitted`: the JSON form leaves it out at its default, so that the digest of problems that do not declare it stays.
+    Every new field of a Problem needs it, since each import of a changed digest makes a new version.
     """
     return {"parse": parse, "omitted": omitted}
 

@@ -19,7 +19,7 @@ ADMISSION: Final = "admission"
 STARTER: Final = "starter/"  # before the language, in the name of an admission test's line about starter code
 TASKS: Final = (JUDGE, ADMISSION)  # of a job: judge a submission; or test whether a problem may take submissions
 STATES: Final = ("building", "checking", "timing")  # states that a runner may announce; the site sets the rest
-OUTCOMES: Final = (
+OUTCOMES: Final = (  # of an attempt; leaderboard/wording/outcomes.py has their words
     "passed",
     "wrong",
     "build_error",

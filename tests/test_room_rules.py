@@ -101,7 +101,8 @@ def test_there_are_modules_to_check() -> None:
 
 @pytest.mark.parametrize("name", modules())
 def test_libraries_stay_in_their_places(name: str) -> None:
-    assert foreign_imports(name, (TOP / name).read_text()) == []
+    found = foreign_imports(name, (TOP / name).read_text())
+    assert not found, f"{name} imports {', '.join(found)}: move that code to a place that PLACES allows"
 
 
 @pytest.mark.parametrize("name", modules())
@@ -116,9 +117,12 @@ def test_pure_modules_are_found_by_their_docstrings() -> None:
     assert {"leaderboard/review/case/states.py", "runner/judge/data/error_model.py", "sandbox/policy.py"} <= set(found)
 
 
+IMPURE_HINT = "pass the value as an argument, or move the code to the caller"
+
+
 @pytest.mark.parametrize("name", pure_modules())
 def test_pure_modules_have_no_clock_io_or_randomness(name: str) -> None:
-    assert impurities((TOP / name).read_text()) == []
+    assert impurities((TOP / name).read_text()) == [], f"{name} is Pure by its docstring: {IMPURE_HINT}"
 
 
 def dotted(name: str) -> str:
@@ -177,7 +181,7 @@ def test_no_modules_import_each_other_in_a_cycle() -> None:
 
 @pytest.mark.parametrize("name", [name for name in modules() if name.startswith("runner/evidence/")])
 def test_every_module_of_the_evidence_is_pure(name: str) -> None:
-    assert impurities((TOP / name).read_text()) == []
+    assert impurities((TOP / name).read_text()) == [], IMPURE_HINT
 
 
 def test_documents_and_code_name_no_document_of_elsewhere() -> None:

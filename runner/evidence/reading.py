@@ -1,7 +1,7 @@
 """Readings of a device around a block: plain values that the evidence stores as JSON and restores unchanged.
 
 None in a reading means that the device does not report the value. Times in ns of the judge's monotonic clock, clocks in
-MHz, temperatures in °C, power in W.
+MHz, temperatures in °C, power in W. A reading with an unknown field is refused, so sites are upgraded before runners.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
-
-_REALS: Final = ("memory_mhz", "power_w", "clock_mhz", "temperature_c")
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,7 @@ class Reading:
 
 
 BLANK: Final = Reading()
+_REALS: Final = frozenset(item.name for item in fields(Reading) if "float" in str(item.type))
 
 
 @dataclass(frozen=True)

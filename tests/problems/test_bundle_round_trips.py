@@ -100,6 +100,14 @@ def test_the_digest_names_its_algorithm_and_changes_with_any_file() -> None:
     assert digest("x") != digest("y")
 
 
+def test_digest_of_a_problem_stays_when_problems_get_a_new_field() -> None:
+    """A changed digest gives every problem a new version at its next import."""
+    problem = Problem("a", "A", "", {"reference.py": "x"}, benchmarks=({"n": 1},))
+    assert problem.digest == "sha256:89b2977a83ffb4b9c6478788154aacf059870eb443d0410057008917dc60be5f", (
+        "give the new field by(…, omitted=True)"
+    )
+
+
 def test_a_case_is_named_by_its_sorted_arguments_without_the_seed() -> None:
     case: dict[str, Any] = {"rows": 512, "seed": 7, "cols": 4096, "causal": True, "shape": [1, 2], "kind": "wide"}
     assert case_name(case) == "causal=true cols=4096 kind=wide rows=512 shape=[1,2]"

@@ -80,6 +80,7 @@ def test_what_says_that_a_number_cannot_be_believed_is_never_off() -> None:
 
 def test_the_guide_has_every_rule_with_its_threshold() -> None:
     lines = {line.split("`")[1]: line for line in GUIDE.read_text().splitlines() if line.startswith("| `")}
+    assert not set(RULES) - set(lines), f"{GUIDE.name} needs a row for each rule: meaning, thresholds, look"
     for rule in RULES.values():
         assert rule.meaning in lines[rule.id]
         assert rule.look in lines[rule.id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -14,32 +15,36 @@ from tests.runner.judge.windows import GPU
 whole = st.integers(min_value=0, max_value=1 << 62)
 real = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 text = st.text(min_size=1, max_size=20)
-readings = st.builds(
-    Reading,
-    at_ns=whole,
-    mask=st.none() | whole,
-    counters=st.dictionaries(st.integers(0, 400), whole, max_size=8),
-    memory_mhz=st.none() | real,
-    power_w=st.none() | real,
-    ecc_errors=st.none() | whole,
-    limits=st.dictionaries(text, whole, max_size=4),
-    pcie_width=st.none() | whole,
-    pcie_width_most=st.none() | whole,
-    strangers=st.none() | whole,
-    xids=st.lists(whole, max_size=3).map(tuple),
-    lost=st.booleans(),
-    clock_mhz=st.none() | real,
-    temperature_c=st.none() | real,
-    cores=st.integers(1, 512),
-    foreign_ns=st.lists(whole, max_size=4).map(tuple),
-    foreign_grain_ns=whole,
-    waited_ns=st.none() | whole,
-    steal_ns=st.none() | whole,
-    steal_grain_ns=whole,
-    throttled_ns=st.none() | whole,
-)
+FIELDS = {
+    "at_ns": whole,
+    "mask": st.none() | whole,
+    "counters": st.dictionaries(st.integers(0, 400), whole, max_size=8),
+    "memory_mhz": st.none() | real,
+    "power_w": st.none() | real,
+    "ecc_errors": st.none() | whole,
+    "limits": st.dictionaries(text, whole, max_size=4),
+    "pcie_width": st.none() | whole,
+    "pcie_width_most": st.none() | whole,
+    "strangers": st.none() | whole,
+    "xids": st.lists(whole, max_size=3).map(tuple),
+    "lost": st.booleans(),
+    "clock_mhz": st.none() | real,
+    "temperature_c": st.none() | real,
+    "cores": st.integers(1, 512),
+    "foreign_ns": st.lists(whole, max_size=4).map(tuple),
+    "foreign_grain_ns": whole,
+    "waited_ns": st.none() | whole,
+    "steal_ns": st.none() | whole,
+    "steal_grain_ns": whole,
+    "throttled_ns": st.none() | whole,
+}
+readings = st.builds(Reading, **FIELDS)
 polls = st.builds(Poll, at_ns=whole, mask=st.none() | whole, strangers=st.none() | whole)
 windows = st.builds(Window, readings, readings, st.lists(polls, max_size=4).map(tuple))
+
+
+def test_every_field_of_a_reading_is_stored_here() -> None:
+    assert set(FIELDS) == {item.name for item in fields(Reading)}, "add values of the new field to FIELDS"
 
 
 @given(windows)
