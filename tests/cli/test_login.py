@@ -49,7 +49,7 @@ def test_login_asks_without_echo_when_no_token_is_given(
 def test_refused_token_is_not_kept(site: FakeSite, photofinish: Photofinish) -> None:
     ended = photofinish("login", "--token", "pf_wrong", "--url", site.url)
     assert ended.code == 2
-    way_out = f"Create one at {site.url}/tokens; run `photofinish login`"
+    way_out = f"Create a new token at {site.url}/tokens; run `photofinish login`"
     assert ended.err == f"error: token: This token is unknown or revoked. {way_out}\n"
     assert not config.config_path().exists()
 
