@@ -8,7 +8,7 @@ impossible.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -19,6 +19,8 @@ from runner.evidence.schema import Evidence, Timing
 from runner.evidence.speed_of_light import CaseLimits
 
 LEAST_BLOCKS: Final = 6  # the smallest number whose extremes enclose their median
+WAVERS: Final = 1.30  # upper bound of the candidate's interval over its lower bound
+STEADY: Final = 1.10  # the same quotient of the baseline's interval
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,16 @@ class TimedCase:
     @cached_property
     def candidate(self) -> stats.Estimate | None:
         return self._estimate(CANDIDATE)
+
+    @cached_property
+    def compared(self) -> stats.Estimate | None:
+        """The candidate's time as rules compare it: `high` is the median if it wavers beside a steady baseline.
+
+        Such a candidate causes the wide interval itself, and must not profit from it.
+        """
+        time, baseline = self.candidate, self.baseline
+        is_steady = baseline is not None and baseline.high <= STEADY * baseline.low
+        return replace(time, high=time.value) if time and is_steady and time.high > WAVERS * time.low else time
 
     @cached_property
     def baseline(self) -> stats.Estimate | None:

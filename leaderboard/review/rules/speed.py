@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final
 
 from leaderboard.review.rules.measure import Measure, blocks, us
 from runner.evidence.estimates import Run, TimedCase
 from runner.evidence.speed_of_light import CERTAIN
 from runner.evidence.stats import Estimate
-
-WAVERS: Final = 1.30  # upper bound of the candidate's interval over its lower bound
-STEADY: Final = 1.10  # the same quotient of the baseline's interval
 
 
 def against_best(run: Run) -> Iterator[Measure]:
@@ -167,10 +163,6 @@ RULES: Final[tuple[Callable[[Run], Iterator[Measure]], ...]] = (
 
 
 def _timed(run: Run) -> Iterator[tuple[TimedCase, Estimate]]:
-    """Yield timed cases with the candidate's interval; if it wavers beside a steady baseline, `high` is its median."""
     for case in run.cases:
-        time, baseline = case.candidate, case.baseline
-        if time is None:
-            continue
-        is_steady = baseline is not None and baseline.high <= STEADY * baseline.low
-        yield case, replace(time, high=time.value) if is_steady and time.high > WAVERS * time.low else time
+        if case.compared is not None:
+            yield case, case.compared
