@@ -111,7 +111,10 @@ def against_precision(run: Run) -> Iterator[Measure]:
         if time.high < legal.ns and not fits:
             continue  # too fast for every precision: another rule's case
         errors = [
-            one["relative_l2"] for check in run.evidence.checks for one in check.figures if one.get("relative_l2")
+            error
+            for check in run.evidence.checks
+            for one in check.figures
+            if isinstance(error := one.get("relative_l2"), int | float)
         ]
         seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
         yield Measure(
