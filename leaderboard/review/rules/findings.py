@@ -4,8 +4,8 @@
 (measure.py) returns the numbers beyond the thresholds that a competition sets (thresholds.py, the table of all rules).
 All numbers are kept, whether or not they hold, so that other thresholds can be tried on them (dry_run.py).
 
-The judge's own findings are among the measures, but no rule relies on them: runner/evidence/estimates.py reads the
-samples anew.
+The rules about a run are the judge's (runner/evidence/rules.py), measured anew on the stored samples: no rule relies on
+a finding that the judge reports.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from leaderboard.review.rules import behaviour, speed
-from leaderboard.review.rules.measure import Measure
-from runner.evidence import schema
+from leaderboard.review.rules.thresholds import RULES, USUAL
+from runner.evidence import rules, schema
 from runner.evidence.estimates import Run
+from runner.evidence.rules import Measure
 from runner.evidence.sample import INCUMBENT
 
+MOST_RELAYED: Final = 256  # of the judge's findings
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
 
 
@@ -94,7 +95,7 @@ def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
     """Yield the measures of rules that need no samples."""
     yield _faster_than_best(reported, known)
     if "not_certified" in reported.flags:
-        yield Measure("not_certified", 1.0, behaviour.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
+        yield Measure("not_certified", 1.0, rules.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
     if reported.forgeable:
         yield Measure(
             "forgeable",
@@ -153,9 +154,28 @@ def _with_cover(found: Measure, known: Known) -> Measure:
 LIKE: Final = 0.5  # similarity from which a jump is worth a look
 
 
+def _relayed(run: Run, measured: list[Measure]) -> Iterator[Measure]:
+    """Yield the judge's findings that its samples do not bear out, in its words: a person decides them all the same.
+
+    The competition's threshold applies to the number that a finding gives. A finding without a number holds, and so
+    does a finding of a rule that this site does not know.
+    """
+    borne_out = {(one.rule, one.case) for one in measured if RULES[one.rule].holds(one.value, USUAL[one.rule])}
+    cases = {case.name: case for case in run.cases}
+    for finding in run.evidence.findings[:MOST_RELAYED]:
+        rule, case, figures = finding.rule, finding.case, dict(finding.figures)
+        if (rule, case) in borne_out:
+            continue
+        value, sentence = figures.pop("value", None), finding.sentence
+        if rule not in RULES:
+            rule, value, sentence = "runner_finding", 1.0, f"{rule}: {sentence}"
+        number = float(value) if isinstance(value, int | float) else math.nan
+        yield Measure(rule, number, sentence, case, figures, rules.blocks(cases[case]) if case in cases else {})
+
+
 def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
-    for rule in (*speed.RULES, *behaviour.RULES):
-        yield from (_with_cover(found, known) for found in rule(run))
+    measured = list(rules.measures(run))
+    yield from (_with_cover(found, known) for found in (*measured, *_relayed(run, measured)))
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:

@@ -178,7 +178,7 @@ def test_a_run_that_left_out_a_step_is_held() -> None:
 
 
 def test_the_judges_word_for_a_rule_of_its_own_is_measured_against_our_threshold() -> None:
-    said = {"rule": "bimodal", "case": "n=8", "figures": {"apart": 0.05}, "sentence": "Two groups."}
+    said = {"rule": "bimodal", "case": "n=8", "figures": {"value": 0.05}, "sentence": "Two groups."}
     run = evidence(case(), findings=[said])
     assert rules(run) == ["bimodal"]
     reported = Reported(0.99, report={"evidence": run})
