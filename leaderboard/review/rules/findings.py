@@ -76,7 +76,7 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
     try:
         runs = read(reported.report)
         measures = [one for run in runs for one in _of_run(run, reported, known)]
-        ratios = {case.name: ratio for run in runs for case in run.cases if (ratio := case.ratio)}
+        ratios = {case.name: case.time.ratio for run in runs for case in run.cases if case.time}
     except NONSENSE as error:
         said = str(error) if isinstance(error, schema.ReportError) else f"{type(error).__name__}: {str(error)[:200]}"
         return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({said}).")])
@@ -187,13 +187,22 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
                 case.name,
                 {"ratio": ratio, "best_ratio": best},
             )
-    told = run.ratio
-    if told is not None and not reported.report["evidence"].get("runs"):
-        allowed = told * (1 - DISAGREES - min(reported.half_width, 1.0) / 2)
-        if reported.ratio < allowed:
-            yield Measure(
-                "figures_disagree",
-                1.0,
-                f"The report says {reported.ratio:.4g} of the baseline's time, its own samples {told:.4g}.",
-                figures={"ratio": reported.ratio, "from_samples": told},
-            )
+    if run.cases and not reported.report["evidence"].get("runs"):
+        yield from _disagrees(run, reported)
+
+
+def _disagrees(run: Run, reported: Reported) -> Iterator[Measure]:
+    """Compare the reported ratio with the ratio that the judge's rules give for its samples."""
+    sampled = run.ratio
+    if sampled is None:
+        said = "its own samples give no time"
+    elif reported.ratio < sampled * (1 - DISAGREES - min(reported.half_width, 1.0) / 2):
+        said = f"its own samples {sampled:.4g}"
+    else:
+        return
+    yield Measure(
+        "figures_disagree",
+        1.0,
+        f"The report says {reported.ratio:.4g} of the baseline's time, {said}.",
+        figures={"ratio": reported.ratio, "from_samples": sampled},
+    )
