@@ -103,11 +103,15 @@ class TimedCase:
 
     @cached_property
     def ratio(self) -> float | None:
-        """Candidate over baseline: the median over the quads, without the cost of a call without work.
+        return self.ratio_of(CANDIDATE)
+
+    def ratio_of(self, side: str) -> float | None:
+        """Return this side over the baseline: the median over the quads, without the cost of a call without work.
 
         Unlike the ratio that ranks, it does not count noise and void quads against the candidate.
         """
-        quads = [quad for quad in self._certified.quads if min(quad) > 0]
+        certified = self._certified if side == CANDIDATE else certify(self.timing, self.evidence, side)
+        quads = [quad for quad in certified.quads if min(quad) > 0]
         found = [math.log(b) + math.log(c) - (math.log(a) + math.log(d)) for a, b, c, d in quads]
         return math.exp(stats.median(found) / 2) if found else None
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from runner.evidence import stats, two_modes
-from runner.evidence.estimates import Run, TimedCase
+from runner.evidence.estimates import Run, TimedCase, rank
 from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT
 from runner.evidence.schedule import BUSY
 from runner.evidence.schema import Evidence, Finding
@@ -123,7 +123,24 @@ def impossible(evidence: Evidence) -> Finding | None:
 
 
 def faster_than_best(run: Run) -> Iterator[Measure]:
-    """Compare with the incumbent and a tuned baseline. An untuned reference is not optimised, so it does not count."""
+    """Compare with the incumbent and a tuned baseline, in each case and, as it ranks, over all cases.
+
+    An untuned reference is not optimised, so it does not count.
+    """
+    if run.evidence.tuned and run.ratio:
+        beside = [case.ratio_of(INCUMBENT) for case in run.cases]
+        incumbents = [ratio for ratio in beside if ratio is not None]
+        known = [(1.0, BASELINE)]
+        if len(incumbents) == len(run.cases):
+            known.append((rank(incumbents, run.evidence.ranking_by), INCUMBENT))
+        best_ratio, name = min(known)
+        faster = best_ratio / run.ratio
+        yield Measure(
+            "faster_than_best",
+            faster,
+            f"{faster:.3g} times as fast as the {name} beside it, over all cases.",
+            figures={"ratio": run.ratio, "best_ratio": best_ratio, "best": name},
+        )
     for case, time in _timed(run):
         baseline = case.baseline if run.evidence.tuned else None
         known = [(one.low, name) for one, name in ((case.incumbent, INCUMBENT), (baseline, BASELINE)) if one]

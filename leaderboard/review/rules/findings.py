@@ -143,8 +143,9 @@ def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Mea
 
 
 def _with_cover(found: Measure, known: Known) -> Measure:
-    """Scale down a comparison with the baseline in a case in which faster results stand."""
-    cover = min(1.0, known.case_ratios.get(found.case, 1.0))
+    """Scale down a comparison with the baseline in a case, or over all cases, in which faster results stand."""
+    stands = known.case_ratios.get(found.case) if found.case else known.incumbent_ratio
+    cover = min(1.0, stands or 1.0)
     against_baseline = found.rule == "faster_than_best" and found.figures.get("best") != INCUMBENT
     if cover < 1.0 and (against_baseline or found.rule == "faster_than_eager"):
         return replace(found, value=found.value * cover, figures=found.figures | {"fastest_that_stands": cover})

@@ -32,7 +32,10 @@ def rules(found: dict[str, Any]) -> list[str]:
 
 
 def only(found: dict[str, Any]) -> Finding:
-    (finding,) = findings(found)
+    """Return the finding, and without it the same rule's finding over all cases."""
+    finding = findings(found)[-1]
+    assert {each.rule for each in findings(found)} == {finding.rule}
+    assert [each.case for each in findings(found)] in ([finding.case], ["", finding.case])
     assert json.loads(json.dumps(finding.model_dump(), allow_nan=False)) == finding.model_dump()
     assert finding.sentence.endswith((".", "?"))
     return finding
@@ -78,7 +81,9 @@ def test_who_is_no_faster_than_a_tuned_baseline_is_not_too_fast_for_a_slow_refer
 
 def test_an_interval_that_reaches_over_the_threshold_is_no_finding() -> None:
     times = noisy({A: 1e6, B: 0.46e6}, noise=0.3)
-    assert rules(evidence(case(times=times, quads=6))) == []
+    assert rules(evidence(case(times=times, quads=6), tuned=False)) == []
+    ranked = only(evidence(case(times=times, quads=6)))
+    assert (ranked.rule, ranked.case) == ("faster_than_best", ""), "the ratio over all cases counts as it ranks"
 
 
 # -- against the hardware --------------------------------------------------------------------------------------------
