@@ -74,21 +74,28 @@ class Measured:
 def measure(reported: Reported, known: Known, source: Source) -> Measured:
     found = [*_of_figures(reported, known), *_of_source(reported, known, source)]
     try:
-        runs = read(reported.report)
-        measures = [one for run in runs for one in _of_run(run, reported, known)]
+        runs, alone = read(reported.report)
+        measures = [one for run in (*runs, *alone) for one in _of_run(run, reported, known)]
         ratios = {case.name: case.time.ratio for run in runs for case in run.cases if case.time}
+        if any(not run.cases for run in runs):
+            raise schema.ReportError("no case was timed")
     except NONSENSE as error:
         said = str(error) if isinstance(error, schema.ReportError) else f"{type(error).__name__}: {str(error)[:200]}"
         return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({said}).")])
     return Measured([*found, *measures], ratios)
 
 
-def read(report: Mapping[str, Any]) -> tuple[Run, ...]:
-    """Return the runs of a report; none if it carries no evidence. Raises ReportError."""
+def read(report: Mapping[str, Any]) -> tuple[list[Run], list[Run]]:
+    """Return the runs of a report, and the incumbent's runs alone beside a confirmation. Raises ReportError.
+
+    A report without evidence has none.
+    """
     if not report.get("evidence"):
-        return ()
+        return [], []
     parsed = schema.parse(report["evidence"])
-    return tuple(map(Run, [parsed] if isinstance(parsed, schema.Evidence) else parsed.runs))
+    if isinstance(parsed, schema.Evidence):
+        return [Run(parsed)], []
+    return list(map(Run, parsed.runs)), [Run(run) for run in parsed.alone if run is not None]
 
 
 def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
