@@ -8,17 +8,42 @@ impossible.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from runner.evidence import stats
-from runner.evidence.certificate import certify
-from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT, Sample
+from runner.evidence.certificate import Certified, certify
+from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, INCUMBENT, Sample
+from runner.evidence.schedule import differences, share_of
 from runner.evidence.schema import Evidence, Timing
 from runner.evidence.speed_of_light import CaseLimits
 
+UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which a kernel can be erratic
+LEAST_QUADS: Final = 3  # fewer give no result
+OWN_DOING: Final = 2.0  # times the baseline's scatter: a kernel that scatters more does it by itself
 LEAST_BLOCKS: Final = 6  # the smallest number whose extremes enclose their median
+WAVERS: Final = 1.30  # upper bound of the candidate's interval over its lower bound
+STEADY: Final = 1.10  # the same quotient of the baseline's interval
+
+
+@dataclass(frozen=True)
+class CaseTime:
+    """Result of a timed case. Times in ns; `estimate` of ln(candidate / baseline)."""
+
+    case: str
+    baseline_ns: float
+    candidate_ns: float
+    estimate: stats.Estimate
+    erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
+    forgeable: float = 0.0  # at most this share of the true time is missing
+    noisy: bool = False  # the machine was disturbed: `estimate.value` is then near the upper end of the interval
+    spoilt: str = ""  # why quads are void on the candidate's account
+    resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
+
+    @property
+    def ratio(self) -> float:
+        return math.exp(self.estimate.value)
 
 
 @dataclass(frozen=True)
@@ -54,6 +79,16 @@ class TimedCase:
         return self._estimate(CANDIDATE)
 
     @cached_property
+    def compared(self) -> stats.Estimate | None:
+        """The candidate's time as rules compare it: `high` is the median if it wavers beside a steady baseline.
+
+        Such a candidate causes the wide interval itself, and must not profit from it.
+        """
+        time, baseline = self.candidate, self.baseline
+        is_steady = baseline is not None and baseline.high <= STEADY * baseline.low
+        return replace(time, high=time.value) if time and is_steady and time.high > WAVERS * time.low else time
+
+    @cached_property
     def baseline(self) -> stats.Estimate | None:
         return self._estimate(BASELINE)
 
@@ -62,11 +97,27 @@ class TimedCase:
         return self._estimate(INCUMBENT)
 
     @cached_property
+    def time(self) -> CaseTime | None:
+        """The time by which the judge decides; its `ratio` ranks."""
+        return case_time(self.timing, self._certified, self.evidence)
+
+    @cached_property
     def ratio(self) -> float | None:
-        """Candidate over baseline: the median over the quads, without the cost of a call without work."""
-        quads = [quad for quad in certify(self.timing, self.evidence).quads if min(quad) > 0]
+        return self.ratio_of(CANDIDATE)
+
+    def ratio_of(self, side: str) -> float | None:
+        """Return this side over the baseline: the median over the quads, without the cost of a call without work.
+
+        Unlike the ratio that ranks, it does not count noise and void quads against the candidate.
+        """
+        certified = self._certified if side == CANDIDATE else certify(self.timing, self.evidence, side)
+        quads = [quad for quad in certified.quads if min(quad) > 0]
         found = [math.log(b) + math.log(c) - (math.log(a) + math.log(d)) for a, b, c, d in quads]
         return math.exp(stats.median(found) / 2) if found else None
+
+    @cached_property
+    def _certified(self) -> Certified:
+        return certify(self.timing, self.evidence)
 
     def repeats(self, side: str, *, hot: bool = False, near: bool = False) -> list[tuple[float, float]]:
         """Return (fresh, again) in ns of this side's repeats.
@@ -117,10 +168,62 @@ class Run:
 
     @cached_property
     def ratio(self) -> float | None:
-        """Ratio over all cases, by the problem's way of ranking; None if a case has no ratio."""
-        ratios = [case.ratio for case in self.cases if case.ratio is not None]
-        if not ratios or len(ratios) < len(self.cases):
-            return None
-        if self.evidence.ranking_by == "geom":
-            return stats.geometric_mean(ratios)
-        return sum(ratios) / len(ratios) if self.evidence.ranking_by == "mean" else ratios[-1]
+        """The ratio that ranks, over all cases; None if a case has no time."""
+        times = [case.time for case in self.cases]
+        ratios = [time.ratio for time in times if time is not None]
+        return rank(ratios, self.evidence.ranking_by) if ratios and len(ratios) == len(times) else None
+
+
+def case_time(timing: Timing, certified: Certified, evidence: Evidence) -> CaseTime | None:
+    """Return the time of a case; None if too little of the time is left for a result.
+
+    A quad that is void on the candidate's account counts as infinitely slow: a submission gains nothing by spoiling a
+    quad that goes badly. A time that varies by the candidate's own doing, while the baseline beside it is steady,
+    stands at the upper end of its interval: the only certainty is that it is no longer. If the machine made the
+    interval wide, the time stands no farther below that end than the profile's `believed`: luck wins no rank.
+    """
+    profile = evidence.profile
+    step_ns = tick_ns(timing) if evidence.clock == EVENT else 0.0
+    quads = certified.quads
+    found = differences(quads)
+    if len(found) <= len(quads) / 2 or len(found) < LEAST_QUADS:
+        return None
+    spoilt = [quad.void for quad in timing.quads if quad.void and quad.charged == CANDIDATE]
+    estimate = stats.median_estimate([*found, *([math.inf] * len(spoilt))])
+    steady = stats.median_estimate([math.log(quad[3] / quad[0]) for quad in quads if min(quad) > 0])
+    scatter = UNSTEADY if evidence.rules == 1 else estimate.half_width
+    erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < scatter / OWN_DOING
+    least = estimate.high - profile.believed
+    could_rank = not erratic and estimate.half_width <= profile.unsteady
+    noisy = bool(profile.believed) and could_rank and estimate.value < least
+    baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
+    candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
+    if min(baseline, candidate) <= 0:
+        return None
+    resolution = share_of(step_ns, baseline, candidate)
+    if erratic or noisy:
+        estimate = replace(estimate, value=estimate.high if erratic else least)
+    else:
+        estimate = estimate.at_least(resolution)
+    return CaseTime(
+        case=timing.case,
+        baseline_ns=baseline,
+        candidate_ns=candidate,
+        estimate=estimate,
+        erratic=erratic,
+        noisy=noisy,
+        spoilt=", ".join(dict.fromkeys(spoilt)),
+        resolution=resolution,
+        forgeable=certified.spread_ns / (candidate + certified.spread_ns),
+    )
+
+
+def tick_ns(timing: Timing) -> float:
+    """Return the step of the clock that timed both sides, as the baseline's samples show it."""
+    return stats.tick([sample.inner_ns for sample in timing.calls_of(BASELINE)])
+
+
+def rank(values: list[float], ranking_by: str) -> float:
+    if ranking_by == "geom":
+        return stats.geometric_mean(values)
+    return sum(values) / len(values) if ranking_by == "mean" else values[-1]

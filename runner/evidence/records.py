@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from runner.evidence import stats, verdict
 from runner.evidence.certificate import certify
+from runner.evidence.estimates import CaseTime
 from runner.evidence.schedule import B, I, differences
 from runner.evidence.schema import Confirmation, Evidence, Timing
 
@@ -163,7 +164,7 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
     return _combine(ratios, weights, run.ranking_by), shared
 
 
-def _passed(run: Evidence, whose: str) -> dict[str, verdict.CaseTime]:
+def _passed(run: Evidence, whose: str) -> dict[str, CaseTime]:
     """Return the times of a run's candidate by case. Raises RunFailed if it did not pass."""
     decided = verdict.decide(run)
     if decided.outcome == "passed" and decided.times:

@@ -1,12 +1,14 @@
-"""Rules that hold a suspiciously good result until a person has decided. Pure.
+"""Rules that hold a suspiciously good result until a person has decided: one function per rule. Pure.
 
-Each rule reads a report's evidence and yields findings. The sentence shows a
-reviewer the anomaly and where to look. No rule here rejects. Rules about an owner's history and about other people's
-code belong to the site.
+A rule reads a run's samples and yields its measured value for each case, held or not, with a sentence and the samples
+behind it. RULES has the usual threshold of each. `findings` returns the values beyond the thresholds. The judge passes
+the usual thresholds, the site those of a competition, and both read the same samples with the same functions. Rules
+about an owner's history, the board and other people's code belong to the site. No rule here rejects but `impossible`.
 
 Thresholds are set for honest runs: noise, a faster algorithm or a disturbed machine must pass, and at most one honest
-run in a hundred is held (tests/runner/evidence/test_plausible_honest.py simulates them). The rules compare a bound of
-an interval, never a median: the upper bound for the candidate, the lower bounds for its rivals.
+run in a hundred is held (tests/runner/evidence/test_plausible_honest.py simulates them). The rules compare bounds of
+intervals, the upper bound for the candidate and the lower bounds for its rivals, so that noise alone makes no kernel
+look fast. For a candidate that wavers beside a steady baseline the median counts.
 
 estimates.py defines the times.
 """
@@ -14,49 +16,92 @@ estimates.py defines the times.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from runner.evidence import stats, two_modes
-from runner.evidence.estimates import Run, TimedCase
+from runner.evidence.estimates import Run, TimedCase, rank
 from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT
 from runner.evidence.schedule import BUSY
 from runner.evidence.schema import Evidence, Finding
 from runner.evidence.speed_of_light import CERTAIN
 
 Pairs = Sequence[tuple[float, float]]
+Thresholds = Mapping[str, float | None]  # by rule; None: off
 
-FASTER_THAN_BEST: Final = 2.0  # than the tuned baseline and the incumbent of this run
-FASTER_THAN_EAGER: Final = 10.0  # than the reference as it is written
-BEYOND_MEASURED: Final = 0.95  # of the time that our own kernels' rates allow
-BELOW_LAUNCH: Final = 0.80  # of the time of an empty kernel
-REPEAT_FASTER: Final = 0.70  # of its fresh twin's time, in the median, against the baseline's
+ABOVE: Final = "above"
+BELOW: Final = "below"
+MOST_SAMPLES: Final = 32  # of each kind with a value: an excerpt; the report has all samples
+
 TWICE: Final = {False: "came twice", True: "came again with a few elements changed"}  # by `near`
-NEAR_TOO: Final = ", or for a quick way for data of a kind that a few other elements put an end to"
-REPEAT_SLOWER: Final = 2.0  # than its fresh twin, in the median, against the baseline's: these calls do not count
 LEAST_REPEATS: Final = 4
-COLD_AS_HOT: Final = 0.02  # the most that the cache may save a candidate, if it saves the baseline
-BASELINE_SAVES: Final = 0.10  # at least this much
-APART: Final = 4.0  # times the gain of the next best case
-AFTERMATH: Final = 0.01  # of the baseline's time, over at least this many quads:
+BASELINE_SAVES: Final = 0.10  # of its time, with a warm cache: only then must the candidate save time, too
 LEAST_QUADS: Final = 8
 AFTERMATH_CONFIDENCE: Final = 0.999
-BUSY_QUADS: Final = 2  # voided because the device worked when it should have been idle; a single quad is any hiccup
-MODES_APART: Final = 0.02  # of the time
-MODES_APART_NS: Final = 2_000.0  # and some steps of a device's event clock, which may be half a microsecond wide
+MODES_APART_NS: Final = 2_000.0  # some steps of a device's event clock, which may be half a microsecond wide
 COLD_START: Final = 0.5  # extra time of the first call after a thaw, as a share of the later calls of its block
 OF_A_PLACE: Final = 0.8  # share of slow first calls, and of later calls that are not slow, if the thaw is the cause
 LATE_WRITE: Final = "late_write"  # reason of a failed check (trial.py)
 STRAYS: Final = 0.05  # of the calls of a baseline: from there on the machine makes the groups
+NOT_FROZEN: Final = "The runner could not freeze the containers, so work outside the timed calls is not excluded."
 
 
-def findings(evidence: Evidence) -> list[Finding]:
-    """Return all findings of this module's rules about a run, in their order."""
-    return findings_of(Run(evidence))
+@dataclass(frozen=True)
+class Measure:
+    """A rule's measurement. `value` is compared with the rule's threshold. `sentence` describes it to a reviewer."""
+
+    rule: str
+    value: float
+    sentence: str
+    case: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+    samples: dict[str, Any] = field(default_factory=dict)  # at most MOST_SAMPLES of each kind, in ns
 
 
-def findings_of(run: Run) -> list[Finding]:
-    return [finding for rule in RULES for finding in rule(run)]
+@dataclass(frozen=True)
+class Rule:
+    """A rule with its usual threshold and the side of it on which results are held. `look`: advice to the reviewer."""
+
+    measure: Callable[[Run], Iterator[Measure]]
+    usual: float
+    look: str
+    held: Literal["above", "below"] = "above"
+
+    @property
+    def id(self) -> str:
+        return self.measure.__name__
+
+
+def measures(run: Run) -> Iterator[Measure]:
+    """Yield all values that this module's rules measure on a run, in the order of RULES."""
+    for rule in RULES.values():
+        yield from rule.measure(run)
+
+
+def findings(evidence: Evidence, thresholds: Thresholds | None = None) -> list[Finding]:
+    """Return the values beyond their thresholds, the usual ones without an argument, in the order of RULES."""
+    usual = {name: rule.usual for name, rule in RULES.items()}
+    limits = usual | dict(thresholds or {})
+    return [
+        Finding(
+            rule=found.rule,
+            case=found.case,
+            figures={"value": found.value, **found.figures, "threshold": limits[found.rule]},
+            sentence=f"{found.sentence} {RULES[found.rule].look}",
+        )
+        for found in measures(Run(evidence))
+        if holds(RULES[found.rule].held, found.value, limits[found.rule])
+    ]
+
+
+def holds(held: str, value: float, threshold: float | None) -> bool:
+    """Return whether the value is held. `threshold` None: the rule is off. nan is held: the value is unknown."""
+    if threshold is None:
+        return False
+    if math.isnan(value):
+        return True
+    return value > threshold if held == ABOVE else value < threshold
 
 
 def impossible(evidence: Evidence) -> Finding | None:
@@ -64,12 +109,12 @@ def impossible(evidence: Evidence) -> Finding | None:
     for case in Run(evidence).cases:
         hard = case.limits.hard
         if case.candidate and hard and hard.forbids(case.candidate.high):
-            return _finding(
-                "impossible",
-                case.name,
-                {"time_ns": case.candidate.high, "least_ns": hard.ns, "resource": hard.resource},
-                f"{_us(case.candidate.high)} at the most were measured, and this hardware cannot do the declared work "
-                f"in less than {_us(hard.ns)} ({hard.resource}).",
+            return Finding(
+                rule="impossible",
+                case=case.name,
+                figures={"time_ns": case.candidate.high, "least_ns": hard.ns, "resource": hard.resource},
+                sentence=f"{_us(case.candidate.high)} at the most were measured, and this hardware cannot do the "
+                f"declared work in less than {_us(hard.ns)} ({hard.resource}).",
             )
     return None
 
@@ -77,166 +122,216 @@ def impossible(evidence: Evidence) -> Finding | None:
 # -- against rivals and against the hardware -----------------------------------------------------------------------
 
 
-def faster_than_best(run: Run) -> Iterator[Finding]:
-    """Find times below half of the best tuned solution's. An untuned baseline, like the reference, does not count."""
-    for case in run.cases:
+def faster_than_best(run: Run) -> Iterator[Measure]:
+    """Compare with the incumbent and a tuned baseline, in each case and, as it ranks, over all cases.
+
+    An untuned reference is not optimised, so it does not count.
+    """
+    if run.evidence.tuned and run.ratio:
+        beside = [case.ratio_of(INCUMBENT) for case in run.cases]
+        incumbents = [ratio for ratio in beside if ratio is not None]
+        known = [(1.0, BASELINE)]
+        if len(incumbents) == len(run.cases):
+            known.append((rank(incumbents, run.evidence.ranking_by), INCUMBENT))
+        best_ratio, name = min(known)
+        faster = best_ratio / run.ratio
+        yield Measure(
+            "faster_than_best",
+            faster,
+            f"{faster:.3g} times as fast as the {name} beside it, over all cases.",
+            figures={"ratio": run.ratio, "best_ratio": best_ratio, "best": name},
+        )
+    for case, time in _timed(run):
         baseline = case.baseline if run.evidence.tuned else None
-        known = [
-            (each.low, name) for each, name in ((case.incumbent, INCUMBENT), (baseline, BASELINE)) if each is not None
-        ]
-        best_ns, best = min(known, default=(0.0, ""))
-        if case.candidate is not None and FASTER_THAN_BEST * case.candidate.high < best_ns:
-            yield _finding(
+        known = [(one.low, name) for one, name in ((case.incumbent, INCUMBENT), (baseline, BASELINE)) if one]
+        if known:
+            best_ns, name = min(known)
+            faster = best_ns / time.high
+            yield Measure(
                 "faster_than_best",
+                faster,
+                f"{faster:.3g} times as fast as the {name} beside it.",
                 case.name,
-                {"time_ns": case.candidate.high, "best_ns": best_ns, "best": best, "threshold": FASTER_THAN_BEST},
-                f"{best_ns / case.candidate.high:.3g} times as fast as the {best}. Look for work that is left out.",
+                {"time_ns": time.high, "best_ns": best_ns, "best": name},
+                blocks(case),
             )
 
 
-def faster_than_eager(run: Run) -> Iterator[Finding]:
-    """Find times far below the reference's. A candidate no faster than a tuned baseline is exempt: the reference is
-    wasteful, or was disturbed, since it is timed separately and not in turn with the sides."""
-    for case in run.cases:
-        eager, baseline = case.timing.eager_ns, case.baseline if run.evidence.tuned else None
-        if case.candidate is not None and baseline is not None and case.candidate.high >= baseline.low:
+def faster_than_eager(run: Run) -> Iterator[Measure]:
+    """Compare with the reference as it is written; if it was not timed, with a baseline that is not tuned.
+
+    A candidate no faster than a tuned baseline is exempt: the reference is wasteful, or was disturbed, since it is
+    timed separately and not in turn with the sides.
+    """
+    for case, time in _timed(run):
+        eager, name = case.timing.eager_ns, "the reference as it is written"
+        if run.evidence.tuned and case.baseline and time.high >= case.baseline.low:
             continue
-        if case.candidate is not None and eager and FASTER_THAN_EAGER * case.candidate.high < eager:
-            yield _finding(
+        if not eager and not run.evidence.tuned and case.baseline:
+            eager, name = case.baseline.low, "the baseline, which is the reference or nobody's best here"
+        if eager:
+            faster = eager / time.high
+            yield Measure(
                 "faster_than_eager",
+                faster,
+                f"{faster:.3g} times as fast as {name}.",
                 case.name,
-                {"time_ns": case.candidate.high, "eager_ns": eager, "threshold": FASTER_THAN_EAGER},
-                f"{eager / case.candidate.high:.3g} times as fast as the reference as it is written. Look whether the "
-                "reference is wasteful or work is left out.",
+                {"time_ns": time.high, "eager_ns": eager},
+                blocks(case),
             )
 
 
-def beyond_measured_ceiling(run: Run) -> Iterator[Finding]:
-    for case in run.cases:
+def beyond_measured_ceiling(run: Run) -> Iterator[Measure]:
+    for case, time in _timed(run):
         bound = case.limits.measured
-        if case.candidate is not None and bound and case.candidate.high < BEYOND_MEASURED * bound.ns:
-            yield _finding(
+        if bound and bound.ns > 0:
+            yield Measure(
                 "beyond_measured_ceiling",
+                time.high / bound.ns,
+                f"{_us(time.high)}, where the best rate of this host's own kernels ({bound.resource}) allows "
+                f"{_us(bound.ns)}.",
                 case.name,
-                {
-                    "time_ns": case.candidate.high,
-                    "least_ns": bound.ns,
-                    "resource": bound.resource,
-                    "threshold": BEYOND_MEASURED,
-                },
-                f"{_us(case.candidate.high)}, where the best rate of this host's own kernels ({bound.resource}) allows "
-                f"{_us(bound.ns)}. Either the kernel is better than the library's or it does less.",
+                {"time_ns": time.high, "least_ns": bound.ns, "resource": bound.resource},
+                blocks(case),
             )
 
 
-def below_launch_floor(run: Run) -> Iterator[Finding]:
+def below_launch_floor(run: Run) -> Iterator[Measure]:
     floor = run.ceilings.launch_ns if run.ceilings else None
-    for case in run.cases:
-        if case.candidate is not None and floor and case.candidate.high < BELOW_LAUNCH * floor:
-            yield _finding(
+    for case, time in _timed(run):
+        if floor:
+            yield Measure(
                 "below_launch_floor",
+                time.high / floor,
+                f"{_us(time.high)}, while a kernel that does nothing takes {_us(floor)}.",
                 case.name,
-                {"time_ns": case.candidate.high, "launch_ns": floor, "threshold": BELOW_LAUNCH},
-                f"{_us(case.candidate.high)}, less than the {_us(floor)} of a kernel that does nothing. Look for work "
-                "that runs where the clock does not see it.",
+                {"time_ns": time.high, "launch_ns": floor},
+                blocks(case),
             )
 
 
-def too_fast_for_precision(run: Run) -> Iterator[Finding]:
-    """Find times too short for any precision that the problem allows, at the hard ceiling, but long enough for a
-    cheaper precision."""
-    for case in run.cases:
+def too_fast_for_precision(run: Run) -> Iterator[Measure]:
+    """Compare with the time of the fastest legal precision at the hard ceiling, where a cheaper precision explains it.
+
+    A time too short for every precision is another rule's case.
+    """
+    legal, rates = run.evidence.limits.legal, run.ceilings.hard.flops if run.ceilings else {}
+    for case, time in _timed(run):
         bound = case.limits.legal
-        if case.candidate is None or bound is None or case.candidate.high >= CERTAIN * bound.ns:
+        if bound is None or bound.ns <= 0:
             continue
-        engines = _engines_that_fit(run, case, case.candidate.high)
-        if engines:
-            errors = _relative_errors(run.evidence)
-            seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
-            yield _finding(
-                "too_fast_for_precision",
-                case.name,
-                {
-                    "time_ns": case.candidate.high,
-                    "legal_ns": bound.ns,
-                    "fits": engines,
-                    "legal": list(run.evidence.limits.legal),
-                    "relative_l2": max(errors, default=None),
-                },
-                f"{_us(case.candidate.high)} is too short for {bound.resource} (at least {_us(bound.ns)}) and fits "
-                f"{', '.join(engines)}; legal are {', '.join(run.evidence.limits.legal)}.{seen} "
-                "Look for a cast.",
-            )
-
-
-def _engines_that_fit(run: Run, case: TimedCase, high_ns: float) -> list[str]:
-    operations = sum(case.limits.work.flops.values()) if case.limits.work else 0
-    rates = run.ceilings.hard.flops if run.ceilings else {}
-    return [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= high_ns]
+        operations = sum(case.limits.work.flops.values()) if case.limits.work else 0
+        fits = [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= time.high]
+        if time.high < bound.ns and not fits:
+            continue
+        errors = _relative_errors(run.evidence)
+        seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
+        yield Measure(
+            "too_fast_for_precision",
+            time.high / bound.ns,
+            f"{_us(time.high)}, where {bound.resource} takes {_us(bound.ns)} at least; it fits "
+            f"{', '.join(fits) or 'nothing'}, legal are {', '.join(legal)}.{seen}",
+            case.name,
+            {
+                "time_ns": time.high,
+                "legal_ns": bound.ns,
+                "fits": fits,
+                "legal": list(legal),
+                "relative_l2": max(errors, default=None),
+            },
+            blocks(case),
+        )
 
 
 def _relative_errors(evidence: Evidence) -> list[float]:
+    """Return the errors that comparisons saw; 0.0 is an error that was seen."""
     found = [each.get("relative_l2") for check in evidence.checks for each in check.figures]
     return [error for error in found if isinstance(error, int | float)]
+
+
+def beyond_hard_ceiling(run: Run) -> Iterator[Measure]:
+    """Find times below the hard bound that are not `impossible`, because only the median is certain to be below it."""
+    for case, time in _timed(run):
+        hard = case.limits.hard
+        if hard and hard.forbids(time.high):
+            yield Measure(
+                "beyond_hard_ceiling",
+                1.0,
+                f"{_us(time.high)}, and this hardware takes {_us(hard.ns)} at least for the declared work "
+                f"({hard.resource}).",
+                case.name,
+                {"time_ns": time.high, "least_ns": hard.ns, "resource": hard.resource},
+                blocks(case),
+            )
+
+
+def _timed(run: Run) -> Iterator[tuple[TimedCase, stats.Estimate]]:
+    for case in run.cases:
+        if case.compared is not None:
+            yield case, case.compared
 
 
 # -- against itself --------------------------------------------------------------------------------------------------
 
 
-def cached_results(run: Run) -> Iterator[Finding]:
-    """Find repeated or nearly repeated inputs that the candidate answers faster than at first, and the baseline does
-    not."""
-    for case, near, pairs, ours in _repeats(run):
-        ratio, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
-        if ratio < REPEAT_FASTER * usual:
-            yield _finding(
-                "cached_results",
-                case.name,
-                {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_FASTER},
-                f"Over {len(pairs)} inputs that {TWICE[near]}, the second call took at most {100 * ratio:.3g} % of the "
-                "first. Look for results or intermediate values that are kept between calls.",
-            )
+def cached_results(run: Run) -> Iterator[Measure]:
+    """Measure how much faster repeated or nearly repeated inputs are answered than at first, over the baseline's."""
+    for case, which, pairs, ours in _repeats(run):
+        again, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
+        yield Measure(
+            "cached_results",
+            again / usual,
+            f"Over {len(pairs)} inputs that {which}, the second call took at most {100 * again:.3g} % of the first; "
+            f"the baseline's {100 * usual:.3g} %.",
+            case.name,
+            {"repeats": len(pairs), "again_over_fresh": again, "baseline": usual},
+            _pairs(pairs, ours),
+        )
 
 
-def slow_repeats(run: Run) -> Iterator[Finding]:
-    """Find repeats, which do not count, that take far longer than their fresh twins: the submission recognises them."""
-    for case, near, pairs, ours in _repeats(run):
-        ratio, usual = _ratio(pairs).low, max(1.0, _ratio(ours).value) if ours else 1.0
-        if ratio > REPEAT_SLOWER * usual:
-            yield _finding(
-                "slow_repeats",
-                case.name,
-                {"repeats": len(pairs), "again_over_fresh": ratio, "baseline": usual, "threshold": REPEAT_SLOWER},
-                f"Over {len(pairs)} inputs that {TWICE[near]}, the second call took at least {ratio:.3g} times as long "
-                f"as the first. Look for code that knows calls whose time does not count{NEAR_TOO if near else ''}.",
-            )
+def slow_repeats(run: Run) -> Iterator[Measure]:
+    """Measure how much longer repeats, which do not count, take than their fresh twins: a submission that recognises
+    them is slow there."""
+    for case, which, pairs, ours in _repeats(run):
+        again, usual = _ratio(pairs).low, max(1.0, _ratio(ours).value) if ours else 1.0
+        yield Measure(
+            "slow_repeats",
+            again / usual,
+            f"Over {len(pairs)} inputs that {which}, the second call took at least {again:.3g} times as long as the "
+            f"first; the baseline's {usual:.3g} times.",
+            case.name,
+            {"repeats": len(pairs), "again_over_fresh": again, "baseline": usual},
+            _pairs(pairs, ours),
+        )
 
 
-def _repeats(run: Run) -> Iterator[tuple[TimedCase, bool, Pairs, Pairs]]:
-    """Yield case, whether the repeats are near, and (fresh, again) in ns of the candidate and of the baseline, if the
-    candidate has enough repeats."""
+def _repeats(run: Run) -> Iterator[tuple[TimedCase, str, Pairs, Pairs]]:
+    """Yield case, kind of input, and (fresh, again) in ns of the candidate and of the baseline, if the candidate has
+    enough repeats."""
     for case in run.cases:
-        for near in TWICE:
+        for near, which in TWICE.items():
             pairs, ours = (case.repeats(side, near=near) for side in (CANDIDATE, BASELINE))
             if len(pairs) >= LEAST_REPEATS:
-                yield case, near, pairs, ours
+                yield case, which, pairs, ours
 
 
-def cold_as_hot(run: Run) -> Iterator[Finding]:
-    """Find kernels that lose no time to the sweep of the cache, though the slower baseline does."""
+def cold_as_hot(run: Run) -> Iterator[Measure]:
+    """Measure what a warm cache saves the candidate, where the data fits and the slower baseline saves some."""
     for case in run.cases:
         pairs, ours = (case.repeats(side, hot=True) for side in (CANDIDATE, BASELINE))
         if min(len(pairs), len(ours)) < LEAST_REPEATS or case.candidate is None or case.baseline is None:
             continue
         saved, usually = 1 - _ratio(pairs).low, 1 - _ratio(ours).high
         fits = run.ceilings is None or case.timing.input_bytes <= run.ceilings.cache_bytes
-        if fits and saved < COLD_AS_HOT and usually > BASELINE_SAVES and case.candidate.high < case.baseline.low:
-            yield _finding(
+        if fits and usually > BASELINE_SAVES and case.candidate.high < case.baseline.low:
+            yield Measure(
                 "cold_as_hot",
-                case.name,
-                {"repeats": len(pairs), "saved": saved, "baseline_saves": usually, "threshold": COLD_AS_HOT},
+                saved,
                 f"With its inputs still in the cache the baseline saves {100 * usually:.3g} % or more, this kernel "
-                f"{100 * saved:.2g} % at most. Look for inputs that outlast the sweep, such as persisting lines.",
+                f"{100 * saved:.2g} % at most.",
+                case.name,
+                {"repeats": len(pairs), "saved": saved, "baseline_saves": usually},
+                _pairs(pairs, ours),
             )
 
 
@@ -245,48 +340,53 @@ def _ratio(pairs: Pairs) -> stats.Estimate:
     return stats.median_estimate([again / fresh for fresh, again in pairs])
 
 
-def one_case_apart(run: Run) -> Iterator[Finding]:
-    """Find a case that gains far more over the baseline than every other case."""
+def one_case_apart(run: Run) -> Iterator[Measure]:
+    """Compare the lowest gain of a case over the baseline with the highest gains of every other case."""
     gains = [
-        (case, math.log(case.baseline.low / case.candidate.high), math.log(case.baseline.high / case.candidate.low))
-        for case in run.cases
-        if case.candidate is not None and case.baseline is not None
+        (case, math.log(case.baseline.low / time.high), math.log(case.baseline.high / time.low))
+        for case, time in _timed(run)
+        if case.baseline is not None
     ]
     for case, least, _ in gains:
         others = [max(most, 0.0) for other, _, most in gains if other is not case]
-        if others and least - max(others) > math.log(APART):
-            yield _finding(
+        if others:
+            yield Measure(
                 "one_case_apart",
-                case.name,
-                {"gain": math.exp(least), "next_gain": math.exp(max(others)), "threshold": APART},
+                math.exp(least - max(others)),
                 f"{math.exp(least):.3g} times as fast as the baseline here, {math.exp(max(others)):.3g} times at the "
-                "most in every other case. Look for a branch on this case's shape.",
+                "most in every other case.",
+                case.name,
+                {"gain": math.exp(least), "next_gain": math.exp(max(others))},
+                blocks(case),
             )
 
 
-def active_while_idle(run: Run) -> Iterator[Finding]:
+def active_while_idle(run: Run) -> Iterator[Measure]:
+    """Count quads that are void because the device worked when it should have been idle."""
     for case in run.cases:
         busy = [quad for quad in case.timing.quads if quad.void == BUSY and quad.charged == CANDIDATE]
-        if len(busy) >= BUSY_QUADS:
-            slowest = max((call.probe_ns for quad in busy for block in quad.blocks for call in block.calls), default=0)
-            yield _finding(
+        if busy:
+            probes = [call.probe_ns for quad in busy for block in quad.blocks for call in block.calls]
+            slowest, limit, count = max(probes, default=0), case.timing.probe_limit_ns, len(case.timing.quads)
+            yield Measure(
                 "active_while_idle",
+                len(busy),
+                f"{len(busy)} of {count} times the device was busy after this kernel's calls had returned: a probe "
+                f"took {_us(slowest)}, at most {_us(limit)} when idle.",
                 case.name,
-                {
-                    "quads": len(busy),
-                    "of": len(case.timing.quads),
-                    "probe_ns": slowest,
-                    "limit_ns": case.timing.probe_limit_ns,
-                    "threshold": BUSY_QUADS,
-                },
-                f"{len(busy)} times the device was busy after this kernel's calls had returned (a probe took "
-                f"{_us(slowest)}, idle is at most {_us(case.timing.probe_limit_ns)}). Look for kernels that stay.",
+                {"quads": len(busy), "of": count, "probe_ns": slowest, "limit_ns": limit},
+                {"probes_ns": thinned(probes)},
             )
 
 
-def aftermath(run: Run) -> Iterator[Finding]:
-    """Find a baseline that is slower right after the candidate than before it: the candidate leaves work or state
-    behind."""
+def late_work(run: Run) -> Iterator[Measure]:
+    late = [check for check in run.evidence.checks if check.reason == LATE_WRITE]
+    if late:
+        yield Measure("late_work", len(late), "An output changed after its call had returned.", late[0].case)
+
+
+def aftermath(run: Run) -> Iterator[Measure]:
+    """Measure how much slower the baseline is right after the candidate than before it: work or state left behind."""
     for case in run.cases:
         pairs = [
             (stats.median([case.time_ns(call) for call in one.calls]) for one in (ours[0], ours[-1]))
@@ -297,28 +397,17 @@ def aftermath(run: Run) -> Iterator[Finding]:
         if len(slower) < LEAST_QUADS:
             continue
         low = stats.median_estimate(slower, AFTERMATH_CONFIDENCE).low
-        if low > AFTERMATH:
-            yield _finding(
-                "aftermath",
-                case.name,
-                {"slower": low, "quads": len(slower), "threshold": AFTERMATH},
-                f"Right after this submission ran, the baseline took at least {100 * low:.2g} % longer than right "
-                "before. Look for work, memory or system state that it leaves behind.",
-            )
-
-
-def late_work(run: Run) -> Iterator[Finding]:
-    late = [check for check in run.evidence.checks if check.reason == LATE_WRITE]
-    if late:
-        yield _finding(
-            "late_work",
-            late[0].case,
-            {"calls": len(late)},
-            "An output changed after its call had returned. Look for threads and streams that are not waited for.",
+        yield Measure(
+            "aftermath",
+            low,
+            f"Right after this submission ran, the baseline took at least {100 * low:.2g} % longer than right before.",
+            case.name,
+            {"slower": low, "quads": len(slower)},
+            blocks(case),
         )
 
 
-def bimodal(run: Run) -> Iterator[Finding]:
+def bimodal(run: Run) -> Iterator[Measure]:
     """Find a kernel with two speeds of its own doing: its calls fall into two groups.
 
     Exempt are groups that the baseline's calls in the same quads show as well, groups from the machine's ups and downs,
@@ -332,13 +421,15 @@ def bimodal(run: Run) -> Iterator[Finding]:
         if found.low >= 0:
             continue
         apart = math.expm1(found.high - found.low)
-        if apart >= MODES_APART and apart * case.candidate.low >= MODES_APART_NS:
-            yield _finding(
+        if apart * case.candidate.low >= MODES_APART_NS:
+            yield Measure(
                 "bimodal",
-                case.name,
-                {"apart": apart, "share": found.share, "threshold": MODES_APART},
+                apart,
                 f"Calls fall into two groups {100 * apart:.3g} % apart, {100 * found.share:.2g} % in the smaller one; "
-                "the baseline's do not. Look for what some calls skip.",
+                "the baseline's do not.",
+                case.name,
+                {"apart": apart, "share": found.share},
+                blocks(case),
             )
 
 
@@ -374,26 +465,106 @@ def _strays(case: TimedCase, far: float) -> float:
     return max(shares)
 
 
-RULES: Final[tuple[Callable[[Run], Iterator[Finding]], ...]] = (
-    faster_than_best,
-    faster_than_eager,
-    beyond_measured_ceiling,
-    below_launch_floor,
-    too_fast_for_precision,
-    cached_results,
-    slow_repeats,
-    cold_as_hot,
-    one_case_apart,
-    active_while_idle,
-    late_work,
-    aftermath,
-    bimodal,
-)
+def not_certified(run: Run) -> Iterator[Measure]:
+    left_out = run.evidence.left_out[:16]
+    if run.cases and (left_out or not run.evidence.certified):
+        sentence = f"The judge left out {', '.join(left_out)}." if left_out else NOT_FROZEN
+        yield Measure("not_certified", 1.0, sentence, figures={"left_out": left_out})
 
 
-def _finding(rule: str, case: str, figures: dict[str, Any], sentence: str) -> Finding:
-    return Finding(rule=rule, case=case, figures=figures, sentence=sentence)
+# -- the samples behind a value --------------------------------------------------------------------------------------
+
+
+def blocks(case: TimedCase) -> dict[str, Any]:
+    """Return the times of valid blocks of both sides, evenly thinned, in ns, for a plot."""
+    return {
+        "case": case.name,
+        "clock": case.evidence.clock,
+        "baseline_ns": thinned(case.blocks_ns(BASELINE)),
+        "candidate_ns": thinned(case.blocks_ns(CANDIDATE)),
+    }
+
+
+def _pairs(found: Pairs, ours: Pairs) -> dict[str, Any]:
+    """Return the (fresh, again) times of both sides, in ns."""
+    return {"candidate_pairs_ns": thinned(found), "baseline_pairs_ns": thinned(ours)}
+
+
+def thinned(values: Sequence[Any]) -> list[Any]:
+    """Return at most MOST_SAMPLES values, evenly spread."""
+    if len(values) <= MOST_SAMPLES:
+        return list(values)
+    return [values[place * len(values) // MOST_SAMPLES] for place in range(MOST_SAMPLES)]
 
 
 def _us(ns: float) -> str:
     return f"{ns / 1e3:.4g} µs"
+
+
+_RULES: Final = (
+    Rule(
+        faster_than_best,
+        2.0,
+        "Read the code for work that is left out; compare the case with the others.",
+    ),
+    Rule(
+        faster_than_eager,
+        10.0,
+        "Is the reference wasteful, or does the kernel skip work?",
+    ),
+    Rule(
+        beyond_measured_ceiling,
+        0.95,
+        "Either the kernel is better than the library's or it does less: count the bytes that it must move.",
+        held="below",
+    ),
+    Rule(
+        below_launch_floor,
+        0.80,
+        "Look for work that runs where the clock does not see it.",
+        held="below",
+    ),
+    Rule(
+        too_fast_for_precision,
+        CERTAIN,
+        "Look for a cast to a cheaper format, and at the relative L2 error.",
+        held="below",
+    ),
+    Rule(
+        cached_results,
+        0.70,
+        "Look for results or intermediate values that are kept between calls.",
+        held="below",
+    ),
+    Rule(
+        slow_repeats,
+        2.0,
+        "Look for code that knows calls whose time does not count: what does it do in them?",
+    ),
+    Rule(
+        cold_as_hot,
+        0.02,
+        "Look for inputs that outlast the sweep of the cache, such as persisting lines or a copy of its own.",
+        held="below",
+    ),
+    Rule(one_case_apart, 4.0, "Look for a branch on this case's shape."),
+    Rule(
+        active_while_idle,
+        1.0,
+        "Look for kernels and streams that nobody waits for.",
+    ),
+    Rule(late_work, 0.0, "Look for threads and streams that are not waited for."),
+    Rule(
+        aftermath,
+        0.01,
+        "Look for work, memory or system state that it leaves behind.",
+    ),
+    Rule(bimodal, 0.02, "Look for what some calls skip: plot the samples of both clocks."),
+    Rule(not_certified, 0.0, "Judge it again on a host that may freeze containers."),
+    Rule(
+        beyond_hard_ceiling,
+        0.0,
+        "The judge should have rejected it: look at the declared work, then at the runner's version.",
+    ),
+)
+RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in _RULES}

@@ -261,7 +261,9 @@ class Evidence(_Strict):
         Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
     ] = {}
     tuned: bool = Field(
-        default=False, description="the baseline is the problem's own and somebody's best on this hardware"
+        default=True,
+        description="the baseline is the problem's own and somebody's best on this hardware; so it counts where a "
+        "report lacks this field",
     )
     operator: Text = Field(default="", description="for operators: why the host or the problem failed")
 

@@ -17,35 +17,14 @@ from typing import Any, Final
 
 from runner.evidence import rules, schedule, stats, throttle
 from runner.evidence.certificate import Certified, certify, constant_ns, is_constant_known
-from runner.evidence.sample import BASELINE, CANDIDATE, EVENT
-from runner.evidence.schedule import BUSY, CONVERGED, Profile, differences, share_of
+from runner.evidence.estimates import LEAST_QUADS, CaseTime, case_time, rank, tick_ns
+from runner.evidence.sample import CANDIDATE, EVENT
+from runner.evidence.schedule import BUSY, CONVERGED, Profile
 from runner.evidence.schema import Evidence, Timing
 from runner.evidence.starved import STARVED
 
-UNSTEADY: Final = 0.30  # half-width of a case's interval beyond which a kernel can be erratic
 SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt the measurements
 MOST_OWN_VOIDS: Final = 0.75  # share of the void quads charged to the candidate beyond which it is at fault
-LEAST_QUADS: Final = 3  # fewer give no result
-OWN_DOING: Final = 2.0  # times the baseline's scatter: a kernel that scatters more does it by itself
-
-
-@dataclass(frozen=True)
-class CaseTime:
-    """Result of a timed case. Times in ns; `estimate` of ln(candidate / baseline)."""
-
-    case: str
-    baseline_ns: float
-    candidate_ns: float
-    estimate: stats.Estimate
-    erratic: bool = False  # its own calls differ that much: `estimate.value` is then the upper end of the interval
-    forgeable: float = 0.0  # at most this share of the true time is missing
-    noisy: bool = False  # the machine was disturbed: `estimate.value` is then near the upper end of the interval
-    spoilt: str = ""  # why quads are void on the candidate's account
-    resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
-
-    @property
-    def ratio(self) -> float:
-        return math.exp(self.estimate.value)
 
 
 @dataclass(frozen=True)
@@ -98,7 +77,7 @@ def _timed(evidence: Evidence) -> Verdict:
                 "clock_mismatch",
                 f"Case {timing.case}: the device's events tell less time than the judge's clock saw pass.",
             )
-        time = _case_time(timing, certified, evidence)
+        time = case_time(timing, certified, evidence)
         if timing.ended == schedule.VOIDS:
             refusals.append(_void(timing, evidence.rules))
         elif time is None:
@@ -122,8 +101,8 @@ def _timed(evidence: Evidence) -> Verdict:
     return Verdict(
         "passed",
         flags=tuple(_flags(evidence, times)),
-        score_us=_rank([time.candidate_ns for time in times], evidence.ranking_by) / 1e3,
-        ratio=_rank([time.ratio for time in times], evidence.ranking_by),
+        score_us=rank([time.candidate_ns for time in times], evidence.ranking_by) / 1e3,
+        ratio=rank([time.ratio for time in times], evidence.ranking_by),
         forgeable=_combined_forgeable(times, evidence.ranking_by),
         half_width=_combined_half_width([time.estimate.half_width for time in times], evidence.ranking_by),
         times=tuple(times),
@@ -176,7 +155,7 @@ def _no_time(timing: Timing, certified: Certified, evidence: Evidence) -> Verdic
 def _is_below_resolution(timing: Timing, certified: Certified, evidence: Evidence) -> bool:
     """Return whether the interval of either side's time ends within the cost of handing work over."""
     if evidence.clock == EVENT:
-        resolution_ns = _tick_ns(timing)
+        resolution_ns = tick_ns(timing)
     elif is_constant_known(timing.idle, certified=evidence.certified):
         resolution_ns = constant_ns(timing.idle, certified=evidence.certified)
     else:
@@ -231,65 +210,10 @@ def _is_wide(time: CaseTime, profile: Profile) -> bool:
     return time.estimate.half_width > max(narrow, time.resolution)
 
 
-def _case_time(timing: Timing, certified: Certified, evidence: Evidence) -> CaseTime | None:
-    """Return the time of a case; None if too little of the time is left for a result.
-
-    A quad that is void on the candidate's account counts as infinitely slow: a submission gains nothing by spoiling a
-    quad that goes badly. A time that varies by the candidate's own doing, while the baseline beside it is steady,
-    stands at the upper end of its interval: the only certainty is that it is no longer. If the machine made the
-    interval wide, the time stands no farther below that end than the profile's `believed`: luck wins no rank.
-    """
-    profile = evidence.profile
-    tick_ns = _tick_ns(timing) if evidence.clock == EVENT else 0.0
-    quads = certified.quads
-    found = differences(quads)
-    if len(found) <= len(quads) / 2 or len(found) < LEAST_QUADS:
-        return None
-    spoilt = [quad.void for quad in timing.quads if quad.void and quad.charged == CANDIDATE]
-    estimate = stats.median_estimate([*found, *([math.inf] * len(spoilt))])
-    steady = stats.median_estimate([math.log(quad[3] / quad[0]) for quad in quads if min(quad) > 0])
-    scatter = UNSTEADY if evidence.rules == 1 else estimate.half_width
-    erratic = UNSTEADY < estimate.half_width < math.inf and steady.half_width < scatter / OWN_DOING
-    least = estimate.high - profile.believed
-    could_rank = not erratic and estimate.half_width <= profile.unsteady
-    noisy = bool(profile.believed) and could_rank and estimate.value < least
-    baseline = stats.median([time for quad in quads for time in (quad[0], quad[3])])
-    candidate = stats.median([time for quad in quads for time in (quad[1], quad[2])])
-    if min(baseline, candidate) <= 0:
-        return None
-    resolution = share_of(tick_ns, baseline, candidate)
-    if erratic or noisy:
-        estimate = replace(estimate, value=estimate.high if erratic else least)
-    else:
-        estimate = estimate.at_least(resolution)
-    return CaseTime(
-        case=timing.case,
-        baseline_ns=baseline,
-        candidate_ns=candidate,
-        estimate=estimate,
-        erratic=erratic,
-        noisy=noisy,
-        spoilt=", ".join(dict.fromkeys(spoilt)),
-        resolution=resolution,
-        forgeable=certified.spread_ns / (candidate + certified.spread_ns),
-    )
-
-
-def _tick_ns(timing: Timing) -> float:
-    """Return the step of the clock that timed both sides, as the baseline's samples show it."""
-    return stats.tick([sample.inner_ns for sample in timing.calls_of(BASELINE)])
-
-
-def _rank(values: list[float], ranking_by: str) -> float:
-    if ranking_by == "geom":
-        return stats.geometric_mean(values)
-    return sum(values) / len(values) if ranking_by == "mean" else values[-1]
-
-
 def _combined_forgeable(times: list[CaseTime], ranking_by: str) -> float:
     """Return the forgeable share if every case was forged as far as possible. Of ratios, since boards rank by them."""
-    true = _rank([time.ratio / (1 - time.forgeable) for time in times], ranking_by)
-    return 1 - _rank([time.ratio for time in times], ranking_by) / true
+    true = rank([time.ratio / (1 - time.forgeable) for time in times], ranking_by)
+    return 1 - rank([time.ratio for time in times], ranking_by) / true
 
 
 def _combined_half_width(widths: list[float], ranking_by: str) -> float:

@@ -353,7 +353,7 @@ def _wavers(apart: float, baseline: float = 0.0) -> Whole:
 
 def _reads_the_median(made: JSON) -> bool:
     """Return whether the site compares the candidate's median, because it wavers beside a steady baseline."""
-    (found,) = read(made)
+    (found,), _ = read(made)
     assert found.cases[0].candidate is not None
     eager = next(one for one in measure(Reported(0.5, report=made), Known(), Source()).measures if one.case)
     return bool(eager.figures["time_ns"] == found.cases[0].candidate.value)

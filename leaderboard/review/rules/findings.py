@@ -4,8 +4,8 @@
 (measure.py) returns the numbers beyond the thresholds that a competition sets (thresholds.py, the table of all rules).
 All numbers are kept, whether or not they hold, so that other thresholds can be tried on them (dry_run.py).
 
-The judge's own findings are among the measures, but no rule relies on them: runner/evidence/estimates.py reads the
-samples anew.
+The rules about a run are the judge's (runner/evidence/rules.py), measured anew on the stored samples: no rule relies on
+a finding that the judge reports.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from leaderboard.review.rules import behaviour, speed
-from leaderboard.review.rules.measure import Measure
-from runner.evidence import schema
+from leaderboard.review.rules.thresholds import RULES, USUAL
+from runner.evidence import rules, schema
 from runner.evidence.estimates import Run
+from runner.evidence.rules import Measure
 from runner.evidence.sample import INCUMBENT
 
+MOST_RELAYED: Final = 256  # of the judge's findings
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
 
 
@@ -73,28 +74,35 @@ class Measured:
 def measure(reported: Reported, known: Known, source: Source) -> Measured:
     found = [*_of_figures(reported, known), *_of_source(reported, known, source)]
     try:
-        runs = read(reported.report)
-        measures = [one for run in runs for one in _of_run(run, reported, known)]
-        ratios = {case.name: ratio for run in runs for case in run.cases if (ratio := case.ratio)}
+        runs, alone = read(reported.report)
+        measures = [one for run in (*runs, *alone) for one in _of_run(run, reported, known)]
+        ratios = {case.name: case.time.ratio for run in runs for case in run.cases if case.time}
+        if any(not run.cases for run in runs):
+            raise schema.ReportError("no case was timed")
     except NONSENSE as error:
         said = str(error) if isinstance(error, schema.ReportError) else f"{type(error).__name__}: {str(error)[:200]}"
         return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({said}).")])
     return Measured([*found, *measures], ratios)
 
 
-def read(report: Mapping[str, Any]) -> tuple[Run, ...]:
-    """Return the runs of a report; none if it carries no evidence. Raises ReportError."""
+def read(report: Mapping[str, Any]) -> tuple[list[Run], list[Run]]:
+    """Return the runs of a report, and the incumbent's runs alone beside a confirmation. Raises ReportError.
+
+    A report without evidence has none.
+    """
     if not report.get("evidence"):
-        return ()
+        return [], []
     parsed = schema.parse(report["evidence"])
-    return tuple(map(Run, [parsed] if isinstance(parsed, schema.Evidence) else parsed.runs))
+    if isinstance(parsed, schema.Evidence):
+        return [Run(parsed)], []
+    return list(map(Run, parsed.runs)), [Run(run) for run in parsed.alone if run is not None]
 
 
 def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
     """Yield the measures of rules that need no samples."""
     yield _faster_than_best(reported, known)
     if "not_certified" in reported.flags:
-        yield Measure("not_certified", 1.0, behaviour.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
+        yield Measure("not_certified", 1.0, rules.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
     if reported.forgeable:
         yield Measure(
             "forgeable",
@@ -142,8 +150,9 @@ def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Mea
 
 
 def _with_cover(found: Measure, known: Known) -> Measure:
-    """Scale down a comparison with the baseline in a case in which faster results stand."""
-    cover = min(1.0, known.case_ratios.get(found.case, 1.0))
+    """Scale down a comparison with the baseline in a case, or over all cases, in which faster results stand."""
+    stands = known.case_ratios.get(found.case) if found.case else known.incumbent_ratio
+    cover = min(1.0, stands or 1.0)
     against_baseline = found.rule == "faster_than_best" and found.figures.get("best") != INCUMBENT
     if cover < 1.0 and (against_baseline or found.rule == "faster_than_eager"):
         return replace(found, value=found.value * cover, figures=found.figures | {"fastest_that_stands": cover})
@@ -153,9 +162,28 @@ def _with_cover(found: Measure, known: Known) -> Measure:
 LIKE: Final = 0.5  # similarity from which a jump is worth a look
 
 
+def _relayed(run: Run, measured: list[Measure]) -> Iterator[Measure]:
+    """Yield the judge's findings that its samples do not bear out, in its words: a person decides them all the same.
+
+    The competition's threshold applies to the number that a finding gives. A finding without a number holds, and so
+    does a finding of a rule that this site does not know.
+    """
+    borne_out = {(one.rule, one.case) for one in measured if RULES[one.rule].holds(one.value, USUAL[one.rule])}
+    cases = {case.name: case for case in run.cases}
+    for finding in run.evidence.findings[:MOST_RELAYED]:
+        rule, case, figures = finding.rule, finding.case, dict(finding.figures)
+        if (rule, case) in borne_out:
+            continue
+        value, sentence = figures.pop("value", None), finding.sentence
+        if rule not in RULES:
+            rule, value, sentence = "runner_finding", 1.0, f"{rule}: {sentence}"
+        number = float(value) if isinstance(value, int | float) else math.nan
+        yield Measure(rule, number, sentence, case, figures, rules.blocks(cases[case]) if case in cases else {})
+
+
 def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
-    for rule in (*speed.RULES, *behaviour.RULES):
-        yield from (_with_cover(found, known) for found in rule(run))
+    measured = list(rules.measures(run))
+    yield from (_with_cover(found, known) for found in (*measured, *_relayed(run, measured)))
     for case in run.cases:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:
@@ -167,13 +195,22 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
                 case.name,
                 {"ratio": ratio, "best_ratio": best},
             )
-    told = run.ratio
-    if told is not None and not reported.report["evidence"].get("runs"):
-        allowed = told * (1 - DISAGREES - min(reported.half_width, 1.0) / 2)
-        if reported.ratio < allowed:
-            yield Measure(
-                "figures_disagree",
-                1.0,
-                f"The report says {reported.ratio:.4g} of the baseline's time, its own samples {told:.4g}.",
-                figures={"ratio": reported.ratio, "from_samples": told},
-            )
+    if run.cases and not reported.report["evidence"].get("runs"):
+        yield from _disagrees(run, reported)
+
+
+def _disagrees(run: Run, reported: Reported) -> Iterator[Measure]:
+    """Compare the reported ratio with the ratio that the judge's rules give for its samples."""
+    sampled = run.ratio
+    if sampled is None:
+        said = "its own samples give no time"
+    elif reported.ratio < sampled * (1 - DISAGREES - min(reported.half_width, 1.0) / 2):
+        said = f"its own samples {sampled:.4g}"
+    else:
+        return
+    yield Measure(
+        "figures_disagree",
+        1.0,
+        f"The report says {reported.ratio:.4g} of the baseline's time, {said}.",
+        figures={"ratio": reported.ratio, "from_samples": sampled},
+    )

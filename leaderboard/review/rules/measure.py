@@ -1,30 +1,16 @@
-"""Pure: a number that a rule measured on a result, with the material that a reviewer needs to judge it."""
+"""Pure: the measures of a result that hold it, beyond a competition's thresholds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from leaderboard.review.rules.thresholds import RULES, USUAL, Thresholds
-from runner.evidence.estimates import TimedCase
-from runner.evidence.sample import BASELINE, CANDIDATE
+from runner.evidence.rules import Measure
 
-MOST_SAMPLES: Final = 32  # of each kind in a finding: an excerpt; the report has all samples
 MOST_SENTENCE_CHARS: Final = 1_000
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A rule's measurement. `value` is compared with the rule's threshold. `sentence` describes it to a reviewer."""
-
-    rule: str
-    value: float
-    sentence: str
-    case: str = ""
-    figures: dict[str, Any] = field(default_factory=dict)
-    samples: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,29 +59,3 @@ def _evidence(measure: Measure, threshold: float | None) -> Evidence:
         | measure.figures,
         samples=measure.samples,
     )
-
-
-def blocks(case: TimedCase) -> dict[str, Any]:
-    """Return the times of valid blocks of both sides, evenly thinned, in ns, for a plot."""
-    return {
-        "case": case.name,
-        "clock": case.evidence.clock,
-        "baseline_ns": thinned(case.blocks_ns(BASELINE)),
-        "candidate_ns": thinned(case.blocks_ns(CANDIDATE)),
-    }
-
-
-def pairs(found: Sequence[tuple[float, float]], ours: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Return the (fresh, again) times of both sides, in ns."""
-    return {"candidate_pairs_ns": thinned(found), "baseline_pairs_ns": thinned(ours)}
-
-
-def thinned(values: Sequence[Any]) -> list[Any]:
-    """Return at most MOST_SAMPLES values, evenly spread."""
-    if len(values) <= MOST_SAMPLES:
-        return list(values)
-    return [values[place * len(values) // MOST_SAMPLES] for place in range(MOST_SAMPLES)]
-
-
-def us(ns: float) -> str:
-    return f"{ns / 1e3:.4g} µs"

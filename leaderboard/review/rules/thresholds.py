@@ -6,6 +6,9 @@ usual thresholds let honest runs pass: docs/review-rules.md has each with its fi
 
 A rule may be off only if it explains how a kernel got fast, never if it finds that the number cannot be believed:
 a competition without these rules could let any result rank.
+
+runner/evidence/rules.py measures the rules about a run, for the judge as for the site. The remaining rules need what
+the site alone knows.
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from leaderboard.errors import UserError
+from runner.evidence import rules
+from runner.evidence.rules import Thresholds
 
 OFF: Final = "off"
-ABOVE: Final = "above"
-BELOW: Final = "below"
 
 
 @dataclass(frozen=True)
@@ -41,15 +44,17 @@ class Rule:
 
     def holds(self, value: float, threshold: float | None) -> bool:
         """Return whether the value is held. `threshold` None: the rule is off. nan is held: the value is unknown."""
-        if threshold is None:
-            return False
-        if math.isnan(value):
-            return True
-        return value > threshold if self.held == ABOVE else value < threshold
+        return rules.holds(self.held, value, threshold)
 
     def worse(self, one: float, other: float) -> bool:
         """Return whether the first value is farther on the held side."""
-        return math.isnan(one) or (one > other if self.held == ABOVE else one < other)
+        return math.isnan(one) or (one > other if self.held == rules.ABOVE else one < other)
+
+
+def _of_a_run(name: str, meaning: str, least: float, most: float, *, may_be_off: bool = True) -> Rule:
+    """Return a rule that runner/evidence/rules.py measures, with the judge's threshold as the usual one."""
+    rule = rules.RULES[name]
+    return Rule(name, meaning, rule.look, rule.usual, least, most, held=rule.held, may_be_off=may_be_off)
 
 
 def _always(name: str, meaning: str, look: str) -> Rule:
@@ -58,18 +63,16 @@ def _always(name: str, meaning: str, look: str) -> Rule:
 
 
 _RULES: Final = (
-    Rule(
+    _of_a_run(
         "faster_than_best",
         "times faster than the best of tuned baseline and what stands of others, over all cases or in one",
-        "Read the code for work that is left out; compare the case with the others.",
-        *(2.0, 1.1, 10.0),
+        *(1.1, 10.0),
         may_be_off=False,
     ),
-    Rule(
+    _of_a_run(
         "faster_than_eager",
         "times faster than the reference as it is written; of no account where a tuned baseline is as fast",
-        "Is the reference wasteful, or does the kernel skip work?",
-        *(10.0, 2.0, 10_000.0),
+        *(2.0, 10_000.0),
     ),
     Rule(
         "case_faster_than_best",
@@ -77,55 +80,43 @@ _RULES: Final = (
         "Look for a branch on this case's shape, or an answer kept for it.",
         *(3.0, 1.5, 100.0),
     ),
-    Rule(
+    _of_a_run(
         "beyond_measured_ceiling",
         "share of the time that the host's own kernels' rates allow",
-        "Either the kernel is better than the library's or it does less: count the bytes that it must move.",
-        *(0.95, 0.5, 1.0),
-        held="below",
+        *(0.5, 1.0),
     ),
-    Rule(
+    _of_a_run(
         "below_launch_floor",
         "share of the time of a kernel that does nothing",
-        "Look for work that runs where the clock does not see it.",
-        *(0.80, 0.3, 1.0),
-        held="below",
+        *(0.3, 1.0),
     ),
-    Rule(
+    _of_a_run(
         "too_fast_for_precision",
         "share of the time that the fastest legal precision needs, in reach of a cheaper one",
-        "Look for a cast to a cheaper format, and at the relative L2 error.",
-        *(0.98, 0.5, 1.0),
-        held="below",
+        *(0.5, 1.0),
         may_be_off=False,
     ),
-    Rule(
+    _of_a_run(
         "cached_results",
         "time of the second call on an input, as a share of the first, over the baseline's",
-        "Look for results or intermediate values that are kept between calls.",
-        *(0.70, 0.3, 0.9),
-        held="below",
+        *(0.3, 0.9),
         may_be_off=False,
     ),
-    Rule(
+    _of_a_run(
         "slow_repeats",
         "time of the second call on an input, as a multiple of the first, over the baseline's",
-        "Look for code that knows calls whose time does not count: what does it do in them?",
-        *(2.0, 1.3, 100.0),
+        *(1.3, 100.0),
         may_be_off=False,
     ),
-    Rule(
+    _of_a_run(
         "cold_as_hot",
         "share that a warm cache saves it, where data fits and the slower baseline saves a tenth",
-        "Look for inputs that outlast the sweep of the cache, such as persisting lines or a copy of its own.",
-        *(0.02, 0.0, 0.10),
-        held="below",
+        *(0.0, 0.10),
     ),
-    Rule(
+    _of_a_run(
         "one_case_apart",
         "gain over the baseline in one case, over the gain of every other",
-        "Look for a branch on this case's shape.",
-        *(4.0, 1.5, 100.0),
+        *(1.5, 100.0),
     ),
     Rule(
         "jump_with_copy",
@@ -145,24 +136,21 @@ _RULES: Final = (
         "Unpack the literal: what does it hold, and is it run?",
         *(600.0, 200.0, 100_000.0),
     ),
-    Rule(
+    _of_a_run(
         "active_while_idle",
         "quads in which the device was busy after its calls had returned",
-        "Look for kernels and streams that nobody waits for.",
-        *(1.0, 0.0, 8.0),
+        *(0.0, 8.0),
         may_be_off=False,
     ),
-    Rule(
+    _of_a_run(
         "aftermath",
         "share by which the baseline is slower right after it than right before",
-        "Look for work, memory or system state that it leaves behind.",
-        *(0.01, 0.01, 0.25),
+        *(0.01, 0.25),
     ),
-    Rule(
+    _of_a_run(
         "bimodal",
         "distance of two groups that its calls fall into while the baseline's do not",
-        "Look for what some calls skip: plot the samples of both clocks.",
-        *(0.02, 0.02, 0.50),
+        *(0.02, 0.50),
     ),
     Rule(
         "forgeable",
@@ -170,20 +158,23 @@ _RULES: Final = (
         "The time is too short to be sure of: judge it again, or on larger cases.",
         *(0.80, 0.2, 1.0),
     ),
-    _always(
+    _of_a_run(
         "late_work",
         "outputs that changed after their call had returned",
-        "Look for threads and streams that are not waited for.",
+        *(0.0, 0.0),
+        may_be_off=False,
     ),
-    _always(
+    _of_a_run(
         "not_certified",
         "runs in which containers could not be frozen, or a step of a call was left out",
-        "Judge it again on a host that may freeze containers.",
+        *(0.0, 0.0),
+        may_be_off=False,
     ),
-    _always(
+    _of_a_run(
         "beyond_hard_ceiling",
         "cases whose time no kernel on this hardware could take, though the judge let them pass",
-        "The judge should have rejected it: look at the declared work, then at the runner's version.",
+        *(0.0, 0.0),
+        may_be_off=False,
     ),
     _always(
         "figures_disagree",
@@ -203,7 +194,6 @@ _RULES: Final = (
 )
 RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in _RULES}
 
-Thresholds = Mapping[str, float | None]  # by rule, complete; None: off
 USUAL: Final[Thresholds] = {rule.id: rule.usual for rule in _RULES}
 
 

@@ -33,7 +33,7 @@ def ceilings(**measured: Any) -> Ceilings:
 
 
 def held(run: dict[str, Any], known: Known = NOTHING, source: Source = PLAIN, **told: Any) -> list[Evidence]:
-    ratio = told.pop("ratio", None) or (read({"evidence": run})[0].ratio if run.get("timing") else None)
+    ratio = told.pop("ratio", None) or (read({"evidence": run})[0][0].ratio if run.get("timing") else None)
     reported = Reported(ratio=ratio or 0.9, report={"evidence": run}, **told)
     return held_by(measure(reported, known, source).measures)
 
@@ -178,7 +178,7 @@ def test_a_run_that_left_out_a_step_is_held() -> None:
 
 
 def test_the_judges_word_for_a_rule_of_its_own_is_measured_against_our_threshold() -> None:
-    said = {"rule": "bimodal", "case": "n=8", "figures": {"apart": 0.05}, "sentence": "Two groups."}
+    said = {"rule": "bimodal", "case": "n=8", "figures": {"value": 0.05}, "sentence": "Two groups."}
     run = evidence(case(), findings=[said])
     assert rules(run) == ["bimodal"]
     reported = Reported(0.99, report={"evidence": run})
@@ -241,6 +241,18 @@ def test_an_evidence_of_several_runs_is_held_for_any_of_them() -> None:
     assert rules({"version": 3, "runs": runs, "alone": []}) == ["faster_than_best"]
 
 
+def test_incumbent_alone_beside_a_confirmation_is_read() -> None:
+    run, suspect = evidence(case(candidate=0.9e6)), evidence(case(candidate=0.4e6))
+    given = {"version": 3, "runs": [run], "alone": [suspect]}
+    assert rules(given) == ["faster_than_best"]
+    measured = measure(Reported(0.9, report={"evidence": given}), NOTHING, PLAIN)
+    assert measured.case_ratios["n=8"] == pytest.approx(0.9, rel=0.02), "of the candidate, not of the incumbent"
+
+
+def test_a_pass_without_a_timed_case_is_held() -> None:
+    assert rules(evidence(), ratio=0.9) == ["unreadable_evidence"]
+
+
 def test_nothing_is_measured_where_a_rule_is_off() -> None:
     measures = measure(Reported(0.9, forgeable=0.9), Known(), Source()).measures
     assert held_by(measures, USUAL | {"forgeable": None}) == []
@@ -263,6 +275,6 @@ def test_ratio_that_ranks_is_the_judges() -> None:
     gaps = forged | queued | {"gaps": {B: 2_000.0}, "contexts": {B: 100.0}}
     copies = forged | queued | {"copies": {A: [[100_000, 40_000]] * 8, B: [[101_000, 40_000]] * 8}}
     for timing, clock in ((honest, "wall"), *((one, "event") for one in (honest, forged, gaps, copies))):
-        run = read({"evidence": evidence(timing, clock=clock)})[0]
+        (run,), _ = read({"evidence": evidence(timing, clock=clock)})
         theirs = certify(run.evidence.timing[0], run.evidence)
         assert run.cases[0].ratio == pytest.approx(2.718281828459045 ** median(differences(theirs.quads)))

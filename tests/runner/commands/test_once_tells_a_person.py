@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from runner.commands import local, render
+from runner.evidence import schema
 from runner.job.execute import report_of
 from runner.wire import Report
 from tests.runner.evidence.test_report_schema import simulated
@@ -18,7 +19,7 @@ from tests.runner.judge.simulated import race
 
 def made(**changes: Any) -> Report:
     evidence = simulated(race(0.5)) | changes
-    return report_of(Report(attempt_id="1", token=0, outcome="infra_error"), evidence, {})
+    return report_of(Report(attempt_id="1", token=0, outcome="infra_error"), schema.parse_run(evidence), {})
 
 
 def shown(report: Report) -> str:
