@@ -293,13 +293,14 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     # runners
     **{
         f"api/runner/v1/{route}": [
-            (f"/api/runner/v1/{route}".replace("<int:attempt_id>", "1").replace("<int:pk>", "1"), RUNNERS, RUNNERS)
+            (f"/api/runner/v1/{route}".replace("<attempt:attempt_id>", name), RUNNERS, RUNNERS) for name in names
         ]
-        for route in (
-            *("hello", "claim", "drain"),
-            *(f"attempts/<int:attempt_id>/{act}" for act in ("renew", "release", "events", "report")),
-            *(f"attempts/admission-<int:pk>/{act}" for act in ("renew", "release", "events", "report")),
-            *(f"attempts/confirmation-<int:pk>/{act}" for act in ("renew", "release", "events", "report")),
+        for route, names in (
+            *((route, ("",)) for route in ("hello", "claim", "drain")),
+            *(
+                (f"attempts/<attempt:attempt_id>/{act}", ("1", "admission-1", "confirmation-1"))
+                for act in ("renew", "release", "events", "report")
+            ),
         )
     },
     r"^api(?:/.*)?\Z": [("/api/nothing", "N", "N")],

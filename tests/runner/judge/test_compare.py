@@ -263,8 +263,8 @@ def test_right_outputs_of_a_cheaper_format_are_a_finding_and_no_more() -> None:
     honest, half = x * np.float32(1 + 1e-6), x.astype(np.float16).astype(np.float32)
     assert explain.precision_findings("n=1", given.layout, [judged(given, honest, rule)], rule) == []
     (finding,) = explain.precision_findings("n=1", given.layout, [judged(given, half, rule)], rule)
-    assert finding["rule"] == "cheaper_precision"
-    assert "tf32/fp16" in finding["sentence"]
+    assert finding.rule == "cheaper_precision"
+    assert "tf32/fp16" in finding.sentence
     allowed = Rule(Tolerance(1e-2, 1e-2), Precision(("fp16",)))
     assert explain.precision_findings("n=1", given.layout, [judged(given, half, allowed)], allowed) == []
 
