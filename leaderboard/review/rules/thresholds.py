@@ -20,7 +20,6 @@ from typing import Any, Final, Literal
 
 from leaderboard.errors import UserError
 from runner.evidence import rules
-from runner.evidence.rules import Thresholds
 
 OFF: Final = "off"
 
@@ -194,6 +193,7 @@ _RULES: Final = (
 )
 RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in _RULES}
 
+Thresholds = rules.Thresholds
 USUAL: Final[Thresholds] = {rule.id: rule.usual for rule in _RULES}
 
 
