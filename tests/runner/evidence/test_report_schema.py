@@ -16,6 +16,7 @@ from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, race
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
 CIRCUMSTANCES: dict[str, Any] = {
+    "tuned": False,
     "hardware": "cpu",
     "fingerprint": {"cpu": "one", "cpus": 2},
     "epoch": "sha256:0123456789",
