@@ -45,11 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
         _start_servers(config)
         if config.getoption("write_costs"):
             config.pluginmanager.register(CostWriter())
-        if config.getoption("numprocesses", None):  # while the workers collect the tests
-            migrating = threading.Thread(target=migrated_database)
-            migrating.start()
-            config.add_cleanup(migrating.join)
     _start_queue(config)
+    if "PYTEST_XDIST_WORKER" not in os.environ and config.getoption("numprocesses", None):
+        migrating = threading.Thread(target=migrated_database)  # while the workers collect the tests
+        migrating.start()
+        config.add_cleanup(migrating.join)
     import django
     from django.conf import settings
 
@@ -108,6 +108,7 @@ def migrated_database() -> str:
         fcntl.flock(done, fcntl.LOCK_EX)
         if not os.path.getsize(done.name):
             with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"DROP DATABASE IF EXISTS {name}")  # of a migration that failed
                 connection.execute(f"CREATE DATABASE {name}")
             environment = {**os.environ, "DATABASE_URL": urlunsplit(urlsplit(url)._replace(path=f"/{name}"))}
             command = [sys.executable, "-m", "leaderboard.manage", "migrate", "--verbosity", "0"]

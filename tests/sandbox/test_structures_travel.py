@@ -28,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning"
 @pytest.fixture(scope="module")
 def inside() -> Iterator[dict[str, ModuleType]]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(INSIDE.parent)  # protocol.py, which lies beside the harness in the image
         patch.syspath_prepend(INSIDE)
         yield {name: importlib.import_module(name) for name in NAMES}
 
