@@ -59,11 +59,11 @@ def test_small_numbers_are_told_when_the_standing_is_final(stage: Stage) -> None
     assert [one.rule for one in numbers(stage).rules] == [""]
     assert [one.rule for one in numbers(stage, SOON).rules] == [""], "nothing held looks the same"
     seen = page()
-    assert "faster_than_best" not in seen
+    assert "Faster than best" not in seen
     assert "&lt; 5" in seen
     assert ">4<" not in seen
     final()
-    assert "faster_than_best" in page()
+    assert "Faster than best" in page()
     assert ">4<" in page()
 
 
