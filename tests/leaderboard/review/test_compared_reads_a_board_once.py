@@ -19,9 +19,16 @@ LEADER = 0.4
 RATIO = 0.5  # of every result that `fill` makes
 
 
+def analyse() -> None:
+    """Renew the statistics of all tables, which the planner would otherwise have from other tests."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
 @pytest.fixture
 def newest() -> Result:
     fill(entries=800, attempts=1_000)
+    analyse()
     results = Result.objects.filter(attempt__submission__board__slug="bench-0")
     return results.select_related("attempt__submission__board__competition").order_by("-pk")[0]
 
@@ -70,6 +77,7 @@ def test_known_finds_an_old_leader_of_a_long_board_from_its_front(monkeypatch: p
     monkeypatch.setattr(compared, "COMPARED", 100)
     monkeypatch.setattr(compared, "AT_FIRST", 1)
     fill(entries=3_200, attempts=3_200)
+    analyse()
     results = Result.objects.filter(attempt__submission__board__slug="bench-0")
     result = results.select_related("attempt__submission__board__competition").order_by("-pk")[0]
     lines, submission = Entry.objects.filter(board__slug="bench-0"), result.attempt.submission

@@ -135,10 +135,11 @@ def test_who_left_sees_their_own_and_is_not_seen_any_more(stage, browser, team) 
     assert codes(ada, later.pk) == {404}
 
 
-def test_a_stream_ends_for_who_left(stage, browser, team) -> None:
+def test_a_stream_ends_for_who_left(stage, browser, team, monkeypatch) -> None:
     from leaderboard.submissions.models import Submission
     from leaderboard.web import stream
 
+    monkeypatch.setattr(stream.connection, "close_if_unusable_or_obsolete", lambda: None)  # keeps the test's connection
     sent = stage.submit(stage.ada)
     assert stream._read(sent.pk, stage.ben, 0)[0]
     post(browser(stage.ben), "leave")
@@ -146,10 +147,11 @@ def test_a_stream_ends_for_who_left(stage, browser, team) -> None:
         stream._read(sent.pk, stage.ben, 0)
 
 
-def test_a_stream_ends_with_the_account_and_with_staff(stage) -> None:
+def test_a_stream_ends_with_the_account_and_with_staff(stage, monkeypatch) -> None:
     from leaderboard.submissions.models import Submission
     from leaderboard.web import stream
 
+    monkeypatch.setattr(stream.connection, "close_if_unusable_or_obsolete", lambda: None)  # keeps the test's connection
     sent = stage.submit(stage.ada)
     for user, closed in ((stage.olga, {"is_staff": False, "is_superuser": False}), (stage.ada, {"is_active": False})):
         assert stream._read(sent.pk, user, 0)[0]
