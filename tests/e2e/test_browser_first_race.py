@@ -202,7 +202,7 @@ def test_a_held_result_waits_for_olga(chrome, site, rex) -> None:
     reviewer.page.locator("td.name a").press("Enter")
     form = reviewer.page.locator('form[data-act="clear"]')
     reviewer.page.locator("summary", has_text="Clear").click()
-    form.get_by_label("Reason").fill("Read it: a real single-pass kernel.")
+    form.get_by_label("Reason", exact=True).fill("Read it: a real single-pass kernel.")
     form.get_by_role("button").click()
     reviewer.page.get_by_text("Cleared: submission").wait_for()
     page.reload()
