@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from runner.commands import local, main, replay, verify
+from runner.evidence import schema
 from runner.job.execute import report_of
 from runner.wire import Report
 from tests.runner.evidence.test_report_schema import simulated
@@ -65,7 +66,8 @@ def _is_warned(said: list[str]) -> None:
 
 
 def test_what_a_script_gets_can_still_be_read_and_replayed(misspelt: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = report_of(Report(attempt_id="1", token=0, outcome="infra_error"), simulated(race(0.5)), {})
+    evidence = schema.parse_run(simulated(race(0.5)))
+    made = report_of(Report(attempt_id="1", token=0, outcome="infra_error"), evidence, {})
     monkeypatch.setattr(local, "judge_here", lambda job, settings, on_event, patience: made)
     printed = json.loads(invoke("once", misspelt, KERNEL, "--json").stdout)
     assert Report.from_json(printed) == Report.from_json(json.loads(json.dumps(made.to_json())))
