@@ -1,4 +1,7 @@
-"""A claim reads the waiting rows in the database, and no history of their owners."""
+"""A claim reads the waiting rows in the database, and no history of their owners.
+
+The histories are long enough that PostgreSQL prefers an index whatever an earlier test left in the table's pages.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_claim_does_not_read_the_history_of_owners() -> None:
-    figures = fill_history(2_000, 20, every_s=60)  # each owner sent 100, nearly all before the fair window
+    figures = fill_history(20_000, 20, every_s=60)  # each owner sent 1,000, nearly all before the fair window
     fill_queue(figures, open_=300, shadows=0)
     assert rows_of_a_claim() < 1_000
 
@@ -79,7 +82,7 @@ def test_claim_does_not_read_what_its_runner_could_not_measure_before() -> None:
 
 
 def test_claim_does_not_look_at_shadow_attempts_while_others_wait() -> None:
-    figures = fill_history(1_000, 20, every_s=600)
+    figures = fill_history(10_000, 20, every_s=600)
     fill_queue(figures, open_=5, shadows=0)
     without = rows_of_a_claim()
     fill_queue(figures, open_=5, shadows=900)
