@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
-from tests.golden import answers, store
+import django
+
+from deploy.test_run import SETTINGS_FOR_MYPY
+from tests.golden import store
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,6 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--add", nargs=2, metavar=("NAME", "FILE"), help="store a recorded report")
     parser.add_argument("--renew", action="store_true", help="overwrite what is stored and differs")
     given = parser.parse_args(arguments)
+    os.environ.update(SETTINGS_FOR_MYPY, DJANGO_SETTINGS_MODULE="leaderboard.settings")  # answers need no database
+    django.setup()
+    from tests.golden import answers
+
     new: dict[Path, bytes] = {}
     if given.add:
         name, file = given.add
