@@ -10,7 +10,7 @@ Code that shows competitions or boards starts from the querysets of this module:
 
 public    everybody sees it, in lists too
 unlisted  everybody with its address sees it; lists show it to insiders only
-closed    insiders see it; for everybody else it does not exist
+closed    insiders see it; everybody else gets "not found"
 
 Insiders are staff, people with a role in the competition, people who used an invite code of it, and people who compete
 in it without a code because they entered before it was closed. Some codes open only a few boards: a person with only

@@ -25,6 +25,7 @@ from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification
 from runner.wire import Job, Report
+from tests.runner.judge.suspects import steady
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 PLENTY = {"ranked": 10_000, "benchmark": 10_000, "test": 10_000}  # for tests of unrelated behaviour
@@ -108,6 +109,7 @@ def passing(job: Job, **told: Any) -> Report:
     outcome = told.setdefault("outcome", "passed")
     if outcome == "passed" and job.mode != "test":
         told = {"score_us": 900.0, "ratio": 0.9, "half_width": 0.01} | told
+        told = {"evidence": steady(told["ratio"]) if told["ratio"] else {}} | told
     return Report(attempt_id=job.attempt_id, token=job.token, **told)
 
 

@@ -4,8 +4,8 @@
 (measure.py) returns the numbers beyond the thresholds that a competition sets (thresholds.py, the table of all rules).
 All numbers are kept, whether or not they hold, so that other thresholds can be tried on them (dry_run.py).
 
-The rules about a run are the judge's (runner/evidence/rules.py), measured anew on the stored samples: no rule relies on
-a finding that the judge reports.
+The rules about a run are the judge's (runner/evidence/rules.py), measured anew on the stored samples, so a judge that
+hides a finding hides nothing. A finding of the judge that these samples do not show is kept in the judge's words.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from runner.evidence.rules import Measure
 from runner.evidence.sample import INCUMBENT
 
 MOST_RELAYED: Final = 256  # of the judge's findings
+LIKE: Final = 0.5  # similarity from which a jump is worth a look
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
-
-
 # Exceptions of arithmetic over values that each fit the schema but contradict each other.
 NONSENSE: Final = (ArithmeticError, LookupError, ValueError)
 
@@ -86,13 +85,8 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
 
 
 def read(report: Mapping[str, Any]) -> tuple[list[Run], list[Run]]:
-    """Return the runs of a report, and the incumbent's runs alone beside a confirmation. Raises ReportError.
-
-    A report without evidence has none.
-    """
-    if not report.get("evidence"):
-        return [], []
-    parsed = schema.parse(report["evidence"])
+    """Return the runs of a report, and the incumbent's runs alone beside a confirmation. Raises ReportError."""
+    parsed = schema.parse(report.get("evidence") or {})
     if isinstance(parsed, schema.Evidence):
         return [Run(parsed)], []
     return list(map(Run, parsed.runs)), [Run(run) for run in parsed.alone if run is not None]
@@ -157,9 +151,6 @@ def _with_cover(found: Measure, known: Known) -> Measure:
     if cover < 1.0 and (against_baseline or found.rule == "faster_than_eager"):
         return replace(found, value=found.value * cover, figures=found.figures | {"fastest_that_stands": cover})
     return found
-
-
-LIKE: Final = 0.5  # similarity from which a jump is worth a look
 
 
 def _relayed(run: Run, measured: list[Measure]) -> Iterator[Measure]:

@@ -18,6 +18,7 @@ from leaderboard.standings.read.boards import incumbent_ratio
 from leaderboard.standings.read.status import status_of, statuses_of
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.standings.test_board_order import entries_of
+from tests.runner.judge.suspects import steady
 
 
 def hold(stage: Stage) -> Result:
@@ -27,7 +28,7 @@ def hold(stage: Stage) -> Result:
 @pytest.mark.parametrize(
     ("ratio", "incumbent", "held"),
     [
-        (0.5, None, False),
+        (0.501, None, False),
         (0.499, None, True),
         (0.46, 0.9, False),
         (0.44, 0.9, True),
@@ -37,7 +38,9 @@ def hold(stage: Stage) -> Result:
     ],
 )
 def test_the_rule_holds_what_is_over_twice_the_best(ratio: float, incumbent: float | None, held: bool) -> None:
-    assert bool(held_by(measure(Reported(ratio), Known(incumbent), Source()).measures)) == held
+    reported = Reported(ratio, report={"evidence": steady(ratio)})
+    known = Known(incumbent, case_ratios={"n=8": incumbent} if incumbent else {})
+    assert bool(held_by(measure(reported, known, Source()).measures)) == held
 
 
 def test_a_finding_says_what_was_found_in_figures(stage: Stage) -> None:

@@ -20,7 +20,7 @@ from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.certificate import certify
 from runner.evidence.schedule import A, B, differences
 from runner.evidence.stats import median
-from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat, sample
+from tests.runner.judge.suspects import bounded, case, evidence, noisy, quad, repeat, sample, steady
 
 NOTHING, PLAIN = Known(), Source()
 COPY = {"read_bytes": "4 * n", "write_bytes": "4 * n"}
@@ -223,17 +223,17 @@ def test_samples_that_cannot_be_read_hold_and_raise_nothing(spoil: Any) -> None:
 
 def test_a_jump_with_half_of_anothers_code_is_held() -> None:
     half, own = Source(likeness=Likeness(7, 0.6, 60, 100)), Known(own_ratio=0.9)
-    assert rules({}, own, half, ratio=0.85) == []
-    (found,) = held({}, own, half, ratio=0.6)
+    assert rules(steady(0.85), own, half) == []
+    (found,) = held(steady(0.6), own, half)
     assert (found.rule, found.figures["other_submission"]) == ("jump_with_copy", 7)
-    assert rules({}, Known(), half, ratio=0.6) == [], "a first submission is no jump"
-    assert rules({}, own, Source(likeness=Likeness(7, 0.9, 90, 100)), ratio=0.9) == ["similar_source"]
+    assert rules(steady(0.6), Known(), half) == [], "a first submission is no jump"
+    assert rules(steady(0.9), own, Source(likeness=Likeness(7, 0.9, 90, 100))) == ["similar_source"]
 
 
 def test_a_time_that_is_mostly_forgeable_and_code_in_a_literal_are_held() -> None:
-    assert rules({}, forgeable=0.9) == ["forgeable"]
-    assert rules({}, forgeable=0.7) == [], "as of a kernel of 3.6 µs on a GPU: ties say that much"
-    assert rules({}, Known(), Source(opaque_chars=9000)) == ["opaque_source"]
+    assert rules(steady(0.9), forgeable=0.9) == ["forgeable"]
+    assert rules(steady(0.9), forgeable=0.7) == [], "as of a kernel of 3.6 µs on a GPU: ties say that much"
+    assert rules(steady(0.9), Known(), Source(opaque_chars=9000)) == ["opaque_source"]
 
 
 def test_an_evidence_of_several_runs_is_held_for_any_of_them() -> None:
@@ -249,12 +249,14 @@ def test_incumbent_alone_beside_a_confirmation_is_read() -> None:
     assert measured.case_ratios["n=8"] == pytest.approx(0.9, rel=0.02), "of the candidate, not of the incumbent"
 
 
-def test_a_pass_without_a_timed_case_is_held() -> None:
-    assert rules(evidence(), ratio=0.9) == ["unreadable_evidence"]
+@pytest.mark.parametrize("run", [evidence(), {}])
+def test_a_pass_without_a_timed_case_is_held(run: dict[str, Any]) -> None:
+    assert rules(run, ratio=0.9) == ["unreadable_evidence"]
 
 
 def test_nothing_is_measured_where_a_rule_is_off() -> None:
-    measures = measure(Reported(0.9, forgeable=0.9), Known(), Source()).measures
+    reported = Reported(0.9, forgeable=0.9, report={"evidence": steady(0.9)})
+    measures = measure(reported, Known(), Source()).measures
     assert held_by(measures, USUAL | {"forgeable": None}) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 from runner.evidence import speed_of_light as limits
@@ -60,6 +61,12 @@ def repeat(side: str, fresh: float, again: float, **told: Any) -> dict[str, Any]
 
 def evidence(*cases: dict[str, Any], **told: Any) -> dict[str, Any]:
     return whole({"clock": "event", "tuned": True, "checks": [], "timing": list(cases)} | told)
+
+
+@cache
+def steady(ratio: float) -> dict[str, Any]:
+    """Evidence of one case with this ratio, in all samples. Callers share it, so they must not change it."""
+    return evidence(case(times={A: 1e6, B: ratio * 1e6}.__getitem__, quads=6))
 
 
 def bounded(
