@@ -34,6 +34,7 @@ from leaderboard.judging.work import FINISHED
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
 from leaderboard.web.api.base import Refused, reader_of
+from leaderboard.web.api.serializers import FinishedSubmission
 from leaderboard.web.places import READS, counts_for
 from leaderboard.web.submissions import view
 
@@ -201,7 +202,7 @@ def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent
         rows = list(newer.order_by("pk")[:BATCH])
         if current.state not in FINISHED or len(rows) == BATCH:
             return rows, None
-        return rows, view.submission_json(submission_id, reader, with_code=False)
+        return rows, FinishedSubmission(view.shown(view.visible_to(reader).get(pk=submission_id))).data
     finally:
         connection.close_if_unusable_or_obsolete()  # a stream lasts, and must not hold a connection while it waits
 

@@ -21,7 +21,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
+from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.views import APIView
 
 from leaderboard.accounts.models import ApiToken, User
@@ -144,9 +144,9 @@ class Private(Public):
 Shape = type[BaseSerializer[Any]]
 
 
-def parse(shape: Shape, data: Any) -> dict[str, Any]:
-    """Return the valid data of a request, or raise ValidationError, which names each wrong field."""
-    form = shape(data=data)
+def parse(shape: Shape | None, data: Any) -> dict[str, Any]:
+    """Return the valid data of a request; a None shape has no fields. ValidationError names each wrong field."""
+    form = (shape or Serializer)(data=data)
     form.is_valid(raise_exception=True)
     valid: dict[str, Any] = form.validated_data
     return valid

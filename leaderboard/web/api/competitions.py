@@ -16,7 +16,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.access import NOT_GOOD, competition_of
 from leaderboard.competitions.announce import announcements_of
-from leaderboard.competitions.calendar import Phase, Stage, current_stage
+from leaderboard.competitions.calendar import Phase, current_stage
 from leaderboard.competitions.models import DIVISIONS, SCORINGS
 from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
@@ -304,12 +304,12 @@ class History(Public):
 
 
 class BoardResult(serializers.Serializer[Any]):
-    board = serializers.CharField()
-    hardware = serializers.CharField()
-    rank = serializers.IntegerField()
-    tied = serializers.BooleanField()
-    ratio = serializers.FloatField()
-    points = serializers.FloatField()
+    board = serializers.CharField(source="board.slug")
+    hardware = serializers.CharField(source="board.hardware")
+    rank = serializers.IntegerField(source="cell.rank")
+    tied = serializers.BooleanField(source="cell.is_tied")
+    ratio = serializers.FloatField(source="cell.value.ratio")
+    points = serializers.FloatField(source="cell.points")
 
 
 class StandingsLine(serializers.Serializer[Any]):
@@ -325,19 +325,10 @@ class StandingsLine(serializers.Serializer[Any]):
     boards = serializers.SerializerMethodField()
 
     @extend_schema_field(BoardResult(many=True))
-    def get_boards(self, row: Any) -> list[dict[str, Any]]:
-        return [
-            {
-                "board": board.slug,
-                "hardware": board.hardware,
-                "rank": cell.rank,
-                "tied": cell.is_tied,
-                "ratio": cell.value.ratio,
-                "points": cell.points,
-            }
-            for board, cell in zip(self.context["boards"], row.cells, strict=True)
-            if cell is not None
-        ]
+    def get_boards(self, row: Any) -> Any:
+        pairs = zip(self.context["boards"], row.cells, strict=True)
+        found = [{"board": board, "cell": cell} for board, cell in pairs if cell is not None]
+        return BoardResult(found, many=True).data
 
 
 class StandingsQuery(LinesQuery):
@@ -350,16 +341,8 @@ class Standings(Public):
     def get(self, request: Request, slug: str) -> Response:
         """Return the overall standings of a competition, best first."""
         query = parse(StandingsQuery, request.query_params)
-        asked = standing.Asked(
-            hardware=query["hardware"],
-            scoring=query.get("scoring", ""),
-            stage=Stage(query["stage"]) if "stage" in query else None,
-            in_full=query["full"],
-            start=query["offset"],
-            most=query["limit"],
-        )
-        shown = standing.show_overall(slug, asked, request.user, timezone.now())
-        if query["full"] and not shown.sees_more:
+        shown = standing.show_overall(slug, standing.Asked(**query), request.user, timezone.now())
+        if query["in_full"] and not shown.sees_more:
             raise in_full_refused(shown.competition)
         lines = StandingsLine(shown.rows, many=True, context={"boards": shown.standing.boards})
         return Response(lines.data, headers={"X-Total-Count": str(shown.total)})

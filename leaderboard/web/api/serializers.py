@@ -135,11 +135,16 @@ class Paging(serializers.Serializer[Any]):
 
 
 class LinesQuery(Paging):
+    """The part of a standing, by the names of standing.Asked."""
+
     stage = serializers.ChoiceField(choices=list(Stage), required=False, help_text="Default: the current stage.")
     full = serializers.BooleanField(
-        default=False, help_text="With frozen entries; for people with a role in the competition."
+        default=False, help_text="With frozen entries; for people with a role in the competition.", source="in_full"
     )
-    limit = serializers.IntegerField(default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.")
+    limit = serializers.IntegerField(
+        default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
+    )
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, source="start")
 
 
 def in_full_refused(competition: Competition) -> UserError:
@@ -197,9 +202,11 @@ class Accepted(Sent):
 
 
 class SubmissionSummary(Sent):
+    """A submission in a list (submissions/view.py: Shown), without code, cases, logs, rank and value."""
+
     filename = serializers.CharField()
-    licence = serializers.CharField(allow_blank=True)
-    created_at = serializers.DateTimeField()
+    licence = serializers.CharField(source="submission.licence", allow_blank=True)
+    created_at = serializers.DateTimeField(format="%Y-%m-%dT%H:%M:%S.%f+00:00")
     outcome = serializers.CharField(allow_blank=True)
     reason = serializers.CharField(allow_blank=True)
     message = serializers.CharField(allow_blank=True)
@@ -216,15 +223,21 @@ class SubmissionSummary(Sent):
 
 
 class Value(serializers.Serializer[Any]):
-    ratio = serializers.FloatField(help_text="Candidate / baseline, the geometric mean over the kernel's runs.")
+    ratio = serializers.FloatField(
+        source="value.ratio", help_text="Candidate / baseline, the geometric mean over the kernel's runs."
+    )
     score_us = serializers.FloatField(help_text="Measured time, the geometric mean over the kernel's runs.")
-    half_width = serializers.FloatField(allow_null=True, help_text=HALF_WIDTH)
-    forgeable = serializers.FloatField(help_text=FORGEABLE)
-    submissions = serializers.ListField(child=serializers.IntegerField(), help_text="All ranked runs of the kernel.")
-    tied = serializers.BooleanField()
-    current_epoch = serializers.BooleanField()
+    half_width = serializers.FloatField(source="value.half_width", allow_null=True, help_text=HALF_WIDTH)
+    forgeable = serializers.FloatField(source="value.forgeable", help_text=FORGEABLE)
+    submissions = serializers.ListField(
+        source="value.submissions", child=serializers.IntegerField(), help_text="All ranked runs of the kernel."
+    )
+    tied = serializers.BooleanField(source="is_tied")
+    current_epoch = serializers.BooleanField(source="is_current")
     stage = serializers.ChoiceField(choices=list(Stage), help_text="The ranking that counts the kernel.")
-    shown = serializers.BooleanField(help_text="False: sent during the freeze, hidden until the reveal.")
+    shown = serializers.BooleanField(
+        source="is_shown", help_text="False: sent during the freeze, hidden until the reveal."
+    )
 
 
 class Submission(SubmissionSummary):
@@ -232,7 +245,13 @@ class Submission(SubmissionSummary):
     cases = serializers.ListField(child=serializers.DictField())
     logs = serializers.DictField(child=serializers.CharField())
     rank = serializers.IntegerField(allow_null=True)
-    value = Value(allow_null=True, help_text="Value of the kernel that this run belongs to.")
+    value = Value(source="standing", allow_null=True, help_text="Value of the kernel that this run belongs to.")
+
+
+class FinishedSubmission(Submission):
+    """The last event of a submission's stream: the submission without its code."""
+
+    code = None  # type: ignore[assignment]
 
 
 class EntryDetail(serializers.Serializer[Any]):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -14,12 +13,12 @@ from rest_framework.response import Response
 
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import competitions_seen_by
-from leaderboard.entrants import permissions, profile, teams
+from leaderboard.entrants import permissions, teams
 from leaderboard.entrants.models import Membership
-from leaderboard.web.api.base import Private, act_view, paged, parse
+from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
 from leaderboard.web.api.serializers import Paging, optional_text
 from leaderboard.web.limits import check_team_acts
-from leaderboard.web.submissions.mine import entrant_of, mine
+from leaderboard.web.submissions.mine import ACTS, mine, perform
 
 MAX_KEY: Final = 2**63 - 1
 MAX_TRACKS: Final = 100
@@ -113,27 +112,19 @@ class Declared(serializers.Serializer[Any]):
     )
 
 
-class Act(NamedTuple):
-    call: Callable[..., object]
-    sent: type[serializers.Serializer[Any]]
-    description: str
-    of_entrant: bool = True  # False: the act is a person's, who may have no entrant
-
-
-Nothing = serializers.Serializer  # no fields
-ACTS: Final = {
-    "create": Act(teams.create_team, NewTeam, "Create a team with the caller as captain.", of_entrant=False),
-    "leave": Act(teams.leave, Nothing, "Leave the team, or the competition.", of_entrant=False),
-    "rename": Act(teams.rename_team, Name, "Rename the team. Captains only."),
-    "invite": Act(teams.invite, Username, "Invite a person by username. Captains only."),
-    "withdraw": Act(teams.withdraw_invite, Withdraw, "Withdraw an open invite. Captains only."),
-    "remove": Act(teams.remove_member, Username, "Remove a member. Captains only."),
-    "hand-over": Act(teams.hand_over, Username, "Make another member captain. Captains only."),
-    "division": Act(profile.choose_division, Division, "Choose the division. Captains and single entrants."),
-    "affiliation": Act(profile.say_affiliation, Affiliation, "Set the affiliation. Captains and single entrants."),
-    "pseudonym": Act(profile.take_pseudonym, Pseudonym, "Take a public name, once. Captains and single entrants."),
-    "reveal": Act(profile.reveal, Nothing, "Show the real name too, for good. Captains and single entrants."),
-    "declare": Act(profile.declare, Declared, "Declare eligibility for tracks. Captains and single entrants."),
+SENT: Final[dict[str, tuple[Shape | None, str]]] = {  # the page calls the same acts
+    "create": (NewTeam, "Create a team with the caller as captain."),
+    "leave": (None, "Leave the team, or the competition."),
+    "rename": (Name, "Rename the team. Captains only."),
+    "invite": (Username, "Invite a person by username. Captains only."),
+    "withdraw": (Withdraw, "Withdraw an open invite. Captains only."),
+    "remove": (Username, "Remove a member. Captains only."),
+    "hand-over": (Username, "Make another member captain. Captains only."),
+    "division": (Division, "Choose the division. Captains and single entrants."),
+    "affiliation": (Affiliation, "Set the affiliation. Captains and single entrants."),
+    "pseudonym": (Pseudonym, "Take a public name, once. Captains and single entrants."),
+    "reveal": (None, "Show the real name too, for good. Captains and single entrants."),
+    "declare": (Declared, "Declare eligibility for tracks. Captains and single entrants."),
 }
 
 
@@ -180,24 +171,18 @@ class MyTeam(Private):
 
 class TeamAct(Private):
     name: str
-    act: Act
 
     def post(self, request: Request, slug: str) -> Response:
         competition, user = _seen(request, slug), self.caller(request)
         check_team_acts(user.account_id, self.name)
-        sent = parse(self.act.sent, request.data)
-        who: dict[str, Any] = {"user": user, "competition": competition}
-        if self.act.of_entrant:
-            who = {"actor": user, "entrant": entrant_of(user, competition)}
-        self.act.call(**who, **sent, now=timezone.now())
+        sent = parse(SENT[self.name][0], request.data)
+        perform(ACTS[self.name], user, competition, sent, timezone.now())
         return _answer(self, request, competition)
 
 
 VIEWS: Final = {
-    name: act_view(
-        TeamAct, f"team_{name}", act.description, None if act.sent is Nothing else act.sent, Team, name=name, act=act
-    )
-    for name, act in ACTS.items()
+    name: act_view(TeamAct, f"team_{name}", description, sent, Team, name=name)
+    for name, (sent, description) in SENT.items()
 }
 
 

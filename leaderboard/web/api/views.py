@@ -15,7 +15,6 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
-from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.attempts import cancel
 from leaderboard.standings.retract import retract, usual_reason
@@ -61,15 +60,7 @@ class Entries(Public):
         """Return a ranking, best first, with the best kernel of each entrant."""
         query = parse(serializers.EntriesQuery, request.query_params)
         place = cards.card(slug, request.user, timezone.now()).place(hardware)
-        asked = standing.Asked(
-            stage=Stage(query["stage"]) if query.get("stage") else None,
-            epoch=query.get("epoch"),
-            division=query.get("division", ""),
-            in_full=query["full"],
-            start=query["offset"],
-            most=query["limit"],
-        )
-        shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
+        shown = standing.show(place.board, standing.Asked(**query), request.user, timezone.now(), known=place.look)
         if shown.in_full and not standing.may_see_in_full(request.user, place.board):
             raise serializers.in_full_refused(place.board.competition)
         headers = {"X-Total-Count": str(shown.total)}
@@ -86,7 +77,7 @@ class Submissions(Private):
         if query["board"]:
             mine = mine.filter(board__slug=query["board"])
         items = view.shown_list(mine[query["offset"] : query["offset"] + query["limit"]])
-        answer = [view.to_json(item, with_code=False, details=False) for item in items]
+        answer = serializers.SubmissionSummary(items, many=True).data
         return Response(answer, headers={"X-Total-Count": str(mine.count())})
 
     @extend_schema(
@@ -107,19 +98,9 @@ class Submissions(Private):
         owner, now = self.caller(request), timezone.now()
 
         def take() -> dict[str, Any]:
-            submission = pipeline.submit(Upload(**sent), owner=owner, now=now)
-            item = view.shown(submission)
-            board = submission.board
-            return {
-                "id": item.id,
-                "status": item.status,
-                "board": board.slug,
-                "hardware": board.hardware,
-                "mode": submission.mode,
-                "notes": overruled_directives(submission.source, board=board.slug, hardware=board.hardware),
-                "url": item.url,
-                "events": item.events,
-            }
+            item = view.shown(pipeline.submit(Upload(**sent), owner=owner, now=now))
+            notes = overruled_directives(item.code, board=item.board, hardware=item.hardware)
+            return {**serializers.Sent(item).data, "notes": notes}
 
         key, was_kept = request.headers.get(HEADER), False
         if key is None:
@@ -135,7 +116,7 @@ class Submission(Private):
     def get(self, request: Request, pk: int) -> Response:
         """Return a submission to its owner, present team mates, people with a role in the competition, or staff."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
-        return Response(view.to_json(view.shown(found)))
+        return Response(serializers.Submission(view.shown(found)).data)
 
 
 class Cancel(Private):
@@ -144,7 +125,7 @@ class Cancel(Private):
         """Cancel an unfinished submission. Owner or staff; 409 if it is finished."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         cancel(submission=found, actor=self.caller(request), reason="cancelled over the API", now=timezone.now())
-        return Response(view.to_json(view.shown(found)))
+        return Response(serializers.Submission(view.shown(found)).data)
 
 
 class PublishedEntry(Public):

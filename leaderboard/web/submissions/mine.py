@@ -1,19 +1,53 @@
-"""A person's entrant in a competition and remaining quota, as page and API show them."""
+"""A person's entrant in a competition with its possible changes, and the remaining quota, for page and API."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants import permissions, profile, teams
-from leaderboard.entrants.enter import has_accepted
-from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.enter import enter_in_division, has_accepted
+from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.submissions.ledger import levels
 from runner.wire import MODES
+
+
+@dataclass(frozen=True)
+class Act:
+    """`done`: message with the act's result `made`, the sent fields and the competition. `fields`: sent, by name."""
+
+    call: Callable[..., Any]
+    done: str
+    fields: tuple[str, ...] = ()
+    of: str = "entrant"  # the object that the act changes: "entrant", "competition" or "invite"
+
+
+DIVISION: Final = ("division", "model_name")
+USERNAME: Final = ("username",)
+ACTS: Final = {
+    "enter": Act(enter_in_division, "You compete in {competition.name}.", DIVISION, of="competition"),
+    "create": Act(
+        teams.create_team, "You made the team {made.name} and are its captain.", ("name", *DIVISION), of="competition"
+    ),
+    "rename": Act(teams.rename_team, "The team has a new name.", ("name",)),
+    "invite": Act(teams.invite, "{made.user.username} will see the invite on their home page.", USERNAME),
+    "withdraw": Act(teams.withdraw_invite, "The invite is withdrawn.", ("invite_id",)),
+    "accept": Act(teams.accept_invite, "You are in {made.entrant.name} now.", ("invite_id",), of="invite"),
+    "decline": Act(teams.decline_invite, "The invite is declined.", ("invite_id",), of="invite"),
+    "leave": Act(teams.leave, "You have left. Your earlier submissions stay where they are.", of="competition"),
+    "remove": Act(teams.remove_member, "{username} is no longer in the team.", USERNAME),
+    "hand-over": Act(teams.hand_over, "{username} is captain now.", USERNAME),
+    "division": Act(profile.choose_division, "The division is saved.", DIVISION),
+    "affiliation": Act(profile.say_affiliation, "The affiliation is saved.", ("affiliation",)),
+    "pseudonym": Act(profile.take_pseudonym, "Boards show the pseudonym from now on.", ("pseudonym",)),
+    "reveal": Act(profile.reveal, "Boards show your name again."),
+    "declare": Act(profile.declare, "Your declaration is saved.", ("tracks",)),
+}
 
 
 def mine(user: User, competition: Competition, now: datetime) -> dict[str, Any]:
@@ -42,15 +76,17 @@ def mine(user: User, competition: Competition, now: datetime) -> dict[str, Any]:
     }
 
 
-def entrant_of(user: User, competition: Competition) -> Entrant:
-    """Return the user's entrant in a competition.
-
-    Raises UserError (409).
-    """
-    member = permissions.membership_of(user, competition)
-    if member is None:
-        raise UserError("entrant", competition.slug, "you are not in this competition; enter it first", status=409)
-    return member.entrant
+def perform(act: Act, user: User, competition: Competition, given: dict[str, Any], now: datetime) -> Any:
+    """Call an act with the sent fields and return its result. Raises UserError (409 for a stranger's entrant)."""
+    who: dict[str, Any] = {"user": user}
+    if act.of == "competition":
+        who["competition"] = competition
+    elif act.of == "entrant":
+        member = permissions.membership_of(user, competition)
+        if member is None:
+            raise UserError("entrant", competition.slug, "you are not in this competition; enter it first", status=409)
+        who = {"entrant": member.entrant, "actor": user}
+    return act.call(**who, **given, now=now)
 
 
 def what_is_left(owner: User, boards: Iterable[Board], now: datetime) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any, Final
 
 from django.db.models import Q, QuerySet
@@ -19,8 +18,6 @@ from leaderboard.submissions.models import Submission
 from leaderboard.wording.outcomes import Verdict, verdict
 
 PARTS: Final = ("owner", "entrant", "board__problem", "board__competition")
-STATUS: Final = [field.name for field in fields(SubmissionStatus) if field.name not in ("attempt", "standing")]
-DETAILS: Final = ("cases", "logs")
 
 
 def visible_to(user: User) -> QuerySet[Submission]:
@@ -104,32 +101,3 @@ def shown_list(submissions: Iterable[Submission]) -> list[Shown]:
     found = list(submissions)
     statuses = statuses_of(found)
     return [Shown(submission, statuses[submission.pk]) for submission in found]
-
-
-def submission_json(submission_id: int, user: User, *, with_code: bool = True) -> dict[str, Any]:
-    """Return the JSON of docs/http.md: GET /submissions/{id}."""
-    return to_json(shown(visible_to(user).get(pk=submission_id)), with_code=with_code)
-
-
-def to_json(item: Shown, *, with_code: bool = True, details: bool = True) -> dict[str, Any]:
-    """Return a submission as JSON. `details`: with cases and logs, and with the value that ranks for it."""
-    names = ("id", "board", "hardware", "mode", "filename", "url", "events")
-    data = {name: getattr(item, name) for name in (*names, *STATUS) if details or name not in DETAILS}
-    data |= {"licence": item.submission.licence, "created_at": item.created_at.isoformat()}
-    if details:
-        data |= {"rank": item.rank, "value": None}
-    if details and item.standing is not None:
-        data["value"] = {
-            "ratio": item.standing.value.ratio,
-            "score_us": item.standing.score_us,
-            "half_width": item.standing.value.half_width,
-            "forgeable": item.standing.value.forgeable,
-            "submissions": list(item.standing.value.submissions),
-            "tied": item.standing.is_tied,
-            "current_epoch": item.standing.is_current,
-            "stage": item.standing.stage,
-            "shown": item.standing.is_shown,
-        }
-    if with_code:
-        data["code"] = item.code
-    return data

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from leaderboard.accounts.models import User
 from leaderboard.errors import StaleLease
 from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.faults import MOST, usage_of
@@ -18,7 +19,8 @@ from leaderboard.pipeline import claim_work
 from leaderboard.rejudging.sets import discard_set, stop_set
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.submissions.view import submission_json
+from leaderboard.web.api import serializers
+from leaderboard.web.submissions import view
 from runner.wire import Event
 from tests.leaderboard.rejudging_stage import everything, heard, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, current
@@ -29,6 +31,10 @@ def judged(stage: Stage) -> Submission:
     submission = stage.submit()
     stage.judge(submission)
     return submission
+
+
+def submission_json(pk: int, user: User) -> dict[str, Any]:
+    return dict(serializers.Submission(view.shown(view.visible_to(user).get(pk=pk))).data)
 
 
 def test_its_owner_sees_nothing_of_it(stage: Stage, judged: Submission) -> None:
