@@ -22,7 +22,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from leaderboard.cli import text as cli_text
-from leaderboard.cli.errors import Misuse
+from leaderboard.cli.config import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
 from leaderboard.source import SourceError, read_source

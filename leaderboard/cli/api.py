@@ -20,8 +20,7 @@ from uuid import uuid4
 import httpx
 from httpx_sse import EventSource, SSEError
 
-from .config import Account, is_loopback
-from .errors import CliError, Misuse, Refused, SiteProblem
+from .config import Account, CliError, Misuse, Refused, SiteProblem, is_loopback
 
 JSON = dict[str, Any]
 

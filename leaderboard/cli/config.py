@@ -11,15 +11,41 @@ import os
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 import typer
 
-from .errors import Misuse
-
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
 MAX_FILE_BYTES: Final = 64_000
+
+
+class CliError(Exception):
+    """A failure of the command: a single sentence for a person, and an exit code."""
+
+    exit_code: ClassVar[int]
+
+
+class Misuse(CliError):
+    """Wrong flag, file or setting, found before sending."""
+
+    exit_code = 2
+
+
+class Refused(CliError):
+    """The site refuses: permission, input, quota or rate."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class SiteProblem(CliError):
+    """No answer, or an answer without meaning."""
+
+    exit_code = 3
 
 
 @dataclass(frozen=True, repr=False)

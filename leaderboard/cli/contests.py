@@ -9,7 +9,7 @@ import typer
 
 from . import config, lookup
 from .api import JSON, Api, connected
-from .errors import Misuse, Refused
+from .config import Misuse, Refused
 from .render import AsJson, Columns, Screen, names_of, when
 from .text import clean, line, mapping, mappings, moment, sequence
 
@@ -73,11 +73,9 @@ def enter(
             _ask_acceptance(screen, api, found)
         if not is_in or division:
             found = api.enter(competition, rules_digest=str(found.get("rules_digest") or ""), **answers)
-    if as_json:
-        screen.json(found)
-        return
     entrant = mapping(found.get("you")).get("entrant") or ""
-    screen.say(f"{line(found.get('name', competition), 150)}: you are in it as {line(entrant, 150)}")
+    sentence = f"{line(found.get('name', competition), 150)}: you are in it as {line(entrant, 150)}"
+    screen.answer(found, sentence, as_json)
 
 
 def quota(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from .api import JSON, Api, ServerEvent, backoff_s
-from .errors import SiteProblem
+from .config import SiteProblem
 
 FINAL: Final = ("done", "cancelled")
 STREAM_FAILURES: Final = 3  # in a row and without news, before polling

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from .api import JSON, Api
-from .errors import Misuse, Refused
+from .config import Misuse, Refused
 from .text import sequence
 
 NOT_FOUND: Final = 404

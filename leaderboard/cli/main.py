@@ -7,7 +7,6 @@ network failed (or the judging machine did), 130 interrupted. Errors are one sen
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
@@ -18,12 +17,11 @@ from ..source import SourceError, read_file
 from ..wording.figures import NONE, duration_us, interval, speedup
 from . import config, contests, lookup, problem, render
 from .api import JSON, Api, connected
-from .config import Account
-from .errors import CliError, Misuse
+from .config import Account, CliError, Misuse
 from .follow import FINAL, follow
-from .render import AsJson, Columns, Screen, names_of
+from .render import AsJson, Columns, Screen, names_of, when
 from .start import on_terminal
-from .text import line, moment, number, sequence
+from .text import line, mapping, number, sequence
 
 MODES: Final = ("test", "benchmark", "ranked")
 MAX_TOKEN_BYTES: Final = 4_096
@@ -102,26 +100,24 @@ def logout() -> None:
 @app.command()
 def whoami(context: typer.Context) -> None:
     """Show your account and the scopes of the token."""
-    screen = Screen()
-    with _site(context) as api:
+    with connected(config.resolve(*context.obj)) as api:
         me = api.me()
-    token = me.get("token")
-    scopes = ", ".join(map(str, token.get("scopes") or [])) if isinstance(token, dict) else ""
-    screen.say(f"{line(me.get('username', ''), 150)} at {api.url}" + (f" (may {line(scopes)})" if scopes else ""))
+    scopes = ", ".join(map(str, sequence(mapping(me.get("token")).get("scopes"))))
+    Screen().say(f"{line(me.get('username', ''), 150)} at {api.url}" + (f" (may {line(scopes)})" if scopes else ""))
 
 
 @app.command()
 def boards(context: typer.Context, as_json: AsJson = False) -> None:
     """List the boards."""
     screen = Screen()
-    with _site(context) as api:
+    with connected(config.resolve(*context.obj)) as api:
         found = api.boards()
         quotas = [] if as_json else api.quota_hint()
     columns: Columns = {
         "board": "slug",
         "title": "title",
         "hardware": names_of("hardware"),
-        "deadline": lambda board: moment(board["deadline"]) if board.get("deadline") else "none",
+        "deadline": when("deadline", "none"),
         "": lambda board: "open" if board.get("open") else "closed",
     }
     screen.table(found, columns, least=("deadline", "title"), as_json=as_json)
@@ -138,7 +134,7 @@ def board(
 ) -> None:
     """Show a board's ranking, best first."""
     screen = Screen()
-    with _site(context) as api:
+    with connected(config.resolve(*context.obj)) as api:
         entries = lookup.entries(api, slug, hardware, limit)
     columns: Columns = {
         "rank": lambda entry: f"{entry.get('rank', '')}{'=' if entry.get('tied') else ''}",
@@ -146,7 +142,7 @@ def board(
         "speedup": lambda entry: speedup(number(entry.get("ratio"))),
         "interval": lambda entry: interval(number(entry.get("half_width"))) or NONE,
         "time": lambda entry: duration_us(number(entry.get("score_us"))),
-        "submitted": lambda entry: moment(entry.get("submitted_at")),
+        "submitted": when("submitted_at", NONE),
     }
     numbers = ("rank", "speedup", "interval", "time")
     screen.table(entries, columns, numbers, ("submitted", "time", "interval"), as_json)
@@ -177,7 +173,7 @@ def submit(
         code = read_file(file)
     except SourceError as error:
         raise Misuse(f"file: {file}: {error.message}") from None
-    with _site(context) as api:
+    with connected(config.resolve(*context.obj)) as api:
         sent = api.submit(board=board, hardware=hardware, mode=mode, filename=file.name, code=code, licence=licence)
         number = line(sent["id"], 64)
         slug, where = line(str(sent.get("board") or board), 64), line(str(sent.get("hardware") or hardware), 64)
@@ -202,7 +198,7 @@ Submission = Annotated[str, typer.Argument(metavar="ID")]
 def show(context: typer.Context, submission: Submission, as_json: AsJson = False) -> None:
     """Show a submission's verdict, and wait for it if necessary. Exit code 0 only for a pass."""
     screen = Screen()
-    with _site(context) as api:
+    with connected(config.resolve(*context.obj)) as api:
         with lookup.known(submission):
             found = api.submission(submission)
         if found.get("status") not in FINAL:
@@ -213,13 +209,9 @@ def show(context: typer.Context, submission: Submission, as_json: AsJson = False
 @app.command()
 def cancel(context: typer.Context, submission: Submission, as_json: AsJson = False) -> None:
     """Cancel a submission that waits or runs. A finished submission stays as it is."""
-    screen = Screen()
-    with _site(context) as api, lookup.known(submission):
+    with connected(config.resolve(*context.obj)) as api, lookup.known(submission):
         found = api.cancel(submission)
-    if as_json:
-        screen.json(found)
-    else:
-        screen.say(f"submission {submission}: {render.headline(found)}")
+    Screen().answer(found, f"submission {submission}: {render.headline(found)}", as_json)
 
 
 @app.command("list")
@@ -230,11 +222,11 @@ def list_submissions(
     as_json: AsJson = False,
 ) -> None:
     """List your submissions, newest first."""
-    with _site(context) as api:
+    with connected(config.resolve(*context.obj)) as api:
         found = lookup.submissions(api, board, limit)
     columns: Columns = {
         "id": "id",
-        "when": lambda item: moment(item.get("created_at")),
+        "when": when("created_at", NONE),
         "board": "board",
         "hardware": "hardware",
         "mode": "mode",
@@ -244,11 +236,6 @@ def list_submissions(
     }
     least = ("time", "hardware", "when", "mode", "speedup", "board")
     Screen().table(found, columns, ("speedup", "time"), least, as_json)
-
-
-def _site(context: typer.Context) -> AbstractContextManager[Api]:
-    url, token, insecure = context.obj
-    return connected(config.resolve(url, token, insecure))
 
 
 def _ask_token(site: str) -> str:
@@ -263,7 +250,9 @@ def _ask_token(site: str) -> str:
 
 def _watch(screen: Screen, api: Api, submission: str, quiet: bool) -> JSON:
     try:
-        with screen.progress(quiet) as progress:
+        if quiet:
+            return follow(api, submission, lambda event: None)
+        with screen.progress() as progress:
             return follow(api, submission, progress)
     except KeyboardInterrupt:
         screen.note(f"The submission goes on without you: `photofinish show {line(submission, 64)}` has its verdict.")

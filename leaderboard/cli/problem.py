@@ -19,7 +19,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from . import render
-from .errors import Misuse
+from .config import Misuse
 
 app = typer.Typer(no_args_is_help=True, help="Write and test problems.")
 

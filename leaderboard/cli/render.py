@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Final
 
 import typer
@@ -17,7 +17,6 @@ from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
 from rich.panel import Panel
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -44,6 +43,13 @@ class Screen:
     def json(self, value: object) -> None:
         """Print JSON in ASCII only, so that no text in it can move a cursor."""
         self.out.file.write(json.dumps(value, indent=2) + "\n")
+
+    def answer(self, value: object, sentence: str, as_json: bool) -> None:
+        """Print a command's answer: the JSON or the sentence."""
+        if as_json:
+            self.json(value)
+        else:
+            self.say(sentence)
 
     def error(self, sentence: str) -> None:
         self.err.print(Text.assemble(("error: ", "bold red"), line(sentence, 3_000)))
@@ -101,43 +107,30 @@ class Screen:
         self.out.print(table, soft_wrap=False)
 
     @contextmanager
-    def progress(self, quiet: bool) -> Iterator[Progress]:
-        """Show a submission's progress: a spinner on a terminal, elsewhere a line per state."""
-        spinner = self.err.status(Text("waiting")) if self.err.is_terminal and not quiet else None
-        try:
+    def progress(self) -> Iterator[Callable[[ServerEvent], None]]:
+        """Show a submission's progress: a line per state, on a terminal also a spinner."""
+        shown = ""
+
+        def show(event: ServerEvent) -> None:
+            nonlocal shown
+            state = line(event.data.get("state") or shown, 32)
+            if state != shown:
+                shown = state
+                self.err.print(Text(f"· {state}"))
             if spinner:
-                spinner.start()
-            yield Progress(self.err, spinner, quiet)
-        finally:
-            if spinner:
-                spinner.stop()
+                counts = mapping(event.data.get("data"))
+                done, total = counts.get("done"), counts.get("total")
+                counted = isinstance(done, int) and isinstance(total, int)
+                step = f"{done} of {total}" if counted else line(event.data.get("message") or "", 80)
+                spinner.update(Text(f"{state} {step}".strip()))
+
+        with self.err.status(Text("waiting")) if self.err.is_terminal else nullcontext() as spinner:
+            yield show
 
 
-class Progress:
-    def __init__(self, err: Console, spinner: Status | None, quiet: bool) -> None:
-        self._err = err
-        self._spinner = spinner
-        self._quiet = quiet
-        self._state = ""
-
-    def __call__(self, event: ServerEvent) -> None:
-        state = line(event.data.get("state") or self._state, 32)
-        if self._quiet:
-            return
-        if state != self._state:
-            self._state = state
-            self._err.print(Text(f"· {state}"))
-        if self._spinner:
-            counts = mapping(event.data.get("data"))
-            done, total = counts.get("done"), counts.get("total")
-            counted = isinstance(done, int) and isinstance(total, int)
-            step = f"{done} of {total}" if counted else line(event.data.get("message") or "", 80)
-            self._spinner.update(Text(f"{state} {step}".strip()))
-
-
-def when(key: str) -> Callable[[JSON], str]:
-    """Return a column of moments; a missing moment leaves its cell empty."""
-    return lambda item: moment(item[key]) if item.get(key) else ""
+def when(key: str, missing: str = "") -> Callable[[JSON], str]:
+    """Return a column of moments, with `missing` for no moment."""
+    return lambda item: moment(item[key]) if item.get(key) else missing
 
 
 def names_of(key: str) -> Callable[[JSON], str]:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from leaderboard.cli import problem
-from leaderboard.cli.errors import Misuse
+from leaderboard.cli.config import Misuse
 from leaderboard.cli.main import app
 from runner.admission import examine
 from runner.commands import verify
