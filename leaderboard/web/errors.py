@@ -7,12 +7,14 @@ a traceback in the log.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
@@ -28,13 +30,13 @@ log = logging.getLogger(__name__)
 
 def handle(exc: Exception, context: dict[str, Any]) -> Response:
     set_rollback()
-    response = _answer(exc, context)
+    response = _answer(exc, context.get("request"))
     if response.status_code >= 500:
         log.exception("unexpected error in %s", type(context.get("view")).__name__, exc_info=exc)
     return response
 
 
-def _answer(exc: Exception, context: dict[str, Any]) -> Response:
+def _answer(exc: Exception, request: Request | None) -> Response:
     match exc:
         case UserError():
             return _later(Response(exc.as_json(), status=exc.status), getattr(exc, "retry_after_s", None))
@@ -43,12 +45,13 @@ def _answer(exc: Exception, context: dict[str, Any]) -> Response:
         case StaleLease():
             return Response({"detail": STALE, "code": "stale"}, status=409)
         case exceptions.ValidationError():
-            sent = _data(context)
+            sent = getattr(request, "query_params" if getattr(request, "method", "") == "GET" else "data", None)
+            known = sent if isinstance(sent, dict) else {}
+            found = list(_flat(exc.detail))
             errors = [
-                {"field": field, "value": shown(sent.get(field)), "message": message}
-                for field, message in _flat(exc.detail)
+                {"field": field, "value": shown(known.get(field)), "message": message} for field, message in found
             ]
-            detail = "; ".join(f"{error['field']}: {error['message']}".removeprefix(": ") for error in errors)
+            detail = "; ".join(f"{field}: {message}".removeprefix(": ") for field, message in found)
             return Response({"detail": detail, "errors": errors}, status=exc.status_code)
         case exceptions.Throttled():
             wait = max(1, int(getattr(exc, "wait", None) or 1))
@@ -69,8 +72,8 @@ def _answer(exc: Exception, context: dict[str, Any]) -> Response:
     return body(500, BUG)
 
 
-def body(status: int, detail: str, field: str = "", value: object = None) -> Response:
-    errors = [{"field": field, "value": shown(value), "message": detail}] if field else []
+def body(status: int, detail: str, field: str = "") -> Response:
+    errors = [{"field": field, "value": None, "message": detail}] if field else []
     return Response({"detail": detail, "errors": errors}, status=status)
 
 
@@ -80,22 +83,13 @@ def _later(response: Response, retry_after_s: int | None) -> Response:
     return response
 
 
-def _flat(detail: Any, field: str = "") -> list[tuple[str, str]]:
+def _flat(detail: Any, field: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the dotted name of each wrong field with its message."""
     if isinstance(detail, dict):
-        return [
-            pair
-            for name, inner in detail.items()
-            for pair in _flat(
-                inner, field if name == "non_field_errors" else (f"{field}.{name}" if field else str(name))
-            )
-        ]
-    if isinstance(detail, list):
-        return [pair for inner in detail for pair in _flat(inner, field)]
-    return [(field, str(detail))]
-
-
-def _data(context: dict[str, Any]) -> dict[str, Any]:
-    """Return the request's data: the body, or the query parameters of a GET."""
-    request = context.get("request")
-    data = getattr(request, "query_params" if getattr(request, "method", "") == "GET" else "data", None)
-    return {str(key): data.get(key) for key in data} if isinstance(data, dict) else {}
+        for name, inner in detail.items():
+            yield from _flat(inner, field if name == "non_field_errors" else f"{field}.{name}".removeprefix("."))
+    elif isinstance(detail, list):
+        for inner in detail:
+            yield from _flat(inner, field)
+    else:
+        yield field, str(detail)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UserCreationForm
@@ -16,12 +16,6 @@ from leaderboard.entrants.permissions import is_taken
 from leaderboard.errors import UserError
 from problems.errors import ProblemError
 from problems.spec import MAX_GPUS, as_words
-
-if TYPE_CHECKING:
-    _UserCreationForm = UserCreationForm[User]
-    _Upload = UploadedFile[bytes]
-else:  # generic in the stubs only
-    _UserCreationForm, _Upload = UserCreationForm, UploadedFile
 
 MAX_NAME_CHARS: Final = 32
 MAX_PASSWORD_CHARS: Final = 4096
@@ -84,7 +78,7 @@ def check_free(username: str) -> None:
         raise forms.ValidationError("This name is taken, or too similar to a name that is. Choose another.")
 
 
-class SignUpForm(_UserCreationForm):
+class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
     username = forms.CharField(
         max_length=MAX_NAME_CHARS,
         help_text=NAME_RULE,
@@ -157,7 +151,7 @@ class SubmitForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        upload: _Upload | None = data.get("file")
+        upload: UploadedFile[bytes] | None = data.get("file")
         if upload is not None:
             data["source"] = upload.read()  # all of it, so the refusal can give its size; asgi.py limits the request
             data["filename"] = upload.name
