@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderboard.web.highlight import MAX_TOKENS
-from leaderboard.web.markup import code, markdown
+from leaderboard.web.markup import MAX_TOKENS, code, markdown
 
 
 def test_math_becomes_mathml() -> None:
