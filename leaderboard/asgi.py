@@ -16,7 +16,7 @@ import contextlib
 import gc
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -32,14 +32,9 @@ from leaderboard.web.middleware import HEADERS
 TOO_LARGE: Final = 413
 PATIENCE: Final = 10  # this multiple of the limit is read and discarded, within PATIENCE_S
 PATIENCE_S: Final = 10.0
-UNKNOWN: Final = 2**63
+MANY_DIGITS: Final = 19  # of a declared length that no request has
 HEALTHZ: Final = "/healthz"
 SWITCH_S: Final = 0.001  # a busy thread yields the interpreter after this time, which bounds the wait of the event loop
-
-Event = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Event]]
-Send = Callable[[Event], Awaitable[None]]
-Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 class LimitBody:
@@ -53,7 +48,7 @@ class LimitBody:
             return
         total, is_complete = 0, False
 
-        async def receive_some() -> Event:
+        async def receive_some() -> Mapping[str, Any]:
             """Receive a message. To the application, a body that is too long looks like a sender who disconnected."""
             nonlocal total, is_complete
             event = await receive()
@@ -64,7 +59,8 @@ class LimitBody:
                 is_complete = True
             return {"type": "http.disconnect"} if total > self._limit_bytes else event
 
-        if _declared(scope) <= self._limit_bytes:
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and len(declared) < MANY_DIGITS and int(declared) <= self._limit_bytes:
             await self._app(scope, receive_some, send)
             if total <= self._limit_bytes:
                 return
@@ -117,15 +113,9 @@ async def _send(send: Send, status: int, kind: str, body: str) -> None:
     await send({"type": "http.response.body", "body": sent})
 
 
-def _declared(scope: dict[str, Any]) -> int:
-    """Return the declared length in bytes: 0 without a declaration, UNKNOWN if it is not a number."""
-    value = dict(scope["headers"]).get(b"content-length", b"0")
-    return int(value) if value.isdigit() and len(value) < len(str(UNKNOWN)) else UNKNOWN
-
-
 env.choose_settings("leaderboard.settings", serves_requests=True)
 django.setup(set_prefix=False)
-from leaderboard.web.service import WithHeartbeat  # noqa: E402  (Django must be set up first)
+from leaderboard.web.service import Application, Receive, Send, WithHeartbeat  # noqa: E402  (Django must be set up first)
 
 application = WithHeartbeat(Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES)))
 sys.setswitchinterval(SWITCH_S)

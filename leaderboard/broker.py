@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from threading import Lock
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import dramatiq
 import redis
@@ -22,6 +22,8 @@ from django.conf import settings
 from dramatiq.brokers.redis import RedisBroker
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+Answer = TypeVar("Answer")
 
 SITE_QUEUE: Final = "site"
 DOORBELL: Final = "doorbell"  # the runner's actor
@@ -49,7 +51,7 @@ class Breaker:
         self._lock = Lock()
         self._try_at = 0.0
 
-    def call(self, act: Callable[[], Any]) -> Any:
+    def call(self, act: Callable[[], Answer]) -> Answer:
         with self._lock:
             if self._try_at > time.monotonic():
                 raise BrokerIsAway(f"did not answer within the last {PAUSE_S:.0f} s")
@@ -103,20 +105,20 @@ def _enqueue(queue: str, actor: str, kwargs: dict[str, str], options: dict[str, 
     message: dramatiq.Message[None] = dramatiq.Message(
         queue_name=queue, actor_name=actor, args=(), kwargs=kwargs, options=options
     )
-    try:
-        breaker.call(lambda: get_broker().enqueue(message))
-    except (redis.RedisError, dramatiq.errors.BrokerError) as error:
-        log.warning(if_lost, queue=queue, actor=actor, error=str(error), **kwargs)
-        return False
-    return True
+    return _call(lambda: get_broker().enqueue(message), if_lost, queue=queue, actor=actor, **kwargs) is not None
 
 
 def rings_waiting(hardware: str) -> int | None:
     """Return the number of doorbells that no runner has answered yet; None: the broker does not answer."""
+    return _call(lambda: int(get_broker().do_qsize(gpu_queue(hardware))), "broker_does_not_answer", hardware=hardware)
+
+
+def _call(act: Callable[[], Answer], if_lost: str, **about: str) -> Answer | None:
+    """Return the broker's answer; None, with a line in the log, if it gives none."""
     try:
-        return int(breaker.call(lambda: get_broker().do_qsize(gpu_queue(hardware))))
+        return breaker.call(act)
     except (redis.RedisError, dramatiq.errors.BrokerError) as error:
-        log.warning("broker_does_not_answer", hardware=hardware, error=str(error))
+        log.warning(if_lost, error=str(error), **about)
         return None
 
 

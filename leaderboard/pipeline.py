@@ -23,8 +23,10 @@ The packages below do not import each other upwards; only this module connects t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -59,7 +61,7 @@ from leaderboard.review.case import appeal, decide
 from leaderboard.review.case.confirmation import hold_failed_record
 from leaderboard.review.case.open import hold
 from leaderboard.review.case.siblings import hold_along, release_along
-from leaderboard.review.models import Case, Decision, Suspension
+from leaderboard.review.models import Decision, Suspension
 from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
 from leaderboard.standings.publish import kernel_lines
@@ -72,6 +74,8 @@ from leaderboard.submissions.models import Submission
 from leaderboard.submissions.quota import check_quota
 from leaderboard.submissions.tokens import read
 from runner.wire import Job, Report
+
+Made = TypeVar("Made")
 
 PATIENCE: Final = timedelta(minutes=5)  # after this wait, work of other kinds takes turns with attempts
 OTHER_WORK: Final = (AdmissionTest, Confirmation)
@@ -123,24 +127,15 @@ def _check_quotas(owner: User, checked: intake.Checked, now: datetime) -> None:
 
 
 def enter(
-    *,
-    user: User,
-    competition: Competition,
-    code: str,
-    rules_digest: str,
-    now: datetime,
-    division: str = "",
-    model_name: str = "",
+    *, user: User, competition: Competition, code: str = "", rules_digest: str, now: datetime, **division: str
 ) -> Entrant:
-    """Enter a competition, or accept its rules anew. `division` "": people, if the competition has that division.
+    """Enter a competition, or accept its rules anew; `division` and `model_name` as in entrants.enter.enter.
 
     A valid code stays redeemed if the rules are not accepted yet: a person can read the rules only after redeeming it.
     """
     if code:
         redeem_code(text=code, user=user, now=now)
-    return entering.enter(
-        user=user, competition=competition, accepted=rules_digest, now=now, division=division, model_name=model_name
-    )
+    return entering.enter(user=user, competition=competition, accepted=rules_digest, now=now, **division)
 
 
 @transaction.atomic
@@ -320,47 +315,30 @@ def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, se
 
 
 @transaction.atomic
-def overturn_verdict(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
-    decision = decide.overturn(result=result, actor=actor, reason=reason, now=now, seen=seen)
+def _then_stand(act: Callable[..., Made], *, result: Result, now: datetime, **given: Any) -> Made:
+    """Do an act of review, and publish or withdraw the result's line by the new state of its case."""
+    made = act(result=result, now=now, **given)
     publication.stand(result, now)
-    return decision
+    return made
+
+
+overturn_verdict: Final = partial(_then_stand, decide.overturn)
+answer_appeal: Final = partial(_then_stand, appeal.answer_appeal)
+hold_result: Final = partial(_then_stand, hold)
 
 
 @transaction.atomic
-def answer_appeal(
-    *, result: Result, actor: User, granted: bool, reason: str, now: datetime, seen: int | None = None
-) -> Decision:
-    decision = appeal.answer_appeal(result=result, actor=actor, granted=granted, reason=reason, now=now, seen=seen)
-    publication.stand(result, now)
-    return decision
-
-
-@transaction.atomic
-def hold_result(*, result: Result, actor: User, reason: str, now: datetime) -> Case:
-    """Hold a ranking result. Its line goes until a person has decided."""
-    case = hold(result=result, actor=actor, reason=reason, now=now)
-    publication.stand(result, now)
-    return case
-
-
-@transaction.atomic
-def suspend_account(
-    *, user: User, competition: Competition | None, actor: User, reason: str, now: datetime
+def _then_stand_all(
+    act: Callable[..., Suspension], *, user: User, competition: Competition | None, now: datetime, **given: Any
 ) -> Suspension:
-    """Suspend an account in one competition, or in all. Its own lines go at once; those of team mates stay."""
-    row = suspending.suspend(user=user, competition=competition, actor=actor, reason=reason, now=now)
+    """Suspend or reinstate an account in one competition, or in all, and update its own lines; not its team mates'."""
+    row = act(user=user, competition=competition, now=now, **given)
     publication.stand_all(user, competition, now)
     return row
 
 
-@transaction.atomic
-def reinstate_account(
-    *, user: User, competition: Competition | None, actor: User, reason: str, now: datetime
-) -> Suspension:
-    """Reinstate an account. Its results that may rank come back, by their time of submission."""
-    row = suspending.reinstate(user=user, competition=competition, actor=actor, reason=reason, now=now)
-    publication.stand_all(user, competition, now)
-    return row
+suspend_account: Final = partial(_then_stand_all, suspending.suspend)
+reinstate_account: Final = partial(_then_stand_all, suspending.reinstate)
 
 
 @transaction.atomic

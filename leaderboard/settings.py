@@ -59,7 +59,6 @@ MIDDLEWARE = [
     "leaderboard.web.middleware.form_only_pages",
     "leaderboard.web.preview.preview_rights",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "leaderboard.web.urls"
@@ -147,14 +146,12 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
-# --- cookies and headers ---
+# --- cookies and headers; web/middleware.py sets the rest of the headers ---
 _https = _site.scheme == "https"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 31_536_000 if _https else 0
-SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
 if env.boolean("BEHIND_PROXY", default=False):  # only behind a proxy that sets the header and strips a client's own
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 

@@ -53,9 +53,11 @@ def read_source(data: bytes) -> str:
         raise SourceError("", "the file is empty")
     if len(data) > MAX_SOURCE_BYTES:
         raise SourceError(None, f"{len(data):,} bytes; a submission has at most {MAX_SOURCE_BYTES:,}", status=413)
+    # Control bytes confirm a binary: a magic of two printable letters could begin honest text.
+    is_binary = data[:1] in (b"\x89", b"\x93", b"%") or _CONTROL.search(data[:4096].decode("latin-1"))
     for magic, what in _MAGIC.items():
-        if data.startswith(magic) and b"\n" not in data[:2]:
-            _refuse_binary(data, what)
+        if is_binary and data.startswith(magic) and b"\n" not in data[:2]:
+            raise SourceError(None, f"this is {what}, not Python source")
     if b"\x00" in data:
         raise SourceError(None, f"NUL byte at offset {data.index(0):,}; a Python source has none")
     try:
@@ -63,16 +65,11 @@ def read_source(data: bytes) -> str:
     except UnicodeDecodeError as error:
         byte, offset = data[error.start], error.start
         raise SourceError(None, f"not UTF-8: byte 0x{byte:02x} at offset {offset:,}; save the file as UTF-8") from None
-    return _check_text(source)
+    _check_text(source)
+    return source
 
 
-def _refuse_binary(data: bytes, what: str) -> None:
-    """Raise SourceError if control bytes confirm a binary: a magic of two printable letters could begin honest text."""
-    if _CONTROL.search(data[:4096].decode("latin-1")) or data[:1] in (b"\x89", b"\x93", b"%"):
-        raise SourceError(None, f"this is {what}, not Python source")
-
-
-def _check_text(source: str) -> str:
+def _check_text(source: str) -> None:
     stripped = source.strip()
     if not stripped:
         raise SourceError("", "the file has only blanks")
@@ -82,12 +79,7 @@ def _check_text(source: str) -> str:
     if odd:
         line = source.count("\n", 0, odd.start()) + 1
         raise SourceError(None, f"control character 0x{ord(odd.group()):02x} in line {line}; not Python source")
-    _check_words(source)
-    return source
-
-
-def _check_words(source: str) -> None:
-    """Raise SourceError for a text that needs hundreds of megabytes to read."""
+    # A longer word or more backslashes would take hundreds of megabytes to read.
     long = _LONG_WORD.search(source)
     if long:
         line, column = source.count("\n", 0, long.start()) + 1, long.start() - source.rfind("\n", 0, long.start())
