@@ -14,7 +14,7 @@ from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
-from leaderboard.web.boards import award_pages, collection_pages, competition_pages, entries
+from leaderboard.web.boards import collection_pages, competition_pages, entries
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.organise import (
     admission_pages,
@@ -143,11 +143,11 @@ organisers: list[URLPattern | URLResolver] = [
     path("preview/leave", organise.leave_preview),
 ]
 prizes: list[URLPattern | URLResolver] = [
-    path("competitions/<slug:slug>/awards", award_pages.index),
-    path("competitions/<slug:slug>/awards.csv", award_pages.as_csv),
-    path("competitions/<slug:slug>/awards.json", award_pages.as_json),
-    path("competitions/<slug:slug>/awards/propose/<slug:track>", award_pages.propose),
-    path("competitions/<slug:slug>/awards/<int:pk>/<slug:name>", award_pages.act),
+    path("competitions/<slug:slug>/awards", competition_pages.award_index),
+    path("competitions/<slug:slug>/awards.csv", competition_pages.awards_csv),
+    path("competitions/<slug:slug>/awards.json", competition_pages.awards_json),
+    path("competitions/<slug:slug>/awards/propose/<slug:track>", competition_pages.propose_award),
+    path("competitions/<slug:slug>/awards/<int:pk>/<slug:name>", competition_pages.change_award),
 ]
 people: list[URLPattern | URLResolver] = [
     path("me", api.Me.as_view()),

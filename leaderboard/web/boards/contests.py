@@ -1,7 +1,7 @@
 """Competitions as pages and the API show them: lists by phase, and a competition with its parts.
 
-The parts are problems, tracks, rules and news. Everything comes through the gate (competitions/visible.py), so objects
-that a viewer may not see are absent.
+The parts are problems, tracks, rules, news, and the phase in words. Everything comes through the gate
+(competitions/permissions.py), so objects that a viewer may not see are absent.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from django.template.defaultfilters import pluralize
 from leaderboard.accounts.models import User
 from leaderboard.awards.winners import money
 from leaderboard.competitions.announce import announcements_of
-from leaderboard.competitions.calendar import Phase
+from leaderboard.competitions.calendar import TAKING, Phase, Schedule, is_frozen_at, span_at, timeline
 from leaderboard.competitions.models import DIVISIONS, Announcement, Board, Competition, Prize, Track
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.collection import problems_by_collection
-from leaderboard.web.boards.phases import PhaseShown, phase_shown
 from leaderboard.wording.figures import significant
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")
@@ -35,6 +34,65 @@ TIE_RULES: Final = {
     Track.SHARE: "Tied entrants share their places and the prizes of these places.",
 }
 SECTIONS: Final = {Phase.BEFORE: "coming", Phase.REVIEW: "past", Phase.FINAL: "past", Phase.OPEN: "past"}
+
+_TITLES: Final = {
+    Phase.BEFORE: "Not started",
+    Phase.PRACTICE: "Practice",
+    Phase.CONTEST: "Contest",
+    Phase.FROZEN: "Frozen",
+    Phase.REVIEW: "Under review",
+    Phase.FINAL: "Final",
+    Phase.OPEN: "Open again",
+}
+_MEANINGS: Final = {
+    Phase.BEFORE: "submissions are not open yet.",
+    Phase.PRACTICE: "submissions do not count. The contest starts with an empty standing of its own.",
+    Phase.CONTEST: "submissions count.",
+    Phase.FROZEN: "submissions count, and their results appear at the reveal.",
+    Phase.REVIEW: "submissions are closed, and results are reviewed before the standing becomes final.",
+    Phase.FINAL: "the standing is final, and submissions are closed.",
+    Phase.OPEN: "the contest's standing is final. New submissions rank in a separate standing.",
+}
+_CHANGES: Final = {
+    Phase.BEFORE: "begins",
+    Phase.PRACTICE: "practice begins",
+    Phase.CONTEST: "the contest begins",
+    Phase.FROZEN: "the standing freezes",
+    Phase.REVIEW: "closes",
+    Phase.FINAL: "becomes final",
+    Phase.OPEN: "becomes final and opens again",
+}
+_TONES: Final = {Phase.PRACTICE: "running", Phase.CONTEST: "good", Phase.FROZEN: "warn", Phase.REVIEW: "warn"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A phase of the timeline."""
+
+    title: str
+    since: datetime | None
+    until: datetime | None
+    state: str  # past, now, coming
+
+
+@dataclass(frozen=True)
+class PhaseShown:
+    phase: Phase
+    title: str
+    meaning: str  # follows the title
+    tone: str  # of its chip
+    until: datetime | None  # the next change; None: none is known
+    change: str  # the event at `until`
+    steps: list[Step]
+
+    @property
+    def takes(self) -> bool:
+        return self.phase in TAKING
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is a contest that counts, which needs no notice to competitors."""
+        return self.phase is Phase.CONTEST
 
 
 @dataclass(frozen=True)
@@ -64,6 +122,29 @@ class Contest:
     announcements: list[Announcement]
     rules_digest: str
     you: dict[str, Any] | None  # the viewer's position; None: the viewer is not signed in
+
+
+def phase_shown(schedule: Schedule, now: datetime) -> PhaseShown:
+    spans, here = timeline(schedule), span_at(schedule, now)
+    at = spans.index(here)
+    meaning = _MEANINGS[here.phase]
+    if here.phase is Phase.REVIEW and is_frozen_at(schedule, now):
+        meaning += " Results from the freeze on are shown at the reveal."
+    states = ["past"] * at + ["now"] + ["coming"] * (len(spans) - at - 1)
+    steps = [
+        Step(_TITLES[span.phase], span.since, span.until, state) for span, state in zip(spans, states, strict=True)
+    ]
+    if spans[-1].phase is Phase.REVIEW:  # an organiser has yet to declare its end
+        steps.append(Step(_TITLES[Phase.OPEN if schedule.stays_open else Phase.FINAL], None, None, "coming"))
+    return PhaseShown(
+        phase=here.phase,
+        title=_TITLES[here.phase],
+        meaning=meaning,
+        tone=_TONES.get(here.phase, ""),
+        until=here.until,
+        change=_CHANGES[spans[at + 1].phase] if here.until is not None else "",
+        steps=steps,
+    )
 
 
 def sections(viewer: Viewer, now: datetime) -> list[Section]:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
@@ -99,45 +99,39 @@ def code(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(found.code, content_type="text/plain; charset=utf-8", headers=headers)
 
 
-@login_required
-@require_POST
-def retract(request: HttpRequest, pk: int) -> HttpResponse:
-    def act(submission: Submission, actor: User) -> str:
-        reason = request.POST.get("reason", "") or usual_reason(actor, submission)
-        count = retract_kernel(submission=submission, actor=actor, reason=reason, now=timezone.now())
-        return f"Retracted: {count} run{pluralize(count)} of this kernel left the board."
+def button(act: Callable[[Submission, User, str], str]) -> Callable[[HttpRequest, int], HttpResponseBase]:
+    """Return the view of a button on a submission's page. The act takes the sent reason and returns its message."""
 
-    return _act(request, pk, act)
+    @login_required
+    @require_POST
+    def press(request: HttpRequest, pk: int) -> HttpResponse:
+        submission = get_object_or_404(view.visible_to(user_of(request)), pk=pk)
+        try:
+            messages.success(request, act(submission, user_of(request), request.POST.get("reason", "")))
+        except UserError as error:
+            messages.warning(request, f"Not done. {sentence(error.message)}")
+        return redirect(f"/submissions/{pk}")
 
-
-@login_required
-@require_POST
-def restore(request: HttpRequest, pk: int) -> HttpResponse:
-    def act(submission: Submission, actor: User) -> str:
-        reason = request.POST.get("reason", "")
-        count = pipeline.restore_entry(submission=submission, actor=actor, reason=reason, now=timezone.now())
-        return f"Restored: {count} run{pluralize(count)} of this kernel returned to the board."
-
-    return _act(request, pk, act)
+    return press
 
 
-@login_required
-@require_POST
-def publish_code(request: HttpRequest, pk: int) -> HttpResponse:
-    def act(submission: Submission, actor: User) -> str:
-        release_code(submission=submission, actor=actor, now=timezone.now())
-        return "The code is public wherever the board shows this entry."
-
-    return _act(request, pk, act)
+@button
+def retract(submission: Submission, actor: User, reason: str) -> str:
+    reason = reason or usual_reason(actor, submission)
+    count = retract_kernel(submission=submission, actor=actor, reason=reason, now=timezone.now())
+    return f"Retracted: {count} run{pluralize(count)} of this kernel left the board."
 
 
-def _act(request: HttpRequest, pk: int, act: Callable[[Submission, User], str]) -> HttpResponse:
-    submission = get_object_or_404(view.visible_to(user_of(request)), pk=pk)
-    try:
-        messages.success(request, act(submission, user_of(request)))
-    except UserError as error:
-        messages.warning(request, f"Not done. {sentence(error.message)}")
-    return redirect(f"/submissions/{pk}")
+@button
+def restore(submission: Submission, actor: User, reason: str) -> str:
+    count = pipeline.restore_entry(submission=submission, actor=actor, reason=reason, now=timezone.now())
+    return f"Restored: {count} run{pluralize(count)} of this kernel returned to the board."
+
+
+@button
+def publish_code(submission: Submission, actor: User, reason: str) -> str:
+    release_code(submission=submission, actor=actor, now=timezone.now())
+    return "The code is public wherever the board shows this entry."
 
 
 @require_safe

@@ -73,7 +73,8 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
 def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Download of starter code or of a file of the problem."""
     card = cards.card(slug, request.user, timezone.now())
-    text = starter_code.downloads(starter_code.problem_of(card.version), card.versions).get(name)
+    tabs = starter_code.tabs(starter_code.problem_of(card.version), card.versions, {})
+    text = {tab.filename: tab.text for tab in tabs}.get(name)
     if text is None:
         raise Http404
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -18,22 +18,16 @@ from leaderboard.competitions.permissions import competitions_of
 from leaderboard.standings.ranking.overall import OverallLine
 from leaderboard.web import markup
 from leaderboard.web.boards import contests
-from leaderboard.web.boards.phases import PhaseShown, phase_shown
 from leaderboard.web.organise.epochs import title_of
 from leaderboard.wording import figures
 
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 
 register = template.Library()
-register.filter("duration_us", figures.duration_us)
-register.filter("speedup", figures.speedup)
-register.filter("interval", figures.interval)
-register.filter("share", figures.share)
-register.filter("percent", figures.percent)
-register.filter("change", figures.change)
+for name in ("duration_us", "speedup", "interval", "share", "percent", "change", "span"):
+    register.filter(name, getattr(figures, name))
 register.filter("markdown", markup.markdown)
 register.filter("highlight", markup.code)
-register.filter("span", figures.span)
 register.filter("epoch_title", title_of)
 register.simple_tag(contests.track_said, name="track_said")
 register.simple_tag(contests.prize_said, name="prize_said")
@@ -63,9 +57,9 @@ def moment(value: dt.datetime) -> SafeString:
 
 
 @register.filter
-def phase(competition: Competition) -> PhaseShown:
+def phase(competition: Competition) -> contests.PhaseShown:
     """Return the competition's current phase, in words."""
-    return phase_shown(competition.schedule, timezone.now())
+    return contests.phase_shown(competition.schedule, timezone.now())
 
 
 @register.filter
