@@ -18,7 +18,7 @@ POLL_S: Final = 2.0
 PATIENCE_S: Final = 180.0  # maximum time without the site before watching ends
 
 
-def follow(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None], poll_s: float = POLL_S) -> JSON:
+def follow(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None]) -> JSON:
     """Return the finished submission.
 
     Raises SiteProblem if the site stays away, Refused without permission to watch.
@@ -36,10 +36,10 @@ def follow(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None]
             pass
         failures = 0 if news else failures + 1  # a stream that merely ended is resumed as well
         time.sleep(backoff_s(failures))
-    return _poll(api, submission_id, on_event, poll_s)
+    return _poll(api, submission_id, on_event)
 
 
-def _poll(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None], poll_s: float) -> JSON:
+def _poll(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None]) -> JSON:
     give_up_at = time.monotonic() + PATIENCE_S
     shown = ""
     while True:
@@ -56,4 +56,4 @@ def _poll(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None],
             if status != shown:
                 on_event(ServerEvent("", "state", {"state": status}))
                 shown = status
-        time.sleep(poll_s)
+        time.sleep(POLL_S)

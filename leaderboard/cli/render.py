@@ -36,9 +36,9 @@ SHOWN_SHORT: Final = 20
 class Screen:
     """The output streams of a command."""
 
-    def __init__(self, out: Console | None = None, err: Console | None = None) -> None:
-        self.out = out or Console(highlight=False, soft_wrap=True)
-        self.err = err or Console(highlight=False, soft_wrap=True, stderr=True)
+    def __init__(self) -> None:
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(highlight=False, soft_wrap=True, stderr=True)
 
     def json(self, value: object) -> None:
         """Print JSON in ASCII only, so that no text in it can move a cursor."""

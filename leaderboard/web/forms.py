@@ -132,7 +132,7 @@ class TokenForm(forms.Form):
 
 
 class SubmitForm(forms.Form):
-    """A submission as file or pasted code; the file wins. `source` is the sent bytes, unchecked."""
+    """A submission as file or pasted code; the file wins. `data` is the sent bytes, unchecked."""
 
     file = forms.FileField(
         required=False, allow_empty_file=True, widget=forms.FileInput(attrs={"accept": ".py,.cu,.cpp,text/*"})
@@ -153,10 +153,10 @@ class SubmitForm(forms.Form):
         data = super().clean() or {}
         upload: UploadedFile[bytes] | None = data.get("file")
         if upload is not None:
-            data["source"] = upload.read()  # all of it, so the refusal can give its size; asgi.py limits the request
+            data["data"] = upload.read()  # all of it, so the refusal can give its size; asgi.py limits the request
             data["filename"] = upload.name
         else:
-            data["source"] = data.get("code", "").replace("\r\n", "\n").encode()
+            data["data"] = data.get("code", "").replace("\r\n", "\n").encode()
         return data
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -78,9 +77,9 @@ _UPSERT: Final = """
 """
 
 
-def take(limit: Limit, key: str, now: datetime | None = None) -> int | None:
+def take(limit: Limit, key: str) -> int | None:
     """Count a request in PostgreSQL. Return None if it is allowed, else the seconds until the window ends."""
-    now = now or timezone.now()
+    now = timezone.now()
     start = _window_start(limit, now)
     with connection.cursor() as cursor:
         cursor.execute(_UPSERT, [_row_key(limit, key), start])
@@ -164,24 +163,22 @@ def minutes(seconds: int) -> str:
 
 
 class MemoryCounts:
-    """Counts of this process. Beyond `most_keys`, the least recently used keys are dropped."""
+    """Counts of this process. Beyond _KEYS_IN_MEMORY, the least recently used keys are dropped."""
 
-    def __init__(self, most_keys: int = _KEYS_IN_MEMORY, clock: Callable[[], float] = time.time) -> None:
-        self._most_keys = most_keys
-        self._clock = clock
+    def __init__(self) -> None:
         self._counts: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()  # key → window, count
         self._lock = Lock()
 
     def take(self, *tries: Try) -> int | None:
         """Count a request, with the same result as `take_each`."""
-        now_s = self._clock()
+        now_s = time.time()
         with self._lock:
             for limit, key in tries:
                 window = int(now_s // limit.window_s)
                 known, count = self._counts.pop((limit.kind, key), (window, 0))
                 count = count + 1 if known == window else 1
                 self._counts[limit.kind, key] = (window, count)
-                if len(self._counts) > self._most_keys:
+                if len(self._counts) > _KEYS_IN_MEMORY:
                     self._counts.popitem(last=False)
                 if count > limit.most:
                     return _seconds_left(limit, now_s)

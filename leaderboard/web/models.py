@@ -18,7 +18,7 @@ class RequestCount(models.Model):
 
 
 class KeyedAnswer(models.Model):
-    """The answer to a submission that was sent with an Idempotency-Key; written by idempotency.py alone."""
+    """The answer to a submission that was sent with an Idempotency-Key; written by api/views.py alone."""
 
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)

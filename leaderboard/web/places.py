@@ -39,8 +39,12 @@ RETRY_AFTER_S: Final = 5
 MOST_WAITING: Final = 200  # requests per class; each has an idle thread
 MOST_WAITING_AT_AN_ADDRESS: Final = 60
 
-_ACCOUNTS: Final = ("sign-in", "sign-up", "sign-out", "account", "tokens", "invite-code")
-_FRONT: Final = ("", "boards", "competitions", "runners", "robots.txt")  # pages that everybody asks for
+CLASSES: Final = {  # by the first part of a path
+    **dict.fromkeys(("sign-in", "sign-up", "sign-out", "account", "tokens", "invite-code"), ACCOUNTS),
+    **dict.fromkeys(("", "boards", "competitions", "runners", "robots.txt"), FRONT),  # pages that everybody asks for
+    "static": STATIC,
+    "readyz": READY,
+}
 
 Answer = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 
@@ -112,18 +116,10 @@ def make_places(pool: int) -> dict[str, Places]:
 
 def class_of(path: str) -> str:
     first, *rest = path.removeprefix("/").split("/")
-    match first:
-        case "api" if rest[:1] == ["runner"]:
-            return RUNNERS
-        case "api":
-            return STREAMS if path.endswith("/events") else API
-        case "static":
-            return STATIC
-        case "readyz":
-            return READY
-    if first in _ACCOUNTS:
-        return ACCOUNTS
-    return FRONT if first in _FRONT and rest[-1:] != ["submit"] else PAGES
+    if first == "api":
+        return RUNNERS if rest[:1] == ["runner"] else STREAMS if path.endswith("/events") else API
+    kind = CLASSES.get(first, PAGES)
+    return PAGES if kind == FRONT and rest[-1:] == ["submit"] else kind
 
 
 class Entrance:

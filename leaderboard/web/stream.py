@@ -26,6 +26,7 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from psycopg.conninfo import make_conninfo
+from rest_framework.exceptions import APIException
 
 from leaderboard.accounts.models import User
 from leaderboard.judging.events import CHANNEL
@@ -33,7 +34,7 @@ from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.judging.work import FINISHED
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
-from leaderboard.web.api.base import Refused, reader_of
+from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
 from leaderboard.web.places import READS, counts_for
 from leaderboard.web.submissions import view
@@ -81,26 +82,22 @@ class Hub:
         if users[user_id] >= MAX_STREAMS_A_USER or addresses[address] >= MAX_STREAMS_AN_ADDRESS:
             return None
         if len(self._seats) >= MAX_STREAMS:
-            heaviest = self._heaviest(addresses, addresses[address], users, users[user_id])
-            if heaviest is None:
+            # The newest place of the address or user that holds at least two more than the newcomer.
+            by_address, at_address = addresses.most_common(1)[0]
+            by_user, of_user = users.most_common(1)[0]
+            if at_address > addresses[address] + 1:
+                lost = next(seat for seat in reversed(self._seats) if seat.address == by_address)
+            elif of_user > users[user_id] + 1:
+                lost = next(seat for seat in reversed(self._seats) if seat.user_id == by_user)
+            else:
                 return None
-            heaviest.is_lost = True
-            heaviest.wake.set()
-            self.leave(heaviest)
+            lost.is_lost = True
+            lost.wake.set()
+            self.leave(lost)
         taken = Seat(submission_id, user_id, address, now)
         self._seats[taken] = None
         self._by_submission[submission_id].add(taken)
         return taken
-
-    def _heaviest(self, addresses: Counter[str], mine: int, users: Counter[int], own: int) -> Seat | None:
-        """Return the newest place of the address or user that holds at least two more than the newcomer."""
-        address, held = addresses.most_common(1)[0]
-        if held > mine + 1:
-            return next(seat for seat in reversed(self._seats) if seat.address == address)
-        user, held = users.most_common(1)[0]
-        if held > own + 1:
-            return next(seat for seat in reversed(self._seats) if seat.user_id == user)
-        return None
 
     def leave(self, seat: Seat) -> None:
         """Give the place back. A second call is harmless."""
@@ -117,9 +114,13 @@ class Hub:
             self._listener = asyncio.get_running_loop().create_task(self._listen())
 
     async def _listen(self) -> None:
+        known = connection.settings_dict  # of this process: in tests DATABASE_URL names a different database
+        options = {name: value for name, value in known["OPTIONS"].items() if isinstance(value, str)}
+        parts = {name: known[name.upper()] for name in ("user", "password", "host", "port") if known[name.upper()]}
+        database = make_conninfo(dbname=known["NAME"], **parts, **options)
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(_conninfo(), autocommit=True) as listener:
+                async with await psycopg.AsyncConnection.connect(database, autocommit=True) as listener:
                     await listener.execute(f"LISTEN {CHANNEL}")
                     for seat in self._seats:  # notifications were lost while no connection listened
                         seat.wake.set()
@@ -141,8 +142,8 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
         return _refuse(405, "This address answers GET only.")
     try:
         user = await reader_of(request)
-    except Refused as refused:
-        return _refuse(refused.status, str(refused))
+    except APIException as refused:
+        return _refuse(refused.status_code, str(refused.detail))
     if wait_s := limits.floods.take((limits.STREAM_USER, str(user.pk))):
         return _refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
     if not await sync_to_async(view.visible_to(user).filter(pk=pk).exists)():
@@ -218,11 +219,3 @@ def _whole(text: str) -> int:
 def _refuse(status: int, detail: str, retry_after_s: int = 0) -> JsonResponse:
     headers = {"Retry-After": str(retry_after_s)} if retry_after_s else None
     return JsonResponse({"detail": detail, "errors": []}, status=status, headers=headers)
-
-
-def _conninfo() -> str:
-    """Return the database of this process, as Django knows it; in tests DATABASE_URL names a different database."""
-    known = connection.settings_dict
-    options = {name: value for name, value in known["OPTIONS"].items() if isinstance(value, str)}
-    parts = {name: known[name.upper()] for name in ("user", "password", "host", "port") if known[name.upper()]}
-    return make_conninfo(dbname=known["NAME"], **parts, **options)

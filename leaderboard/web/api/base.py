@@ -16,7 +16,7 @@ from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
-from rest_framework.exceptions import AuthenticationFailed, ParseError
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, ParseError, PermissionDenied
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
@@ -34,14 +34,6 @@ SCHEME: Final = "bearer "
 UNKNOWN: Final = "This token is unknown or revoked. Create a new token at /tokens."
 NO_SCOPE: Final = "This token lacks the scope “{}”. Create another token at /tokens."
 NOBODY: Final = "Sign in, or send “Authorization: Bearer pf_…” with a token from /tokens."
-
-
-class Refused(Exception):
-    """Unknown caller (401) or missing permission (403), with a sentence, for views outside of DRF."""
-
-    def __init__(self, status: int, detail: str) -> None:
-        super().__init__(detail)
-        self.status = status
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -80,21 +72,18 @@ class HasScope(BasePermission):
 
 
 async def reader_of(request: HttpRequest) -> User:
-    """Return the user behind a plain request, if the caller may read.
-
-    Raises Refused.
-    """
+    """Return the user behind a plain request, if the caller may read. Raises APIException (401, 403)."""
     text = bearer_of(request.headers.get("Authorization", ""))
     if text is None:
         user = await request.auser()
         if not isinstance(user, User):
-            raise Refused(401, NOBODY)
+            raise NotAuthenticated(NOBODY)
         return user
     token = await sync_to_async(find_token)(text, now=timezone.now())
     if token is None:
-        raise Refused(401, UNKNOWN)
+        raise AuthenticationFailed(UNKNOWN)
     if "read" not in token.scopes:
-        raise Refused(403, NO_SCOPE.format("read"))
+        raise PermissionDenied(NO_SCOPE.format("read"))
     return token.account
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, Final
 
+from django.db import transaction
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -16,6 +22,7 @@ from rest_framework.response import Response
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
 from leaderboard.competitions.permissions import boards_seen_by
+from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel
 from leaderboard.standings.retract import retract, usual_reason
 from leaderboard.submissions.intake import Upload
@@ -25,10 +32,14 @@ from leaderboard.web.api.base import BoundedJSON, Private, Public, parse
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
-from leaderboard.web.idempotency import HEADER, answer_once
+from leaderboard.web.models import KeyedAnswer
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.mine import what_is_left
 from problems.directives import overruled_directives
+
+HEADER: Final = "Idempotency-Key"
+KEPT: Final = timedelta(hours=24)
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class Me(Private):
@@ -109,6 +120,34 @@ class Submissions(Private):
             answer, was_kept = answer_once(account_id=owner.account_id, key=key, sent=sent, now=now, act=take)
         headers = {"Location": f"/api/v1/submissions/{answer['id']}"}
         return Response(answer, status=201, headers=headers | ({"Idempotent-Replayed": "true"} if was_kept else {}))
+
+
+@transaction.atomic
+def answer_once(
+    *, account_id: int, key: str, sent: dict[str, Any], now: datetime, act: Callable[[], dict[str, Any]]
+) -> tuple[dict[str, Any], bool]:
+    """Return the answer for this key, and whether it is a repeated answer.
+
+    The answer is that of `act`, or the answer that this key had within a day. The key and the submission commit
+    together. Of two requests at once, the second waits for the first at the unique index. A refused submission leaves
+    no key and may be sent again. Raises UserError for a key that is malformed or was used for another submission.
+    """
+    if not _KEY.fullmatch(key):
+        raise UserError(HEADER, key, "expected 1 to 255 visible ASCII characters, such as a UUID")
+    KeyedAnswer.objects.filter(created_at__lt=now - KEPT).delete()
+    plain = {name: sha256(value).hexdigest() if isinstance(value, bytes) else value for name, value in sent.items()}
+    digest = sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    row = KeyedAnswer(account_id=account_id, key=key, digest=digest, created_at=now)
+    KeyedAnswer.objects.bulk_create([row], ignore_conflicts=True)
+    kept = KeyedAnswer.objects.select_for_update().get(account_id=account_id, key=key)
+    if kept.digest != digest:
+        problem = "was used for another submission within the last 24 hours; send a new key with each submission"
+        raise UserError(HEADER, key, problem, status=409)
+    if kept.answer:
+        return kept.answer, True
+    kept.answer = act()
+    kept.save(update_fields=["answer"])
+    return kept.answer, False
 
 
 class Submission(Private):

@@ -38,6 +38,7 @@ from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
 PAGE_ROWS: Final = 50
+UPLOADED: Final = ("hardware", "mode", "filename", "data", "licence")  # fields of SubmitForm that the pipeline takes
 MODES: Final = {
     "test": "Checked on public and secret cases, without timing. The fastest mode.",
     "benchmark": "Checked and timed against the baseline. The result does not go to the board.",
@@ -61,19 +62,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     form.full_clean()
     sent = form.cleaned_data
     try:
-        _check_board(slug, sent["source"])
-        submission = pipeline.submit(
-            Upload(
-                board=slug,
-                hardware=sent["hardware"],
-                mode=sent["mode"],
-                filename=sent["filename"] or starter_code.problem_of(card.version).submission_name,
-                data=sent["source"],
-                licence=sent["licence"],
-            ),
-            owner=user_of(request),
-            now=timezone.now(),
-        )
+        _check_board(slug, sent["data"])
+        upload = Upload(board=slug, **{name: sent[name] for name in UPLOADED})
+        submission = pipeline.submit(upload, owner=user_of(request), now=timezone.now())
     except UserError as error:
         add_refusal(form, error, {"code": "file", "filename": "file"} if request.FILES else None)
         return with_wait(_submit_page(request, card, form, error.status), error)
@@ -133,12 +124,7 @@ def _check_board(slug: str, data: bytes) -> None:
 def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [
-        {
-            "value": mode,
-            "title": mode.capitalize(),
-            "about": about,
-            "left": [one for one in left if one["mode"] == mode],
-        }
+        {"value": mode, "about": about, "left": [level for level in left if level["mode"] == mode]}
         for mode, about in MODES.items()
     ]
     closed = refused_and_unseen(card.places)
@@ -176,7 +162,6 @@ def detail_page(
         "stations": progress.stations(item, current),
         "said": STATES,
         "last_message": last_message,
-        "last_event": events[-1].pk if events else 0,
         "lost": sum(event.state == "lost" for event in events),
         "cases": progress.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],

@@ -62,10 +62,6 @@ def tabs(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]) ->
     return shown
 
 
-def downloads(problem: Problem, hardware: Iterable[str]) -> dict[str, str]:
-    return {tab.filename: tab.text for tab in tabs(problem, hardware, {})}
-
-
 def timed_names(versions: Mapping[str, ProblemVersion]) -> list[tuple[str, list[str]]]:
     """Return the names of timed cases by hardware. If all hardware shares them, the only key is ""."""
     found = {hardware: case_names(version.part("benchmarks", [])) for hardware, version in versions.items()}
