@@ -8,7 +8,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
+from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,28 +23,28 @@ MAX_MARK_CHARS: Final = 64
 MAX_ROWS: Final = 200
 
 
-class AdmissionLine(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    expected = serializers.CharField()
-    got = serializers.CharField()
-    good = serializers.BooleanField(allow_null=True)
-    explained = serializers.CharField(allow_blank=True)
-    figures = serializers.DictField()
+class AdmissionLine(drf.Serializer[Any]):
+    name = drf.CharField()
+    expected = drf.CharField()
+    got = drf.CharField()
+    good = drf.BooleanField(allow_null=True)
+    explained = drf.CharField(allow_blank=True)
+    figures = drf.DictField()
 
 
-class AdmissionSummary(serializers.Serializer[Any]):
-    id = serializers.IntegerField(source="pk")
-    problem = serializers.CharField(source="version.problem.slug")
-    digest = serializers.CharField(source="version.digest")
-    hardware = serializers.CharField()
-    state = serializers.CharField()
-    outcome = serializers.CharField(allow_blank=True)
-    marks = serializers.ListField(child=serializers.CharField())
-    margin = serializers.SerializerMethodField()
-    overridden = serializers.BooleanField(source="is_overridden")
-    open = serializers.SerializerMethodField(help_text="Whether this version accepts submissions on this hardware.")
-    created_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
+class AdmissionSummary(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    problem = drf.CharField(source="version.problem.slug")
+    digest = drf.CharField(source="version.digest")
+    hardware = drf.CharField()
+    state = drf.CharField()
+    outcome = drf.CharField(allow_blank=True)
+    marks = drf.ListField(child=drf.CharField())
+    margin = drf.SerializerMethodField()
+    overridden = drf.BooleanField(source="is_overridden")
+    open = drf.SerializerMethodField(help_text="Whether this version accepts submissions on this hardware.")
+    created_at = drf.DateTimeField()
+    finished_at = drf.DateTimeField(allow_null=True)
 
     def get_margin(self, test: AdmissionTest) -> float | None:
         margin: float | None = test.told.get("margin")
@@ -55,14 +55,14 @@ class AdmissionSummary(serializers.Serializer[Any]):
 
 
 class AdmissionDetail(AdmissionSummary):
-    message = serializers.CharField(allow_blank=True)
-    override_reason = serializers.CharField(allow_blank=True)
+    message = drf.CharField(allow_blank=True)
+    override_reason = drf.CharField(allow_blank=True)
     lines = AdmissionLine(many=True)
 
 
-class AskForTest(serializers.Serializer[Any]):
-    board = serializers.SlugField()
-    hardware = serializers.CharField(max_length=64)
+class AskForTest(drf.Serializer[Any]):
+    board = drf.SlugField()
+    hardware = drf.CharField(max_length=64)
 
 
 class Organisers(Private):

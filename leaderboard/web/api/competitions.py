@@ -8,7 +8,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import serializers
+from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -32,76 +32,74 @@ from leaderboard.web.review import integrity
 from leaderboard.web.submissions.mine import what_is_left
 
 
-class CompetitionSummary(serializers.Serializer[Any]):
-    slug = serializers.CharField(source="competition.slug")
-    name = serializers.CharField(source="competition.name")
-    visibility = serializers.CharField(source="competition.visibility")
-    phase = serializers.ChoiceField(choices=[phase.value for phase in Phase], source="phase.phase")
-    until = serializers.DateTimeField(source="phase.until", allow_null=True, help_text="Next change of phase.")
-    entrants = serializers.IntegerField()
+class CompetitionSummary(drf.Serializer[Any]):
+    slug = drf.CharField(source="competition.slug")
+    name = drf.CharField(source="competition.name")
+    visibility = drf.CharField(source="competition.visibility")
+    phase = drf.ChoiceField(choices=[phase.value for phase in Phase], source="phase.phase")
+    until = drf.DateTimeField(source="phase.until", allow_null=True, help_text="Next change of phase.")
+    entrants = drf.IntegerField()
 
 
-class Times(serializers.Serializer[Any]):
-    practice_at = serializers.DateTimeField(allow_null=True)
-    contest_at = serializers.DateTimeField(allow_null=True)
-    freeze_at = serializers.DateTimeField(allow_null=True)
-    deadline = serializers.DateTimeField(allow_null=True)
-    revealed_at = serializers.DateTimeField(allow_null=True)
-    final_at = serializers.DateTimeField(allow_null=True)
+class Times(drf.Serializer[Any]):
+    practice_at = drf.DateTimeField(allow_null=True)
+    contest_at = drf.DateTimeField(allow_null=True)
+    freeze_at = drf.DateTimeField(allow_null=True)
+    deadline = drf.DateTimeField(allow_null=True)
+    revealed_at = drf.DateTimeField(allow_null=True)
+    final_at = drf.DateTimeField(allow_null=True)
 
 
-class ProblemOf(serializers.Serializer[Any]):
-    board = serializers.CharField(source="slug")
-    title = serializers.CharField()
-    hardware = serializers.ListField(child=serializers.CharField())
+class ProblemOf(drf.Serializer[Any]):
+    board = drf.CharField(source="slug")
+    title = drf.CharField()
+    hardware = drf.ListField(child=drf.CharField())
 
 
-class PhaseStep(serializers.Serializer[Any]):
-    title = serializers.CharField()
-    since = serializers.DateTimeField(allow_null=True)
-    until = serializers.DateTimeField(allow_null=True)
-    state = serializers.ChoiceField(choices=["past", "now", "coming"])
+class PhaseStep(drf.Serializer[Any]):
+    title = drf.CharField()
+    since = drf.DateTimeField(allow_null=True)
+    until = drf.DateTimeField(allow_null=True)
+    state = drf.ChoiceField(choices=["past", "now", "coming"])
 
 
-class Prize(serializers.Serializer[Any]):
-    place = serializers.IntegerField()
-    amount = serializers.DecimalField(max_digits=12, decimal_places=2, allow_null=True, help_text="null: no money.")
-    currency = serializers.CharField(allow_blank=True)
-    other = serializers.CharField(source="text", allow_blank=True)
-    sponsor = serializers.CharField(allow_blank=True)
+class Prize(drf.Serializer[Any]):
+    place = drf.IntegerField()
+    amount = drf.DecimalField(max_digits=12, decimal_places=2, allow_null=True, help_text="null: no money.")
+    currency = drf.CharField(allow_blank=True)
+    other = drf.CharField(source="text", allow_blank=True)
+    sponsor = drf.CharField(allow_blank=True)
 
 
-class WonBy(serializers.CharField):
+class WonBy(drf.CharField):
     def to_representation(self, value: Any) -> str:
         return track_said(value)
 
 
-class Track(serializers.Serializer[Any]):
-    slug = serializers.CharField(source="track.slug")
-    name = serializers.CharField(source="track.name")
-    description = serializers.CharField(source="track.description", allow_blank=True)
+class Track(drf.Serializer[Any]):
+    slug = drf.CharField(source="track.slug")
+    name = drf.CharField(source="track.name")
+    description = drf.CharField(source="track.description", allow_blank=True)
     won_by = WonBy(source="track")
-    divisions = serializers.ListField(child=serializers.CharField(), source="track.divisions")
-    eligibility = serializers.CharField(
-        source="track.eligibility", allow_blank=True, help_text="What entrants declare."
-    )
-    ties = serializers.ChoiceField(choices=TrackRow.TIE_RULES, source="track.tie_rule")
+    divisions = drf.ListField(child=drf.CharField(), source="track.divisions")
+    eligibility = drf.CharField(source="track.eligibility", allow_blank=True, help_text="What entrants declare.")
+    ties = drf.ChoiceField(choices=TrackRow.TIE_RULES, source="track.tie_rule")
     prizes = Prize(many=True, source="track.prizes")
 
 
-class News(serializers.Serializer[Any]):
-    title = serializers.CharField()
-    text = serializers.CharField(allow_blank=True)
-    created_at = serializers.DateTimeField()
+class News(drf.Serializer[Any]):
+    title = drf.CharField()
+    text = drf.CharField(allow_blank=True)
+    created_at = drf.DateTimeField()
 
 
-class You(serializers.Serializer[Any]):
-    entrant = serializers.CharField(source="entrant.shown_name", default=None, allow_null=True)
-    accepted = serializers.BooleanField(source="has_accepted", help_text="Whether the current rules are accepted.")
-    may_enter = serializers.BooleanField(help_text="Whether the caller may enter, or accept changed rules.")
-    team = serializers.BooleanField(source="entrant.is_team", default=None, allow_null=True)
-    division = serializers.CharField(source="entrant.division", default=None, allow_null=True)
-    quota = serializers.SerializerMethodField(help_text="Remaining quotas of each board.")
+class You(drf.Serializer[Any]):
+    entrant = drf.CharField(source="entrant.shown_name", default=None, allow_null=True)
+    accepted = drf.BooleanField(source="has_accepted", help_text="Whether the current rules are accepted.")
+    may_enter = drf.BooleanField(help_text="Whether the caller may enter, or accept changed rules.")
+    team = drf.BooleanField(source="entrant.is_team", default=None, allow_null=True)
+    division = drf.CharField(source="entrant.division", default=None, allow_null=True)
+    quota = drf.SerializerMethodField(help_text="Remaining quotas of each board.")
 
     @extend_schema_field(Left(many=True))
     def get_quota(self, you: dict[str, Any]) -> Any:
@@ -109,22 +107,22 @@ class You(serializers.Serializer[Any]):
 
 
 class CompetitionDetail(CompetitionSummary):
-    description = serializers.CharField(source="competition.description", allow_blank=True)
-    rules = serializers.CharField(source="competition.rules", allow_blank=True)
-    rules_digest = serializers.CharField(allow_blank=True)
-    meaning = serializers.CharField(source="phase.meaning")
+    description = drf.CharField(source="competition.description", allow_blank=True)
+    rules = drf.CharField(source="competition.rules", allow_blank=True)
+    rules_digest = drf.CharField(allow_blank=True)
+    meaning = drf.CharField(source="phase.meaning")
     phases = PhaseStep(many=True, source="phase.steps")
     times = Times(source="competition")
-    divisions = serializers.ListField(child=serializers.CharField(), source="competition.divisions")
-    max_team_size = serializers.IntegerField(source="competition.max_team_size")
-    merge_deadline = serializers.DateTimeField(source="competition.merge_deadline", allow_null=True)
+    divisions = drf.ListField(child=drf.CharField(), source="competition.divisions")
+    max_team_size = drf.IntegerField(source="competition.max_team_size")
+    merge_deadline = drf.DateTimeField(source="competition.merge_deadline", allow_null=True)
     problems = ProblemOf(many=True)
     tracks = Track(many=True)
     announcements = News(many=True)
     you = You(allow_null=True)
 
 
-class EnterRequest(serializers.Serializer[Any]):
+class EnterRequest(drf.Serializer[Any]):
     code = optional_text(200, "Invite code. 20 tries an hour.")
     rules_digest = optional_text(80, "409 if the rules changed.")
     division = optional_text(16, f"{', '.join(DIVISIONS)}; default: human")
@@ -176,34 +174,34 @@ def _detail(request: Request, slug: str) -> Any:
     return CompetitionDetail(found, context={"left": left}).data
 
 
-class Money(serializers.Serializer[Any]):
-    amount = serializers.CharField(help_text="A decimal number.")
-    currency = serializers.CharField()
+class Money(drf.Serializer[Any]):
+    amount = drf.CharField(help_text="A decimal number.")
+    currency = drf.CharField()
 
 
-class Winner(serializers.Serializer[Any]):
-    place = serializers.IntegerField(source="number")
-    shared_by = serializers.IntegerField(help_text="Number of winners that share the place.")
-    winner = serializers.CharField(source="name")
+class Winner(drf.Serializer[Any]):
+    place = drf.IntegerField(source="number")
+    shared_by = drf.IntegerField(help_text="Number of winners that share the place.")
+    winner = drf.CharField(source="name")
     money = Money(many=True)
-    other = serializers.ListField(child=serializers.CharField(), source="things")
-    sponsors = serializers.CharField(allow_blank=True)
-    reason = serializers.CharField(source="why")
+    other = drf.ListField(child=drf.CharField(), source="things")
+    sponsors = drf.CharField(allow_blank=True)
+    reason = drf.CharField(source="why")
 
 
 class Awards(Track):
-    announced_at = serializers.DateTimeField(allow_null=True, help_text="null: the winners are not announced yet.")
+    announced_at = drf.DateTimeField(allow_null=True, help_text="null: the winners are not announced yet.")
     winners = Winner(many=True)
 
 
-class Counted(serializers.IntegerField):
+class Counted(drf.IntegerField):
     """Count that may be withheld, as null, until the standing is final."""
 
     def to_representation(self, value: int) -> Any:
         return self.context["found"].told(value)
 
 
-class Counts(serializers.Serializer[Any]):
+class Counts(drf.Serializer[Any]):
     held = Counted(allow_null=True)
     cleared = Counted(allow_null=True)
     rejected = Counted(allow_null=True)
@@ -212,58 +210,56 @@ class Counts(serializers.Serializer[Any]):
 
 
 class Outcomes(Counts):
-    rule = serializers.CharField(allow_blank=True, help_text='"": all rules that held fewer than five results.')
-    meaning = serializers.SerializerMethodField()
+    rule = drf.CharField(allow_blank=True, help_text='"": all rules that held fewer than five results.')
+    meaning = drf.SerializerMethodField()
 
     def get_meaning(self, outcomes: Any) -> str:
         return integrity.MEANINGS.get(outcomes.rule, "")
 
 
-class ByItself(serializers.Serializer[Any]):
+class ByItself(drf.Serializer[Any]):
     rejected = Counted(source="held", allow_null=True)
     overturned = Counted(source="cleared", allow_null=True, help_text="Automatic rejections that a reviewer cleared.")
 
 
-class Appeals(serializers.Serializer[Any]):
+class Appeals(drf.Serializer[Any]):
     made = Counted(source="appeals", allow_null=True)
     granted = Counted(allow_null=True)
     upheld = Counted(allow_null=True)
 
 
-class Podium(serializers.Serializer[Any]):
-    board = serializers.CharField(source="board.slug")
-    hardware = serializers.CharField(source="board.hardware")
-    place = serializers.IntegerField()
-    cleared = serializers.BooleanField(source="is_cleared", help_text="False: rejected.")
-    by_two = serializers.BooleanField()
-    reason = serializers.CharField()
-    on = serializers.DateField(source="at.date")
+class Podium(drf.Serializer[Any]):
+    board = drf.CharField(source="board.slug")
+    hardware = drf.CharField(source="board.hardware")
+    place = drf.IntegerField()
+    cleared = drf.BooleanField(source="is_cleared", help_text="False: rejected.")
+    by_two = drf.BooleanField()
+    reason = drf.CharField()
+    on = drf.DateField(source="at.date")
 
 
-class IntegrityFigures(serializers.Serializer[Any]):
+class IntegrityFigures(drf.Serializer[Any]):
     """Figures of review. A null number is under five; it is published once the standing is final."""
 
-    as_of = serializers.DateTimeField()
-    exact = serializers.BooleanField(source="is_exact", help_text="The standings are final, and no number is withheld.")
+    as_of = drf.DateTimeField()
+    exact = drf.BooleanField(source="is_exact", help_text="The standings are final, and no number is withheld.")
     rules = Outcomes(many=True, help_text="A result counts for each rule that held it.")
     total = Counts(help_text="Each result counts once.")
     by_itself = ByItself(help_text="Automatic rejections.")
-    median_wait_s = serializers.FloatField(source="median_wait.total_seconds", allow_null=True)
+    median_wait_s = drf.FloatField(source="median_wait.total_seconds", allow_null=True)
     rejudged = Counted(allow_null=True)
     appeals = Appeals(source="*")
     podium = Podium(many=True)
 
 
-class Record(serializers.Serializer[Any]):
-    user = serializers.CharField(source="entry.entrant.shown_name")
-    submission = serializers.IntegerField(source="entry.submission_id")
-    since = serializers.DateTimeField(source="record.since")
-    until = serializers.DateTimeField(source="record.until", allow_null=True, help_text="null: still leading.")
-    ratio = serializers.FloatField(source="record.value.ratio", help_text="Candidate / baseline at that time.")
-    gain = serializers.FloatField(
-        source="record.gain",
-        allow_null=True,
-        help_text="Times as fast as the previous leader; null: the first.",
+class Record(drf.Serializer[Any]):
+    user = drf.CharField(source="entry.entrant.shown_name")
+    submission = drf.IntegerField(source="entry.submission_id")
+    since = drf.DateTimeField(source="record.since")
+    until = drf.DateTimeField(source="record.until", allow_null=True, help_text="null: still leading.")
+    ratio = drf.FloatField(source="record.value.ratio", help_text="Candidate / baseline at that time.")
+    gain = drf.FloatField(
+        source="record.gain", allow_null=True, help_text="Times as fast as the previous leader; null: the first."
     )
 
 
@@ -303,26 +299,26 @@ class History(Public):
         return paged(board_records(board, stage=stage, now=now), query, Record)
 
 
-class BoardResult(serializers.Serializer[Any]):
-    board = serializers.CharField(source="board.slug")
-    hardware = serializers.CharField(source="board.hardware")
-    rank = serializers.IntegerField(source="cell.rank")
-    tied = serializers.BooleanField(source="cell.is_tied")
-    ratio = serializers.FloatField(source="cell.value.ratio")
-    points = serializers.FloatField(source="cell.points")
+class BoardResult(drf.Serializer[Any]):
+    board = drf.CharField(source="board.slug")
+    hardware = drf.CharField(source="board.hardware")
+    rank = drf.IntegerField(source="cell.rank")
+    tied = drf.BooleanField(source="cell.is_tied")
+    ratio = drf.FloatField(source="cell.value.ratio")
+    points = drf.FloatField(source="cell.points")
 
 
-class StandingsLine(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(source="line.rank", help_text="Tied entrants share a rank: 1, 1, 3.")
-    tied = serializers.BooleanField(source="line.is_tied")
-    user = serializers.CharField(source="entrant.shown_name")
-    division = serializers.CharField(source="entrant.division")
-    affiliation = serializers.CharField(source="entrant.affiliation", allow_blank=True)
-    score = serializers.FloatField(source="line.score", help_text="Points, mean speedup or share, by `scoring`.")
-    low = serializers.FloatField(source="line.low", allow_null=True)
-    high = serializers.FloatField(source="line.high", allow_null=True)
-    solved = serializers.IntegerField(source="line.solved")
-    boards = serializers.SerializerMethodField()
+class StandingsLine(drf.Serializer[Any]):
+    rank = drf.IntegerField(source="line.rank", help_text="Tied entrants share a rank: 1, 1, 3.")
+    tied = drf.BooleanField(source="line.is_tied")
+    user = drf.CharField(source="entrant.shown_name")
+    division = drf.CharField(source="entrant.division")
+    affiliation = drf.CharField(source="entrant.affiliation", allow_blank=True)
+    score = drf.FloatField(source="line.score", help_text="Points, mean speedup or share, by `scoring`.")
+    low = drf.FloatField(source="line.low", allow_null=True)
+    high = drf.FloatField(source="line.high", allow_null=True)
+    solved = drf.IntegerField(source="line.solved")
+    boards = drf.SerializerMethodField()
 
     @extend_schema_field(BoardResult(many=True))
     def get_boards(self, row: Any) -> Any:
@@ -333,7 +329,7 @@ class StandingsLine(serializers.Serializer[Any]):
 
 class StandingsQuery(LinesQuery):
     hardware = optional_text(64, "Only boards of this hardware.")
-    scoring = serializers.ChoiceField(choices=SCORINGS, required=False, help_text="Default: the competition's own.")
+    scoring = drf.ChoiceField(choices=SCORINGS, required=False, help_text="Default: the competition's own.")
 
 
 class Standings(Public):

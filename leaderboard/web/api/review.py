@@ -10,7 +10,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import serializers
+from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -48,38 +48,38 @@ class Filters(Paging):
     board = optional_text(64, "Slug of the board.")
     hardware = optional_text(64, "Hardware of the board.")
     rule = optional_text(64, "A rule that held the result.")
-    state = serializers.ChoiceField(choices=list(STATES), default=OPEN)
+    state = drf.ChoiceField(choices=list(STATES), default=OPEN)
     label = optional_text(64, "A label of the case.")  # type: ignore[assignment]
-    mine = serializers.BooleanField(default=False, help_text="Only cases claimed by the caller.")
+    mine = drf.BooleanField(default=False, help_text="Only cases claimed by the caller.")
 
 
-class CaseSummary(serializers.Serializer[Any]):
-    id = serializers.IntegerField(source="pk")
-    submission = serializers.IntegerField(source="result.attempt.submission_id")
-    owner = serializers.CharField(source="result.attempt.submission.owner.username")
-    entrant = serializers.CharField(source="result.attempt.submission.entrant.shown_name")
-    competition = serializers.CharField(source="board.competition.slug")
-    board = serializers.CharField(source="board.slug")
-    hardware = serializers.CharField(source="board.hardware")
-    state = serializers.SerializerMethodField()
-    origin = serializers.ChoiceField(choices=Case.ORIGINS)
-    opened_at = serializers.DateTimeField()
-    since = serializers.DateTimeField(help_text="Start of the present state.")
-    claimed_by = serializers.SerializerMethodField()
-    claimed_until = serializers.SerializerMethodField()
-    labels = serializers.ListField(child=serializers.CharField())
-    rules = serializers.SerializerMethodField(help_text="Rules that held the result.")
-    ratio = serializers.FloatField(source="result.ratio", allow_null=True)
+class CaseSummary(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    submission = drf.IntegerField(source="result.attempt.submission_id")
+    owner = drf.CharField(source="result.attempt.submission.owner.username")
+    entrant = drf.CharField(source="result.attempt.submission.entrant.shown_name")
+    competition = drf.CharField(source="board.competition.slug")
+    board = drf.CharField(source="board.slug")
+    hardware = drf.CharField(source="board.hardware")
+    state = drf.SerializerMethodField()
+    origin = drf.ChoiceField(choices=Case.ORIGINS)
+    opened_at = drf.DateTimeField()
+    since = drf.DateTimeField(help_text="Start of the present state.")
+    claimed_by = drf.SerializerMethodField()
+    claimed_until = drf.SerializerMethodField()
+    labels = drf.ListField(child=drf.CharField())
+    rules = drf.SerializerMethodField(help_text="Rules that held the result.")
+    ratio = drf.FloatField(source="result.ratio", allow_null=True)
 
-    @extend_schema_field(serializers.ChoiceField(choices=SHOWN_STATES))
+    @extend_schema_field(drf.ChoiceField(choices=SHOWN_STATES))
     def get_state(self, row: Case) -> str:
         return state_at(row, self.context["now"])
 
-    @extend_schema_field(serializers.CharField(allow_null=True))
+    @extend_schema_field(drf.CharField(allow_null=True))
     def get_claimed_by(self, row: Case) -> str | None:
         return row.claimed_by.get_username() if row.claimed_by and self._is_claimed(row) else None
 
-    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    @extend_schema_field(drf.DateTimeField(allow_null=True))
     def get_claimed_until(self, row: Case) -> Any:
         return row.claimed_until if self._is_claimed(row) else None
 
@@ -90,127 +90,126 @@ class CaseSummary(serializers.Serializer[Any]):
         return row.claimed_until is not None and self.context["now"] < row.claimed_until
 
 
-class Finding(serializers.Serializer[Any]):
-    rule = serializers.CharField(source="finding.rule")
-    sentence = serializers.CharField(source="finding.sentence")
-    threshold = serializers.FloatField(source="finding.threshold", allow_null=True)
-    figures = serializers.DictField(source="finding.figures")
-    samples = serializers.JSONField(source="finding.samples", help_text="An excerpt of the report's samples.")
+class Finding(drf.Serializer[Any]):
+    rule = drf.CharField(source="finding.rule")
+    sentence = drf.CharField(source="finding.sentence")
+    threshold = drf.FloatField(source="finding.threshold", allow_null=True)
+    figures = drf.DictField(source="finding.figures")
+    samples = drf.JSONField(source="finding.samples", help_text="An excerpt of the report's samples.")
 
 
-class Hint(serializers.Serializer[Any]):
-    checker = serializers.CharField()
-    words = serializers.ListField(child=serializers.CharField())
-    failure = serializers.CharField(allow_blank=True)
+class Hint(drf.Serializer[Any]):
+    checker = drf.CharField()
+    words = drf.ListField(child=drf.CharField())
+    failure = drf.CharField(allow_blank=True)
 
 
-class TimedCase(serializers.Serializer[Any]):
-    case = serializers.CharField(allow_blank=True)
-    measured_us = serializers.FloatField(allow_null=True)
-    baseline_us = serializers.FloatField(allow_null=True)
-    ratio = serializers.FloatField(allow_null=True)
-    half_width = serializers.FloatField(allow_null=True)
-    against_incumbent = serializers.FloatField(allow_null=True, help_text="This submission / incumbent.")
-    light_us = serializers.FloatField(allow_null=True, help_text="Speed of light on this hardware.")
-    light_share = serializers.FloatField(allow_null=True)
-    measured_limit_us = serializers.FloatField(allow_null=True)
-    resource = serializers.CharField(allow_blank=True)
-    eager_us = serializers.FloatField(allow_null=True)
+class TimedCase(drf.Serializer[Any]):
+    case = drf.CharField(allow_blank=True)
+    measured_us = drf.FloatField(allow_null=True)
+    baseline_us = drf.FloatField(allow_null=True)
+    ratio = drf.FloatField(allow_null=True)
+    half_width = drf.FloatField(allow_null=True)
+    against_incumbent = drf.FloatField(allow_null=True, help_text="This submission / incumbent.")
+    light_us = drf.FloatField(allow_null=True, help_text="Speed of light on this hardware.")
+    light_share = drf.FloatField(allow_null=True)
+    measured_limit_us = drf.FloatField(allow_null=True)
+    resource = drf.CharField(allow_blank=True)
+    eager_us = drf.FloatField(allow_null=True)
 
 
-class SideOfClock(serializers.Serializer[Any]):
-    side = serializers.ChoiceField(choices=SIDES)
-    calls = serializers.IntegerField()
-    median_us = serializers.FloatField()
+class SideOfClock(drf.Serializer[Any]):
+    side = drf.ChoiceField(choices=SIDES)
+    calls = drf.IntegerField()
+    median_us = drf.FloatField()
 
 
-class Clock(serializers.Serializer[Any]):
-    case = serializers.CharField(allow_blank=True)
-    clock = serializers.CharField()
+class Clock(drf.Serializer[Any]):
+    case = drf.CharField(allow_blank=True)
+    clock = drf.CharField()
     sides = SideOfClock(many=True)
 
 
-class Reason(serializers.Serializer[Any]):
-    reason = serializers.CharField(source="title")
-    blocks = serializers.IntegerField()
+class Reason(drf.Serializer[Any]):
+    reason = drf.CharField(source="title")
+    blocks = drf.IntegerField()
 
 
-class Quantity(serializers.Serializer[Any]):
-    quantity = serializers.CharField(source="title")
-    unit = serializers.CharField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
+class Quantity(drf.Serializer[Any]):
+    quantity = drf.CharField(source="title")
+    unit = drf.CharField()
+    low = drf.FloatField()
+    high = drf.FloatField()
 
 
-class Telemetry(serializers.Serializer[Any]):
-    blocks = serializers.IntegerField()
+class Telemetry(drf.Serializer[Any]):
+    blocks = drf.IntegerField()
     quantities = Quantity(many=True, source="lines")
     reasons = Reason(many=True, help_text="Reasons for slow-downs, with the number of affected blocks.")
 
 
-class Compared(serializers.Serializer[Any]):
-    title = serializers.CharField()
-    submission = serializers.IntegerField(source="other.pk")
-    entrant = serializers.CharField(source="other.entrant.shown_name")
-    added = serializers.IntegerField(source="diff.added")
-    removed = serializers.IntegerField(source="diff.removed")
-    cut = serializers.BooleanField(source="diff.is_cut")
-    refusal = serializers.CharField(source="diff.refusal", allow_blank=True, help_text="Why there is no diff.")
-    diff = serializers.SerializerMethodField()
+class Compared(drf.Serializer[Any]):
+    title = drf.CharField()
+    submission = drf.IntegerField(source="other.pk")
+    entrant = drf.CharField(source="other.entrant.shown_name")
+    added = drf.IntegerField(source="diff.added")
+    removed = drf.IntegerField(source="diff.removed")
+    cut = drf.BooleanField(source="diff.is_cut")
+    refusal = drf.CharField(source="diff.refusal", allow_blank=True, help_text="Why there is no diff.")
+    diff = drf.SerializerMethodField()
 
     def get_diff(self, compared: Any) -> list[str]:
         return [line.text for line in compared["diff"].lines]
 
 
-class LogLine(serializers.Serializer[Any]):
-    id = serializers.IntegerField(source="line.pk")
-    act = serializers.ChoiceField(choices=case.ACTS, source="line.act")
-    by = serializers.CharField(source="line.actor.username")
-    at = serializers.DateTimeField(source="line.created_at")
-    code = serializers.CharField(source="line.code", allow_blank=True)
-    text = serializers.CharField(source="line.reason")
-    public_reason = serializers.CharField(source="line.public_reason", allow_blank=True)
-    about = serializers.IntegerField(source="line.about_id", allow_null=True)
-    rank = serializers.IntegerField(source="line.rank", allow_null=True)
-    undone = serializers.BooleanField(source="is_undone")
+class LogLine(drf.Serializer[Any]):
+    id = drf.IntegerField(source="line.pk")
+    act = drf.ChoiceField(choices=case.ACTS, source="line.act")
+    by = drf.CharField(source="line.actor.username")
+    at = drf.DateTimeField(source="line.created_at")
+    code = drf.CharField(source="line.code", allow_blank=True)
+    text = drf.CharField(source="line.reason")
+    public_reason = drf.CharField(source="line.public_reason", allow_blank=True)
+    about = drf.IntegerField(source="line.about_id", allow_null=True)
+    rank = drf.IntegerField(source="line.rank", allow_null=True)
+    undone = drf.BooleanField(source="is_undone")
 
 
-class CaseDetail(serializers.Serializer[Any]):
+class CaseDetail(drf.Serializer[Any]):
     """Selection from the case's page."""
 
     case = CaseSummary(source="row")
-    current = serializers.BooleanField(
-        source="result.attempt.is_current",
-        help_text="False: judged again since; no decisions any more.",
+    current = drf.BooleanField(
+        source="result.attempt.is_current", help_text="False: judged again since; no decisions any more."
     )
-    outcome = serializers.CharField(source="result.outcome")
-    reason = serializers.CharField(source="result.reason", allow_blank=True)
-    message = serializers.CharField(source="result.message", allow_blank=True)
-    score_us = serializers.FloatField(source="result.score_us", allow_null=True)
-    half_width = serializers.FloatField(source="result.half_width", allow_null=True)
-    forgeable = serializers.FloatField(source="result.forgeable", allow_null=True)
-    runner = serializers.CharField(source="result.attempt.runner.name", default=None, allow_null=True)
-    rank = serializers.IntegerField(allow_null=True, help_text="Rank that the result would have.")
-    takes_two = serializers.BooleanField(help_text="Two reviewers must clear the result.")
-    suspended = serializers.SerializerMethodField(help_text="Whether the owner's account is suspended.")
-    may_decide = serializers.BooleanField()
-    acts = serializers.DictField(child=serializers.CharField(), help_text='Act → why it is not possible; "": it is.')
-    seen = serializers.IntegerField(source="last_line", allow_null=True, help_text="Send it with a decision.")
+    outcome = drf.CharField(source="result.outcome")
+    reason = drf.CharField(source="result.reason", allow_blank=True)
+    message = drf.CharField(source="result.message", allow_blank=True)
+    score_us = drf.FloatField(source="result.score_us", allow_null=True)
+    half_width = drf.FloatField(source="result.half_width", allow_null=True)
+    forgeable = drf.FloatField(source="result.forgeable", allow_null=True)
+    runner = drf.CharField(source="result.attempt.runner.name", default=None, allow_null=True)
+    rank = drf.IntegerField(allow_null=True, help_text="Rank that the result would have.")
+    takes_two = drf.BooleanField(help_text="Two reviewers must clear the result.")
+    suspended = drf.SerializerMethodField(help_text="Whether the owner's account is suspended.")
+    may_decide = drf.BooleanField()
+    acts = drf.DictField(child=drf.CharField(), help_text='Act → why it is not possible; "": it is.')
+    seen = drf.IntegerField(source="last_line", allow_null=True, help_text="Send it with a decision.")
     findings = Finding(many=True)
     hint = Hint(allow_null=True)
     cases = TimedCase(many=True, source="case_rows")
-    incumbent = serializers.IntegerField(source="incumbent.pk", default=None, allow_null=True)
-    clocks = serializers.SerializerMethodField(help_text="Clocks of the first cases.")
+    incumbent = drf.IntegerField(source="incumbent.pk", default=None, allow_null=True)
+    clocks = drf.SerializerMethodField(help_text="Clocks of the first cases.")
     telemetry = Telemetry(source="strip", allow_null=True)
-    machine = serializers.SerializerMethodField()
-    filename = serializers.CharField(source="submission.filename")
-    code = serializers.CharField(source="submission.source")
+    machine = drf.SerializerMethodField()
+    filename = drf.CharField(source="submission.filename")
+    code = drf.CharField(source="submission.source")
     compared = Compared(many=True)
-    history = serializers.SerializerMethodField(help_text="The entrant's submissions to this board, newest first.")
+    history = drf.SerializerMethodField(help_text="The entrant's submissions to this board, newest first.")
     log = LogLine(many=True, help_text="Newest first.")
-    others = serializers.SerializerMethodField(help_text="Ranked submissions of the same kernel; see `hold_others`.")
+    others = drf.SerializerMethodField(help_text="Ranked submissions of the same kernel; see `hold_others`.")
 
-    @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
+    @extend_schema_field(drf.ListField(child=drf.IntegerField()))
     def get_others(self, shown: dict[str, Any]) -> list[int]:
         return [entry.submission_id for entry in shown["others"]]
 
@@ -233,8 +232,8 @@ class CaseDetail(serializers.Serializer[Any]):
         return SubmissionSummary(shown["history"], many=True).data
 
 
-class Sent(serializers.Serializer[Any]):
-    seen = serializers.IntegerField(
+class Sent(drf.Serializer[Any]):
+    seen = drf.IntegerField(
         required=False,
         default=None,
         allow_null=True,
@@ -244,8 +243,8 @@ class Sent(serializers.Serializer[Any]):
     )
 
 
-def _text(**settings: Any) -> serializers.CharField:
-    return serializers.CharField(max_length=MAX_REASON_CHARS, **settings)
+def _text(**settings: Any) -> drf.CharField:
+    return drf.CharField(max_length=MAX_REASON_CHARS, **settings)
 
 
 class WithReason(Sent):
@@ -257,67 +256,65 @@ class ClearRequest(WithReason):
 
 
 class RejectRequest(ClearRequest):
-    code = serializers.ChoiceField(choices=list(REASONS))
-    hold_others = serializers.BooleanField(
-        default=True, help_text="Hold the other ranked runs of the kernel for review too."
-    )
+    code = drf.ChoiceField(choices=list(REASONS))
+    hold_others = drf.BooleanField(default=True, help_text="Hold the other ranked runs of the kernel for review too.")
 
 
 class AskRequest(Sent):
     question = _text(source="reason", help_text="The owner reads it.")
 
 
-class NoteRequest(serializers.Serializer[Any]):
+class NoteRequest(drf.Serializer[Any]):
     text = _text(source="reason", help_text="For reviewers only.")
 
 
-class LabelRequest(serializers.Serializer[Any]):
-    label = serializers.CharField(source="reason", max_length=32)  # type: ignore[assignment]
+class LabelRequest(drf.Serializer[Any]):
+    label = drf.CharField(source="reason", max_length=32)  # type: ignore[assignment]
 
 
-class ClaimRequest(serializers.Serializer[Any]):
+class ClaimRequest(drf.Serializer[Any]):
     reason = _text(allow_blank=True, default="", help_text="Required to take a case over from another reviewer.")
 
 
-class RerunRequest(serializers.Serializer[Any]):
+class RerunRequest(drf.Serializer[Any]):
     reason = _text()
 
 
-class HoldRequest(serializers.Serializer[Any]):
-    submission = serializers.IntegerField(min_value=1, max_value=MAX_KEY)
+class HoldRequest(drf.Serializer[Any]):
+    submission = drf.IntegerField(min_value=1, max_value=MAX_KEY)
     reason = _text()
 
 
-class OwnerRequest(serializers.Serializer[Any]):
+class OwnerRequest(drf.Serializer[Any]):
     text = _text()
 
 
-class Said(serializers.Serializer[Any]):
-    text = serializers.CharField(source="reason")
-    at = serializers.DateTimeField(source="created_at")
+class Said(drf.Serializer[Any]):
+    text = drf.CharField(source="reason")
+    at = drf.DateTimeField(source="created_at")
 
 
 class Rejection(Said):
-    code = serializers.ChoiceField(choices=list(REASONS))
+    code = drf.ChoiceField(choices=list(REASONS))
 
 
-class OwnersView(serializers.Serializer[Any]):
+class OwnersView(drf.Serializer[Any]):
     """Review as its owner sees it: never the reviewers' names, their internal notes or the rule that held it."""
 
-    state = serializers.SerializerMethodField()
-    opened_at = serializers.DateTimeField(source="review_case.opened_at")
-    by_itself = serializers.BooleanField(source="review_case.is_by_itself", help_text="Rejected automatically.")
-    overturned = serializers.BooleanField(source="is_overturned")
-    median_wait_s = serializers.FloatField(source="median_wait.total_seconds", allow_null=True)
+    state = drf.SerializerMethodField()
+    opened_at = drf.DateTimeField(source="review_case.opened_at")
+    by_itself = drf.BooleanField(source="review_case.is_by_itself", help_text="Rejected automatically.")
+    overturned = drf.BooleanField(source="is_overturned")
+    median_wait_s = drf.FloatField(source="median_wait.total_seconds", allow_null=True)
     question = Said(allow_null=True, help_text="A question without an answer.")
-    may_answer = serializers.BooleanField()
+    may_answer = drf.BooleanField()
     rejection = Rejection(allow_null=True)
     appeal = Said(allow_null=True)
     appeal_answer = Said(allow_null=True)
-    may_appeal = serializers.BooleanField()
-    appeal_until = serializers.DateTimeField(allow_null=True)
+    may_appeal = drf.BooleanField()
+    appeal_until = drf.DateTimeField(allow_null=True)
 
-    @extend_schema_field(serializers.ChoiceField(choices=sorted(set(OWNERS_STATES.values()))))
+    @extend_schema_field(drf.ChoiceField(choices=sorted(set(OWNERS_STATES.values()))))
     def get_state(self, shown: dict[str, Any]) -> str:
         return OWNERS_STATES[shown["review_state"]]
 

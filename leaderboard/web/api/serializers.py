@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
+from rest_framework import serializers as drf
 
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.checks import LICENCES
@@ -27,56 +27,54 @@ TELEMETRY_MEANS: Final = (
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
-def optional_text(max_length: int, help_text: str | None = None, source: str | None = None) -> serializers.CharField:
+def optional_text(max_length: int, help_text: str | None = None) -> drf.CharField:
     """Return a request's text field that may be missing or empty."""
-    return serializers.CharField(
-        max_length=max_length, allow_blank=True, default="", help_text=help_text, source=source
-    )
+    return drf.CharField(max_length=max_length, allow_blank=True, default="", help_text=help_text)
 
 
-class Token(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    scopes = serializers.ListField(child=serializers.CharField())
+class Token(drf.Serializer[Any]):
+    name = drf.CharField()
+    scopes = drf.ListField(child=drf.CharField())
 
 
-class Me(serializers.Serializer[Any]):
-    username = serializers.CharField()
+class Me(drf.Serializer[Any]):
+    username = drf.CharField()
     token = Token()
 
 
-class Board(serializers.Serializer[Any]):
-    slug = serializers.CharField()
-    title = serializers.CharField()
-    competition = serializers.CharField(source="competition.name")
-    hardware = serializers.ListField(child=serializers.CharField())
-    deadline = serializers.DateTimeField(allow_null=True, help_text="The competition's deadline if that is earlier.")
-    open = serializers.BooleanField(source="is_open")
-    entries = serializers.DictField(child=serializers.IntegerField(), help_text="Number of entries by hardware.")
+class Board(drf.Serializer[Any]):
+    slug = drf.CharField()
+    title = drf.CharField()
+    competition = drf.CharField(source="competition.name")
+    hardware = drf.ListField(child=drf.CharField())
+    deadline = drf.DateTimeField(allow_null=True, help_text="The competition's deadline if that is earlier.")
+    open = drf.BooleanField(source="is_open")
+    entries = drf.DictField(child=drf.IntegerField(), help_text="Number of entries by hardware.")
 
 
-class Epoch(serializers.Serializer[Any]):
-    name = serializers.CharField(allow_blank=True)
-    since = serializers.DateTimeField(allow_null=True)
-    current = serializers.BooleanField(source="is_current")
+class Epoch(drf.Serializer[Any]):
+    name = drf.CharField(allow_blank=True)
+    since = drf.DateTimeField(allow_null=True)
+    current = drf.BooleanField(source="is_current")
 
 
 class BoardDetail(Board):
-    description = serializers.SerializerMethodField(help_text="Markdown.")
-    templates = serializers.SerializerMethodField(help_text="Starter code by language.")
-    reference = serializers.SerializerMethodField(help_text="Source of the reference implementation.")
-    ranking_by = serializers.SerializerMethodField(help_text="How the times of the cases become a score.")
-    cases = serializers.SerializerMethodField(help_text="Arguments of the public cases: `tests` and `benchmarks`.")
-    benchmarks_on = serializers.SerializerMethodField(help_text="Timed cases by hardware.")
-    epochs = serializers.SerializerMethodField(help_text="Timing epochs with entries by hardware, current first.")
+    description = drf.SerializerMethodField(help_text="Markdown.")
+    templates = drf.SerializerMethodField(help_text="Starter code by language.")
+    reference = drf.SerializerMethodField(help_text="Source of the reference implementation.")
+    ranking_by = drf.SerializerMethodField(help_text="How the times of the cases become a score.")
+    cases = drf.SerializerMethodField(help_text="Arguments of the public cases: `tests` and `benchmarks`.")
+    benchmarks_on = drf.SerializerMethodField(help_text="Timed cases by hardware.")
+    epochs = drf.SerializerMethodField(help_text="Timing epochs with entries by hardware, current first.")
 
     def get_description(self, card: Card) -> str:
         return str(card.version.part("description", ""))
 
-    @extend_schema_field(serializers.DictField(child=serializers.CharField()))
+    @extend_schema_field(drf.DictField(child=drf.CharField()))
     def get_templates(self, card: Card) -> dict[str, str]:
         return dict(card.version.part("templates", {}))
 
-    @extend_schema_field(serializers.CharField(allow_null=True))
+    @extend_schema_field(drf.CharField(allow_null=True))
     def get_reference(self, card: Card) -> str | None:
         text: str | None = card.version.part("files", {}).get(REFERENCE)
         return text
@@ -84,67 +82,67 @@ class BoardDetail(Board):
     def get_ranking_by(self, card: Card) -> str:
         return str(card.version.part("ranking_by", ""))
 
-    @extend_schema_field(serializers.DictField(child=serializers.ListField(child=serializers.DictField())))
+    @extend_schema_field(drf.DictField(child=drf.ListField(child=drf.DictField())))
     def get_cases(self, card: Card) -> dict[str, Any]:
         return {kind: card.version.part(kind, []) for kind in ("tests", "benchmarks")}
 
-    @extend_schema_field(serializers.DictField(child=serializers.ListField(child=serializers.DictField())))
+    @extend_schema_field(drf.DictField(child=drf.ListField(child=drf.DictField())))
     def get_benchmarks_on(self, card: Card) -> dict[str, Any]:
         return {hardware: version.part("benchmarks", []) for hardware, version in card.versions.items()}
 
-    @extend_schema_field(serializers.DictField(child=Epoch(many=True)))
+    @extend_schema_field(drf.DictField(child=Epoch(many=True)))
     def get_epochs(self, card: Card) -> dict[str, Any]:
         return {place.hardware: Epoch(place.epochs, many=True).data for place in card.places}
 
 
-class Entry(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(source="ranked.rank", help_text="Tied entrants share a rank: 1, 1, 3.")
-    tied = serializers.BooleanField(source="ranked.is_tied")
-    user = serializers.CharField(source="ranked.entry.entrant.shown_name", help_text="Public name of the entrant.")
-    division = serializers.CharField(source="ranked.entry.entrant.division")
-    model_name = serializers.CharField(source="ranked.entry.entrant.model_name", allow_blank=True)
-    affiliation = serializers.CharField(source="ranked.entry.entrant.affiliation", allow_blank=True)
-    team = serializers.BooleanField(source="ranked.entry.entrant.is_team")
-    ratio = serializers.FloatField(
+class Entry(drf.Serializer[Any]):
+    rank = drf.IntegerField(source="ranked.rank", help_text="Tied entrants share a rank: 1, 1, 3.")
+    tied = drf.BooleanField(source="ranked.is_tied")
+    user = drf.CharField(source="ranked.entry.entrant.shown_name", help_text="Public name of the entrant.")
+    division = drf.CharField(source="ranked.entry.entrant.division")
+    model_name = drf.CharField(source="ranked.entry.entrant.model_name", allow_blank=True)
+    affiliation = drf.CharField(source="ranked.entry.entrant.affiliation", allow_blank=True)
+    team = drf.BooleanField(source="ranked.entry.entrant.is_team")
+    ratio = drf.FloatField(
         source="ranked.value.ratio", help_text="Candidate / baseline, below 1 faster; geometric mean over `runs`."
     )
-    score_us = serializers.FloatField(
+    score_us = drf.FloatField(
         source="ranked.score_us", help_text="Measured time, geometric mean over `runs`; it does not rank."
     )
-    half_width = serializers.FloatField(source="ranked.value.half_width", allow_null=True, help_text=HALF_WIDTH)
-    forgeable = serializers.FloatField(source="ranked.value.forgeable", help_text=FORGEABLE)
-    telemetry = serializers.CharField(source="ranked.telemetry", allow_blank=True, help_text=TELEMETRY_MEANS)
-    light = serializers.FloatField(
+    half_width = drf.FloatField(source="ranked.value.half_width", allow_null=True, help_text=HALF_WIDTH)
+    forgeable = drf.FloatField(source="ranked.value.forgeable", help_text=FORGEABLE)
+    telemetry = drf.CharField(source="ranked.telemetry", allow_blank=True, help_text=TELEMETRY_MEANS)
+    light = drf.FloatField(
         source="ranked.entry.light",
         allow_null=True,
         help_text="Share of the speed of light that the first run reached.",
     )
-    runs = serializers.IntegerField(help_text="Ranked runs of the kernel.")
-    epoch = serializers.CharField(source="ranked.entry.epoch", allow_blank=True)
-    submitted_at = serializers.DateTimeField(source="ranked.entry.submitted_at", help_text="Time of the first run.")
-    submission = serializers.IntegerField(source="ranked.entry.submission_id", help_text="Submission of the first run.")
-    record = serializers.CharField(
+    runs = drf.IntegerField(help_text="Ranked runs of the kernel.")
+    epoch = drf.CharField(source="ranked.entry.epoch", allow_blank=True)
+    submitted_at = drf.DateTimeField(source="ranked.entry.submitted_at", help_text="Time of the first run.")
+    submission = drf.IntegerField(source="ranked.entry.submission_id", help_text="Submission of the first run.")
+    record = drf.CharField(
         allow_blank=True,
         help_text=f"For a first place taken from another entrant in a contest: {NOT_YET!r} or {CONFIRMED_MARK!r}.",
     )
 
 
-class Paging(serializers.Serializer[Any]):
-    limit = serializers.IntegerField(default=50, min_value=1, max_value=200, help_text="At most 200.")
-    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000)
+class Paging(drf.Serializer[Any]):
+    limit = drf.IntegerField(default=50, min_value=1, max_value=200, help_text="At most 200.")
+    offset = drf.IntegerField(default=0, min_value=0, max_value=1_000_000)
 
 
 class LinesQuery(Paging):
     """The part of a standing, by the names of standing.Asked."""
 
-    stage = serializers.ChoiceField(choices=list(Stage), required=False, help_text="Default: the current stage.")
-    full = serializers.BooleanField(
+    stage = drf.ChoiceField(choices=list(Stage), required=False, help_text="Default: the current stage.")
+    full = drf.BooleanField(
         default=False, help_text="With frozen entries; for people with a role in the competition.", source="in_full"
     )
-    limit = serializers.IntegerField(
+    limit = drf.IntegerField(
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
-    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, source="start")
+    offset = drf.IntegerField(default=0, min_value=0, max_value=1_000_000, source="start")
 
 
 def in_full_refused(competition: Competition) -> UserError:
@@ -152,30 +150,30 @@ def in_full_refused(competition: Competition) -> UserError:
 
 
 class EntriesQuery(LinesQuery):
-    epoch = serializers.CharField(
+    epoch = drf.CharField(
         required=False, allow_blank=True, max_length=64, help_text="Another timing epoch. Default: the ranked epoch."
     )
-    division = serializers.ChoiceField(choices=DIVISIONS, required=False)
+    division = drf.ChoiceField(choices=DIVISIONS, required=False)
 
 
 class Page(Paging):
     board = optional_text(64, "Only this board.")
 
 
-class NewSubmission(serializers.Serializer[Any]):
+class NewSubmission(drf.Serializer[Any]):
     """Shape of a submission request. submissions/intake.py checks board, hardware and the source itself."""
 
     board = optional_text(200, "Default: the file's directive.")
     hardware = optional_text(200, "Default: the file's directive.")
-    mode = serializers.CharField(max_length=64, help_text=", ".join(MODES))
+    mode = drf.CharField(max_length=64, help_text=", ".join(MODES))
     filename = optional_text(255)
     licence = optional_text(200, ", ".join(LICENCES))
-    code = serializers.CharField(trim_whitespace=False, allow_blank=True, required=False)
-    file = serializers.FileField(required=False, allow_empty_file=True)
+    code = drf.CharField(trim_whitespace=False, allow_blank=True, required=False)
+    file = drf.FileField(required=False, allow_empty_file=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("code" in attrs) == ("file" in attrs):
-            raise serializers.ValidationError({"code": "send the source either as `code` or as `file`"})
+            raise drf.ValidationError({"code": "send the source either as `code` or as `file`"})
         upload = attrs.pop("file", None)
         if upload is None:
             attrs["data"] = attrs.pop("code").encode("utf-8", "surrogatepass")
@@ -185,66 +183,62 @@ class NewSubmission(serializers.Serializer[Any]):
         return attrs
 
 
-class Sent(serializers.Serializer[Any]):
-    id = serializers.IntegerField()
-    status = serializers.CharField(help_text=STATUSES)
-    board = serializers.CharField()
-    hardware = serializers.CharField()
-    mode = serializers.CharField()
-    url = serializers.CharField(help_text="Page of the submission.")
-    events = serializers.CharField(help_text="Address of the live events.")
+class Sent(drf.Serializer[Any]):
+    id = drf.IntegerField()
+    status = drf.CharField(help_text=STATUSES)
+    board = drf.CharField()
+    hardware = drf.CharField()
+    mode = drf.CharField()
+    url = drf.CharField(help_text="Page of the submission.")
+    events = drf.CharField(help_text="Address of the live events.")
 
 
 class Accepted(Sent):
-    notes = serializers.ListField(
-        child=serializers.CharField(), help_text="Directives of the file that the request overrules."
-    )
+    notes = drf.ListField(child=drf.CharField(), help_text="Directives of the file that the request overrules.")
 
 
 class SubmissionSummary(Sent):
     """A submission in a list (submissions/view.py: Shown), without code, cases, logs, rank and value."""
 
-    filename = serializers.CharField()
-    licence = serializers.CharField(source="submission.licence", allow_blank=True)
-    created_at = serializers.DateTimeField(format="%Y-%m-%dT%H:%M:%S.%f+00:00")
-    outcome = serializers.CharField(allow_blank=True)
-    reason = serializers.CharField(allow_blank=True)
-    message = serializers.CharField(allow_blank=True)
-    ratio = serializers.FloatField(allow_null=True, help_text="Candidate / baseline of this run, below 1 faster.")
-    score_us = serializers.FloatField(allow_null=True, help_text="Measured time of this run, by `ranking_by`.")
-    half_width = serializers.FloatField(allow_null=True, help_text=HALF_WIDTH)
-    forgeable = serializers.FloatField(allow_null=True, help_text=FORGEABLE)
-    telemetry = serializers.ChoiceField(choices=TELEMETRY, help_text=TELEMETRY_MEANS)
-    epoch = serializers.CharField(allow_blank=True)
-    flags = serializers.ListField(child=serializers.CharField())
-    published = serializers.BooleanField(help_text="Whether the submission has an entry on its board.")
-    review = serializers.ChoiceField(choices=["under_review", "rejected"], allow_null=True)
-    unranked = serializers.ChoiceField(choices=[NO_TELEMETRY], allow_null=True, help_text="Why it has no entry.")
+    filename = drf.CharField()
+    licence = drf.CharField(source="submission.licence", allow_blank=True)
+    created_at = drf.DateTimeField(format="%Y-%m-%dT%H:%M:%S.%f+00:00")
+    outcome = drf.CharField(allow_blank=True)
+    reason = drf.CharField(allow_blank=True)
+    message = drf.CharField(allow_blank=True)
+    ratio = drf.FloatField(allow_null=True, help_text="Candidate / baseline of this run, below 1 faster.")
+    score_us = drf.FloatField(allow_null=True, help_text="Measured time of this run, by `ranking_by`.")
+    half_width = drf.FloatField(allow_null=True, help_text=HALF_WIDTH)
+    forgeable = drf.FloatField(allow_null=True, help_text=FORGEABLE)
+    telemetry = drf.ChoiceField(choices=TELEMETRY, help_text=TELEMETRY_MEANS)
+    epoch = drf.CharField(allow_blank=True)
+    flags = drf.ListField(child=drf.CharField())
+    published = drf.BooleanField(help_text="Whether the submission has an entry on its board.")
+    review = drf.ChoiceField(choices=["under_review", "rejected"], allow_null=True)
+    unranked = drf.ChoiceField(choices=[NO_TELEMETRY], allow_null=True, help_text="Why it has no entry.")
 
 
-class Value(serializers.Serializer[Any]):
-    ratio = serializers.FloatField(
+class Value(drf.Serializer[Any]):
+    ratio = drf.FloatField(
         source="value.ratio", help_text="Candidate / baseline, the geometric mean over the kernel's runs."
     )
-    score_us = serializers.FloatField(help_text="Measured time, the geometric mean over the kernel's runs.")
-    half_width = serializers.FloatField(source="value.half_width", allow_null=True, help_text=HALF_WIDTH)
-    forgeable = serializers.FloatField(source="value.forgeable", help_text=FORGEABLE)
-    submissions = serializers.ListField(
-        source="value.submissions", child=serializers.IntegerField(), help_text="All ranked runs of the kernel."
+    score_us = drf.FloatField(help_text="Measured time, the geometric mean over the kernel's runs.")
+    half_width = drf.FloatField(source="value.half_width", allow_null=True, help_text=HALF_WIDTH)
+    forgeable = drf.FloatField(source="value.forgeable", help_text=FORGEABLE)
+    submissions = drf.ListField(
+        source="value.submissions", child=drf.IntegerField(), help_text="All ranked runs of the kernel."
     )
-    tied = serializers.BooleanField(source="is_tied")
-    current_epoch = serializers.BooleanField(source="is_current")
-    stage = serializers.ChoiceField(choices=list(Stage), help_text="The ranking that counts the kernel.")
-    shown = serializers.BooleanField(
-        source="is_shown", help_text="False: sent during the freeze, hidden until the reveal."
-    )
+    tied = drf.BooleanField(source="is_tied")
+    current_epoch = drf.BooleanField(source="is_current")
+    stage = drf.ChoiceField(choices=list(Stage), help_text="The ranking that counts the kernel.")
+    shown = drf.BooleanField(source="is_shown", help_text="False: sent during the freeze, hidden until the reveal.")
 
 
 class Submission(SubmissionSummary):
-    code = serializers.CharField()
-    cases = serializers.ListField(child=serializers.DictField())
-    logs = serializers.DictField(child=serializers.CharField())
-    rank = serializers.IntegerField(allow_null=True)
+    code = drf.CharField()
+    cases = drf.ListField(child=drf.DictField())
+    logs = drf.DictField(child=drf.CharField())
+    rank = drf.IntegerField(allow_null=True)
     value = Value(source="standing", allow_null=True, help_text="Value of the kernel that this run belongs to.")
 
 
@@ -254,43 +248,43 @@ class FinishedSubmission(Submission):
     code = None  # type: ignore[assignment]
 
 
-class EntryDetail(serializers.Serializer[Any]):
-    submission = serializers.IntegerField(source="entry.submission_id")
-    board = serializers.CharField(source="entry.board.slug")
-    hardware = serializers.CharField(source="entry.board.hardware")
-    user = serializers.CharField(source="entry.entrant.shown_name")
-    rank = serializers.IntegerField(source="standing.rank", allow_null=True)
-    tied = serializers.BooleanField(source="standing.is_tied")
-    stage = serializers.CharField(source="standing.stage")
-    ratio = serializers.FloatField(source="standing.value.ratio")
-    score_us = serializers.FloatField(source="standing.score_us")
-    half_width = serializers.FloatField(source="standing.value.half_width", allow_null=True)
-    submitted_at = serializers.DateTimeField(source="entry.submitted_at")
-    shown = serializers.BooleanField(source="is_shown", help_text="False: frozen, visible to owner and organisers.")
-    filename = serializers.CharField(source="submission.filename")
-    licence = serializers.CharField(source="submission.licence", allow_blank=True)
-    code_public = serializers.BooleanField(source="code_is_public")
-    code_public_at = serializers.DateTimeField(allow_null=True, help_text="null: not automatically.")
-    code = serializers.CharField(allow_null=True)
+class EntryDetail(drf.Serializer[Any]):
+    submission = drf.IntegerField(source="entry.submission_id")
+    board = drf.CharField(source="entry.board.slug")
+    hardware = drf.CharField(source="entry.board.hardware")
+    user = drf.CharField(source="entry.entrant.shown_name")
+    rank = drf.IntegerField(source="standing.rank", allow_null=True)
+    tied = drf.BooleanField(source="standing.is_tied")
+    stage = drf.CharField(source="standing.stage")
+    ratio = drf.FloatField(source="standing.value.ratio")
+    score_us = drf.FloatField(source="standing.score_us")
+    half_width = drf.FloatField(source="standing.value.half_width", allow_null=True)
+    submitted_at = drf.DateTimeField(source="entry.submitted_at")
+    shown = drf.BooleanField(source="is_shown", help_text="False: frozen, visible to owner and organisers.")
+    filename = drf.CharField(source="submission.filename")
+    licence = drf.CharField(source="submission.licence", allow_blank=True)
+    code_public = drf.BooleanField(source="code_is_public")
+    code_public_at = drf.DateTimeField(allow_null=True, help_text="null: not automatically.")
+    code = drf.CharField(allow_null=True)
 
 
-class RetractRequest(serializers.Serializer[Any]):
+class RetractRequest(drf.Serializer[Any]):
     reason = optional_text(2000, "Optional for the owner, required from organisers.")
 
 
-class Retracted(serializers.Serializer[Any]):
-    lines = serializers.IntegerField(help_text="Number of retracted entries; 0: the kernel was retracted before.")
+class Retracted(drf.Serializer[Any]):
+    lines = drf.IntegerField(help_text="Number of retracted entries; 0: the kernel was retracted before.")
 
 
-class Left(serializers.Serializer[Any]):
-    board = serializers.CharField()
-    hardware = serializers.CharField()
-    mode = serializers.CharField()
-    left = serializers.IntegerField(help_text="Submissions that may be sent now.")
-    capacity = serializers.IntegerField(help_text="The most that can be saved up.")
-    per_day = serializers.IntegerField(help_text="Submissions added per day, evenly.")
-    next_at = serializers.DateTimeField(allow_null=True, help_text="Time of the next addition; null: full.")
+class Left(drf.Serializer[Any]):
+    board = drf.CharField()
+    hardware = drf.CharField()
+    mode = drf.CharField()
+    left = drf.IntegerField(help_text="Submissions that may be sent now.")
+    capacity = drf.IntegerField(help_text="The most that can be saved up.")
+    per_day = drf.IntegerField(help_text="Submissions added per day, evenly.")
+    next_at = drf.DateTimeField(allow_null=True, help_text="Time of the next addition; null: full.")
 
 
-class LeftQuery(serializers.Serializer[Any]):
+class LeftQuery(drf.Serializer[Any]):
     board = optional_text(64, "Only this board.")

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,8 +24,8 @@ MAX_KEY: Final = 2**63 - 1
 MAX_TRACKS: Final = 100
 
 
-class Captaincy(serializers.Serializer[Any]):
-    captain = serializers.SerializerMethodField()
+class Captaincy(drf.Serializer[Any]):
+    captain = drf.SerializerMethodField()
 
     def get_captain(self, member: Membership) -> bool:
         return member.role == Membership.CAPTAIN
@@ -34,58 +34,58 @@ class Captaincy(serializers.Serializer[Any]):
 class MyEntrant(Captaincy):
     """The caller's entrant; `shown_name` is its public name."""
 
-    competition = serializers.CharField(source="entrant.competition.slug")
-    name = serializers.CharField(source="entrant.name")
-    shown_name = serializers.CharField(source="entrant.shown_name")
-    team = serializers.BooleanField(source="entrant.is_team")
-    division = serializers.CharField(source="entrant.division")
-    model_name = serializers.CharField(source="entrant.model_name", allow_blank=True)
-    affiliation = serializers.CharField(source="entrant.affiliation", allow_blank=True)
-    pseudonym = serializers.CharField(source="entrant.pseudonym", allow_blank=True)
-    declared = serializers.ListField(
-        child=serializers.CharField(), source="entrant.declared", help_text="Tracks for which it declared eligibility."
+    competition = drf.CharField(source="entrant.competition.slug")
+    name = drf.CharField(source="entrant.name")
+    shown_name = drf.CharField(source="entrant.shown_name")
+    team = drf.BooleanField(source="entrant.is_team")
+    division = drf.CharField(source="entrant.division")
+    model_name = drf.CharField(source="entrant.model_name", allow_blank=True)
+    affiliation = drf.CharField(source="entrant.affiliation", allow_blank=True)
+    pseudonym = drf.CharField(source="entrant.pseudonym", allow_blank=True)
+    declared = drf.ListField(
+        child=drf.CharField(), source="entrant.declared", help_text="Tracks for which it declared eligibility."
     )
 
 
 class Member(Captaincy):
-    username = serializers.CharField(source="user.username")
-    joined_at = serializers.DateTimeField()
+    username = drf.CharField(source="user.username")
+    joined_at = drf.DateTimeField()
 
 
-class Waiting(serializers.Serializer[Any]):
-    id = serializers.IntegerField(source="pk")
-    username = serializers.CharField(source="user.username")
-    created_at = serializers.DateTimeField()
+class Waiting(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    username = drf.CharField(source="user.username")
+    created_at = drf.DateTimeField()
 
 
-class Invite(serializers.Serializer[Any]):
-    id = serializers.IntegerField(source="pk")
-    competition = serializers.CharField(source="entrant.competition.slug")
-    team = serializers.CharField(source="entrant.name")
-    invited_by = serializers.CharField(source="invited_by.username")
-    created_at = serializers.DateTimeField()
+class Invite(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    competition = drf.CharField(source="entrant.competition.slug")
+    team = drf.CharField(source="entrant.name")
+    invited_by = drf.CharField(source="invited_by.username")
+    created_at = drf.DateTimeField()
 
 
-class Team(serializers.Serializer[Any]):
+class Team(drf.Serializer[Any]):
     entrant = MyEntrant(source="member", allow_null=True, help_text="null: the caller has not entered.")
-    must_accept = serializers.BooleanField(help_text="Accept the rules (POST …/enter) before submitting.")
-    people_fixed = serializers.CharField(allow_blank=True, help_text="Why nobody can join or leave any more, or empty.")
-    division_fixed = serializers.BooleanField()
+    must_accept = drf.BooleanField(help_text="Accept the rules (POST …/enter) before submitting.")
+    people_fixed = drf.CharField(allow_blank=True, help_text="Why nobody can join or leave any more, or empty.")
+    division_fixed = drf.BooleanField()
     members = Member(many=True)
     waiting = Waiting(many=True, help_text="Open invites of the team.")
     invites = Invite(many=True, help_text="Open invites to the caller.")
 
 
-class Username(serializers.Serializer[Any]):
-    username = serializers.CharField(max_length=150)
+class Username(drf.Serializer[Any]):
+    username = drf.CharField(max_length=150)
 
 
-class Name(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=200)
+class Name(drf.Serializer[Any]):
+    name = drf.CharField(max_length=200)
 
 
-class Division(serializers.Serializer[Any]):
-    division = serializers.CharField(max_length=16)
+class Division(drf.Serializer[Any]):
+    division = drf.CharField(max_length=16)
     model_name = optional_text(200, "For agent and mixed.")
 
 
@@ -94,21 +94,21 @@ class NewTeam(Name):
     model_name = optional_text(200)
 
 
-class Affiliation(serializers.Serializer[Any]):
-    affiliation = serializers.CharField(max_length=200, allow_blank=True)
+class Affiliation(drf.Serializer[Any]):
+    affiliation = drf.CharField(max_length=200, allow_blank=True)
 
 
-class Pseudonym(serializers.Serializer[Any]):
-    pseudonym = serializers.CharField(max_length=200)
+class Pseudonym(drf.Serializer[Any]):
+    pseudonym = drf.CharField(max_length=200)
 
 
-class Withdraw(serializers.Serializer[Any]):
-    invite = serializers.IntegerField(source="invite_id", min_value=1, max_value=MAX_KEY)
+class Withdraw(drf.Serializer[Any]):
+    invite = drf.IntegerField(source="invite_id", min_value=1, max_value=MAX_KEY)
 
 
-class Declared(serializers.Serializer[Any]):
-    declared = serializers.ListField(
-        child=serializers.CharField(max_length=64), source="tracks", max_length=MAX_TRACKS, help_text="Slugs of tracks."
+class Declared(drf.Serializer[Any]):
+    declared = drf.ListField(
+        child=drf.CharField(max_length=64), source="tracks", max_length=MAX_TRACKS, help_text="Slugs of tracks."
     )
 
 

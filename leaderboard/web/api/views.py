@@ -13,7 +13,6 @@ from django.db import transaction
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
@@ -39,6 +38,9 @@ from problems.directives import overruled_directives
 
 HEADER: Final = "Idempotency-Key"
 KEPT: Final = timedelta(hours=24)
+KEYED: Final = OpenApiParameter(
+    HEADER, str, "header", description="Repetitions with the same key within 24 hours get the first answer."
+)
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -91,18 +93,7 @@ class Submissions(Private):
         answer = serializers.SubmissionSummary(items, many=True).data
         return Response(answer, headers={"X-Total-Count": str(mine.count())})
 
-    @extend_schema(
-        request=serializers.NewSubmission,
-        responses={201: serializers.Accepted},
-        parameters=[
-            OpenApiParameter(
-                HEADER,
-                OpenApiTypes.STR,
-                OpenApiParameter.HEADER,
-                description="Repetitions with the same key within 24 hours get the first answer.",
-            )
-        ],
-    )
+    @extend_schema(request=serializers.NewSubmission, responses={201: serializers.Accepted}, parameters=[KEYED])
     def post(self, request: Request) -> Response:
         """Send a submission, as JSON with `code` or as multipart with `file`."""
         sent = parse(serializers.NewSubmission, request.data)
