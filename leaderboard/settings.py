@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import structlog
 from psycopg.conninfo import conninfo_to_dict
+from structlog.stdlib import ProcessorFormatter
 
 from leaderboard import env
 from runner.wire import ANSWER_S
@@ -137,13 +138,8 @@ LOGIN_URL = "/sign-in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    {"NAME": f"django.contrib.auth.password_validation.{rule}Validator"}
+    for rule in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
 
 # --- cookies and headers; web/middleware.py sets the rest of the headers ---
@@ -229,11 +225,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "json": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
-            ],
+            "()": ProcessorFormatter,
+            "processors": [ProcessorFormatter.remove_processors_meta, structlog.processors.JSONRenderer()],
             "foreign_pre_chain": _shared,
         }
     },
@@ -242,7 +235,7 @@ LOGGING = {
     "loggers": {"django": {"handlers": [], "level": LOG_LEVEL, "propagate": True}},
 }
 structlog.configure(
-    processors=[*_shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+    processors=[*_shared, ProcessorFormatter.wrap_for_formatter],
     logger_factory=structlog.stdlib.LoggerFactory(),
     wrapper_class=structlog.stdlib.BoundLogger,
     cache_logger_on_first_use=False,

@@ -1,6 +1,6 @@
 """Outcomes, states and flags in words, with advice for the next step, for the pages and the command line. Pure.
 
-Keyed by outcome, then by (outcome, reason) where the reason allows better advice.
+Keyed by outcome, then by outcome and reason where the reason allows better advice.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ TITLES: Final[dict[str, tuple[str, str]]] = {
     "cancelled": ("warn", "Cancelled"),
 }
 
-BETTER_TITLES: Final[dict[tuple[str, str], str]] = {
-    ("unmeasurable", "starved"): "Not judged: the machine was overloaded",
-}
+BETTER_TITLES: Final = {("unmeasurable", "starved"): "Not judged: the machine was overloaded"}
 
-_ADVICE: Final[dict[str, str]] = {
+NOISE: Final = (
+    "the machine was disturbed on every try. This is not your kernel's fault. The result is not ranked, "
+    "and it cost you nothing."
+)
+
+_ADVICE: Final[dict[str, str]] = {  # by outcome, or by outcome and reason
     "wrong": "Compare with the reference on your machine, with the case named above and several seeds.",
     "build_error": "Import the file in a fresh process on your machine; stderr below may show more.",
     "runtime_error": "Run that case on your machine; stderr below ends with the last output of your code.",
@@ -43,50 +46,30 @@ _ADVICE: Final[dict[str, str]] = {
     "unmeasurable": "Every output was right, but it could not be timed well enough to rank.",
     "infra_error": "It does not count against your quota. Submit again; the operators have been notified.",
     "cancelled": "Submit again if you still want it judged.",
-}
-
-NOISE: Final = (
-    "the machine was disturbed on every try. This is not your kernel's fault. The result is not ranked, "
-    "and it cost you nothing."
-)
-
-_BETTER: Final[dict[tuple[str, str], str]] = {
-    ("wrong", "nan"): "Look for 0/0, an overflow in exp, or memory that was never written.",
-    ("wrong", "none"): "End the function with “return”; fill a preallocated output and return it.",
-    ("wrong", "shape"): "Return a tensor of the expected shape; a missing or an extra dimension counts.",
-    ("wrong", "dtype"): "Return the expected type; convert the result, or allocate the output with it.",
-    ("wrong", "type"): "Return a plain tensor (or the structure the problem asks for), not a subclass, list or array.",
-    (
-        "wrong",
-        "mismatch",
-    ): "Often the cause is the last elements of an odd size, a race, or a sum in too low a precision.",
-    ("build_error", "syntax"): "“python -m py_compile” on your machine finds the same place.",
-    ("build_error", "import"): "Only the packages of the image can be imported; nothing can be installed.",
-    ("build_error", "compile"): "Start with the first error; the later errors often follow from it.",
-    ("build_error", "missing_entry"): "Name the function exactly as the problem says, at the top level of the file.",
-    ("runtime_error", "crashed"): "The cause is mostly an index outside a buffer; check the last block of odd sizes.",
-    ("runtime_error", "exited"): "Return from the function; never call exit or _exit.",
-    ("unmeasurable", "below_resolution"): "Every output was right, but a call is shorter than the time to start "
+    "wrong nan": "Look for 0/0, an overflow in exp, or memory that was never written.",
+    "wrong none": "End the function with “return”; fill a preallocated output and return it.",
+    "wrong shape": "Return a tensor of the expected shape; a missing or an extra dimension counts.",
+    "wrong dtype": "Return the expected type; convert the result, or allocate the output with it.",
+    "wrong type": "Return a plain tensor (or the structure the problem asks for), not a subclass, list or array.",
+    "wrong mismatch": "Often the cause is the last elements of an odd size, a race, or a sum in too low a precision.",
+    "build_error syntax": "“python -m py_compile” on your machine finds the same place.",
+    "build_error import": "Only the packages of the image can be imported; nothing can be installed.",
+    "build_error compile": "Start with the first error; the later errors often follow from it.",
+    "build_error missing_entry": "Name the function exactly as the problem says, at the top level of the file.",
+    "runtime_error crashed": "The cause is mostly an index outside a buffer; check the last block of odd sizes.",
+    "runtime_error exited": "Return from the function; never call exit or _exit.",
+    "unmeasurable below_resolution": "Every output was right, but a call is shorter than the time to start "
     "it. The problem's sizes are too small for this hardware; please tell its organiser.",
-    (
-        "unmeasurable",
-        "self_disturbed",
-    ): "Every output was right, but your code disturbs the measurement, so it is not "
+    "unmeasurable self_disturbed": "Every output was right, but your code disturbs the measurement, so it is not "
     "timed again automatically. Finish all work before you return, and start no more threads than there are cores.",
-    ("unmeasurable", "unsteady"): f"Every output was right, but {NOISE} The figures below were measured.",
-    ("unmeasurable", "voids"): f"Every output was right, but {NOISE}",
-    (
-        "unmeasurable",
-        "device_unfit",
-    ): "Every output was right, but the devices that tried to time it were unfit. This is "
+    "unmeasurable unsteady": f"Every output was right, but {NOISE} The figures below were measured.",
+    "unmeasurable voids": f"Every output was right, but {NOISE}",
+    "unmeasurable device_unfit": "Every output was right, but the devices that tried to time it were unfit. This is "
     "not your kernel's fault, and the operators have been notified. The result is not ranked, and it cost you nothing.",
-    (
-        "unmeasurable",
-        "starved",
-    ): "Other programs kept the machine busy on every try, until a time limit ran "
+    "unmeasurable starved": "Other programs kept the machine busy on every try, until a time limit ran "
     "out. This is not your kernel's fault: it has not been judged yet, and it cost you nothing.",
-    ("policy", "output_limit"): "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
-    ("timeout", "import"): "Loading includes compiling: build fewer variants, or for one architecture only.",
+    "policy output_limit": "Remove prints; stdout and stderr are kept up to 64 kB from either end.",
+    "timeout import": "Loading includes compiling: build fewer variants, or for one architecture only.",
 }
 
 
@@ -94,7 +77,7 @@ def verdict(outcome: str, reason: str) -> Verdict:
     """Return the words for an outcome; an outcome without an entry keeps its name."""
     tone, title = TITLES.get(outcome, ("warn", outcome.replace("_", " ").capitalize() or "No verdict"))
     title = BETTER_TITLES.get((outcome, reason), title)
-    return Verdict(tone, title, _BETTER.get((outcome, reason), _ADVICE.get(outcome, "")))
+    return Verdict(tone, title, _ADVICE.get(f"{outcome} {reason}", _ADVICE.get(outcome, "")))
 
 
 EPOCH_WAITS: Final = (
