@@ -252,54 +252,36 @@ def _take_result(result: Result, now: datetime) -> None:
 
 
 @transaction.atomic
-def clear_result(
-    *, result: Result, actor: User, reason: str, now: datetime, public_reason: str = "", seen: int | None = None
-) -> Decision:
-    """Clear a held result. It ranks by its time of submission once all required reviewers have cleared it."""
+def _then_stand(act: Callable[..., Made], *, result: Result, now: datetime, **given: Any) -> Made:
+    """Do an act of review, and publish or withdraw the result's line by the new state of its case."""
+    made = act(result=result, now=now, **given)
+    publication.stand(result, now)
+    return made
+
+
+@transaction.atomic
+def clear_result(*, result: Result, now: datetime, **given: Any) -> Decision:
+    """Clear a held result; `given` as in decide.clear.
+
+    It ranks by its time of submission once all required reviewers have cleared it.
+    """
     rank = would_rank(result)
     two_person_rule = result.attempt.submission.board.competition.two_person_rule
-    decision = decide.clear(
-        result=result,
-        actor=actor,
-        reason=reason,
-        now=now,
-        rank=rank,
-        needs_two=rank is not None and rank <= PODIUM and two_person_rule,
-        public_reason=public_reason,
-        seen=seen,
-    )
-    publication.stand(result, now)
-    return decision
+    needs_two = rank is not None and rank <= PODIUM and two_person_rule
+    return _then_stand(decide.clear, result=result, now=now, rank=rank, needs_two=needs_two, **given)
 
 
 @transaction.atomic
 def reject_result(
-    *,
-    result: Result,
-    actor: User,
-    reason: str,
-    now: datetime,
-    code: str = "other",
-    public_reason: str = "",
-    seen: int | None = None,
-    hold_others: bool = True,
+    *, result: Result, actor: User, now: datetime, code: str = "other", hold_others: bool = True, **given: Any
 ) -> Decision:
-    """Reject a result.
+    """Reject a result; `given` as in decide.reject.
 
     `hold_others`: hold the kernel's remaining runs, which leave the board until a person decides on each.
     """
     runs = publication.lock_runs(result)
     others = publication.others_of(result, runs) if hold_others else []
-    decision = decide.reject(
-        result=result,
-        actor=actor,
-        code=code,
-        reason=reason,
-        now=now,
-        rank=would_rank(result),
-        public_reason=public_reason,
-        seen=seen,
-    )
+    decision = decide.reject(result=result, actor=actor, code=code, now=now, rank=would_rank(result), **given)
     publication.stand_each([result, *hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
     return decision
 
@@ -312,14 +294,6 @@ def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, se
     released = release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
     publication.stand_each([result, *(run for run in runs if run.pk in released)], now)
     return decision
-
-
-@transaction.atomic
-def _then_stand(act: Callable[..., Made], *, result: Result, now: datetime, **given: Any) -> Made:
-    """Do an act of review, and publish or withdraw the result's line by the new state of its case."""
-    made = act(result=result, now=now, **given)
-    publication.stand(result, now)
-    return made
 
 
 overturn_verdict: Final = partial(_then_stand, decide.overturn)

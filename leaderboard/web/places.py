@@ -106,14 +106,6 @@ def counts_for(pool: int) -> dict[str, int]:
     return {kind: max(1, share * (pool or POOL) // POOL) for kind, share in SHARES.items()}
 
 
-def make_places(pool: int) -> dict[str, Places]:
-    """Return the places of all classes of requests. A farm of runners may share an address, and each has a token."""
-    counts = counts_for(pool) | {STATIC: STATIC_PLACES}
-    return {
-        kind: Places(count, for_one=count if kind == RUNNERS else max(1, count - 1)) for kind, count in counts.items()
-    }
-
-
 def class_of(path: str) -> str:
     first, *rest = path.removeprefix("/").split("/")
     if first == "api":
@@ -126,7 +118,10 @@ class Entrance:
     """Admits requests of a process to the places of their classes."""
 
     def __init__(self) -> None:
-        self._places = make_places(settings.DATABASE_POOL_MAX)
+        counts = counts_for(settings.DATABASE_POOL_MAX) | {STATIC: STATIC_PLACES}
+        self._places = {kind: Places(count, for_one=max(1, count - 1)) for kind, count in counts.items()}
+        # A farm of runners may share an address, and each runner has a token.
+        self._places[RUNNERS] = Places(counts[RUNNERS], for_one=counts[RUNNERS])
 
     async def answer(self, request: HttpRequest, make: Answer) -> HttpResponseBase:
         kind = class_of(request.path)
