@@ -68,9 +68,6 @@ class LimitBody:
             async with asyncio.timeout(PATIENCE_S):
                 while not is_complete and total <= PATIENCE * self._limit_bytes:
                     await receive_some()
-        await self._refuse(scope, send)
-
-    async def _refuse(self, scope: dict[str, Any], send: Send) -> None:
         detail = f"The request is too large: at most {self._limit_bytes:,} bytes"
         errors = [{"field": "body", "value": None, "message": detail}]
         kind, body = "application/json", json.dumps({"detail": detail, "errors": errors})

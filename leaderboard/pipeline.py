@@ -1,22 +1,12 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
-    enter           redeem a code → rules accepted → entrant
     submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → store, its cost,
                     fingerprints → enqueue (event, bell)
-    (a runner)      claim_work → report.announce … → take_report, or sweep.expire_leases when it dies
-    take_report     report.receive → record_result → screen → publish | hold | withdraw
-                    … and a confirmation, if the result takes first place of a contest
-                    the cost is given back if the site failed to judge
-                    … of a confirmation: keep its verdict; a kernel that failed on fresh seeds is held
+    claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
+    take_report     report.receive → record_result → screen → publish | hold | withdraw … and a confirmation, if the
+                    result takes first place of a contest; the cost is given back if the site failed to judge
     clear_result …  review.decide (a person, once or by two) → publish | withdraw, by the new state of the case
-    reject_result   the same; the kernel's remaining runs are held along with it, unless the reviewer declines that
-    suspend_account review.suspend → withdraw all its lines; reinstate_account: publish again every result that may rank
-    link_logins     two logins of one person: a suspension of either counts for both; unlink_login reverses it
-    retract         (standings/retract.py) the kernel's lines go; restore_entry publishes them again
-    import_set      uploads.apply_upload → a gate for each new version: an admission test
-    add_board       edit_boards.add_board → the same for its version
     apply_rejudging (rejudging/apply.py) a set out of the shadow: its attempts become current → screen → publish | …
-    claim_work      a runner's next job: an attempt; without one, a confirmation or an admission test
 
 The packages below do not import each other upwards; only this module connects them.
 """

@@ -13,7 +13,6 @@ from django.db import DatabaseError, OperationalError, connection, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -86,11 +85,6 @@ def migrations_of_this_code() -> frozenset[tuple[str, str]]:
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
     return HttpResponse(ROBOTS, content_type="text/plain")
-
-
-@require_safe
-def api_docs(request: HttpRequest) -> HttpResponse:
-    return render(request, "web/api_docs.html")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

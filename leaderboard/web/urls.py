@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from django.views.generic import RedirectView
+from django.views.generic import RedirectView, TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import service, stream
@@ -98,7 +98,7 @@ pages: list[URLPattern | URLResolver] = [
     path("tokens/<int:pk>/revoke", account.revoke),
     path("readyz", service.readyz),
     path("robots.txt", service.robots),
-    path("api/docs", service.api_docs),
+    path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
 ]
 organisers: list[URLPattern | URLResolver] = [
     path("organise", organise.index),
