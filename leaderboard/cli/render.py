@@ -109,7 +109,7 @@ class Screen:
     @contextmanager
     def progress(self) -> Iterator[Callable[[ServerEvent], None]]:
         """Show a submission's progress: a line per state, on a terminal also a spinner."""
-        shown = ""
+        spinner, shown = self.err.status(Text("waiting")) if self.err.is_terminal else None, ""
 
         def show(event: ServerEvent) -> None:
             nonlocal shown
@@ -124,7 +124,7 @@ class Screen:
                 step = f"{done} of {total}" if counted else line(event.data.get("message") or "", 80)
                 spinner.update(Text(f"{state} {step}".strip()))
 
-        with self.err.status(Text("waiting")) if self.err.is_terminal else nullcontext() as spinner:
+        with spinner or nullcontext():
             yield show
 
 

@@ -134,7 +134,7 @@ class Competitions(Public):
     def get(self, request: Request) -> Response:
         """List the running, coming and past competitions that are listed for the caller."""
         found = contests.sections(request.user, timezone.now())
-        summaries = [summary for section in found for summary in section.summaries]
+        summaries = [summary for section in found.values() for summary in section]
         return Response(CompetitionSummary(summaries, many=True).data)
 
 

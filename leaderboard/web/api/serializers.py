@@ -92,7 +92,7 @@ class BoardDetail(Board):
 
     @extend_schema_field(drf.DictField(child=Epoch(many=True)))
     def get_epochs(self, card: Card) -> dict[str, Any]:
-        return {place.hardware: Epoch(place.epochs, many=True).data for place in card.places}
+        return {place.hardware: Epoch(place.look.epochs, many=True).data for place in card.places}
 
 
 class Entry(drf.Serializer[Any]):

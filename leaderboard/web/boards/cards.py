@@ -11,7 +11,7 @@ from django.http import Http404
 
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, leaders_of, looks
+from leaderboard.standings.read.boards import Look, RankedEntry, leaders_of, looks
 from leaderboard.standings.read.collection import problems_by_collection
 
 
@@ -30,10 +30,6 @@ class Place:
     @property
     def entries(self) -> int:
         return len(self.look.current.places)
-
-    @property
-    def epochs(self) -> tuple[BoardEpoch, ...]:
-        return self.look.epochs
 
 
 @dataclass(frozen=True)

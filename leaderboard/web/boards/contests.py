@@ -89,11 +89,6 @@ class PhaseShown:
     def takes(self) -> bool:
         return self.phase in TAKING
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether this is a contest that counts, which needs no notice to competitors."""
-        return self.phase is Phase.CONTEST
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -103,12 +98,6 @@ class Summary:
     phase: PhaseShown
     entrants: int
     boards: int  # visible to the viewer
-
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    summaries: list[Summary]
 
 
 @dataclass(frozen=True)
@@ -147,7 +136,7 @@ def phase_shown(schedule: Schedule, now: datetime) -> PhaseShown:
     )
 
 
-def sections(viewer: Viewer, now: datetime) -> list[Section]:
+def sections(viewer: Viewer, now: datetime) -> dict[str, list[Summary]]:
     """Return the lists by phase: running by next change, coming by next change, past with the newest first."""
     boards = boards_seen_by(viewer, listed=True).order_by().values("competition")
     counts = dict(boards.annotate(count=Count("slug", distinct=True)).values_list("competition", "count"))
@@ -165,11 +154,11 @@ def sections(viewer: Viewer, now: datetime) -> list[Section]:
         ended = summary.competition.deadline or summary.competition.final_at
         return ended.timestamp() if ended else 0.0
 
-    return [
-        Section("Running", sorted(found["running"], key=by_change)),
-        Section("Coming", sorted(found["coming"], key=by_change)),
-        Section("Past", sorted(found["past"], key=by_end, reverse=True)),
-    ]
+    return {
+        "Running": sorted(found["running"], key=by_change),
+        "Coming": sorted(found["coming"], key=by_change),
+        "Past": sorted(found["past"], key=by_end, reverse=True),
+    }
 
 
 def contest(slug: str, viewer: Viewer, now: datetime) -> Contest:
