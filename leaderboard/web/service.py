@@ -1,4 +1,4 @@
-"""State of the service: heartbeats and readiness; robots.txt, the API page, the page for an uncaught exception."""
+"""State of the service: heartbeats and readiness; robots.txt, the page for an uncaught exception."""
 
 from __future__ import annotations
 
