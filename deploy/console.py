@@ -1,4 +1,4 @@
-"""Output of the scripts: a line when a step begins, its seconds when it ends, and errors. Standard library only."""
+"""Output of the scripts: steps with their duration, and errors. Waiting for a condition. Standard library only."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ def step(title: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     note(f"done in {time.monotonic() - began:.1f} s")
+
+
+def is_soon(ready: Callable[[], bool], limit_s: float) -> bool:
+    """Poll until `ready` is true. Return False if it is not within the limit."""
+    deadline = time.monotonic() + limit_s
+    while not ready():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def exit_status(act: Callable[[], object]) -> int:

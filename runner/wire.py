@@ -157,7 +157,7 @@ def _parsed(kind: type[T], name: str, data: object) -> T:
         raise WireError(name, f"expected an object, got {type(data).__name__}")
     defaults = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]  # dataclasses all
     values = {}
-    for key, read in _readers(kind).items():
+    for key, read in _readers(kind).items():  # type: ignore[arg-type]  # a class is hashable
         place, default = f"{name}.{key}", defaults[key]
         if key in data:
             values[key] = None if data[key] is None and default.default is None else read(place, data[key])
