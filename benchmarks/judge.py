@@ -123,7 +123,7 @@ def main() -> int:
         device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
         with borrowed(device, settings.runner_locks, Patience(), f"make bench (pid {os.getpid()})"):
             jobs = list(run_jobs(settings, problem, source, options.jobs))
-    except (RunnerError, local.UsageError, SetupError) as error:
+    except (RunnerError, SetupError) as error:
         say(f"error: {error}")
         return 1
     for line in table(jobs):

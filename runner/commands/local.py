@@ -20,6 +20,7 @@ from problems.formats.gpumode import load_problem
 from problems.spec import Problem
 from runner import config
 from runner.daemon.loan import Patience, borrowed
+from runner.errors import RunnerError
 from runner.host import accelerators
 from runner.job import cleanup
 from runner.job.confirm import confirm
@@ -31,19 +32,18 @@ FOR_EVER: Final = Patience()
 LIBRARY: Final = Path(problems.__file__).parent / "library"
 
 
-class UsageError(Exception):
+class UsageError(RunnerError):
     """The request cannot be judged; the text names the remedy."""
 
 
 def find_folder(name: str) -> Path:
     """Return a folder with a task.yml, or the folder of a problem of the library. Raises UsageError."""
-    folder = Path(name)
-    if not (folder / "task.yml").is_file():
-        known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
-        if name not in known:
-            raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
-        folder = known[name]
-    return folder
+    if (Path(name) / "task.yml").is_file():
+        return Path(name)
+    known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
+    if name not in known:
+        raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
+    return known[name]
 
 
 def is_model_file(name: str) -> bool:
