@@ -29,10 +29,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from deploy.console import say
+from deploy.console import SetupError, say
 from deploy.docker_engine import ensure_docker
 from deploy.image import ensure_image
-from deploy.parties import SetupError
 from problems.spec import Case, Problem
 from runner import config
 from runner.commands import local

@@ -32,10 +32,10 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from deploy.console import exit_status, note, say, step
+from deploy.console import SetupError, captured, exit_status, note, say, step
 from deploy.embedded import postgres_programs
 from deploy.launch import read_environment
-from deploy.parties import CHECKOUT, SetupError, captured, state_folder
+from deploy.parties import CHECKOUT, state_folder
 from deploy.processes import CLEAN_ENVIRONMENT, Supervisor
 
 FORMAT: Final = 1  # of the manifest

@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from deploy.console import exit_status, note, step
+from deploy.console import SetupError, captured, exit_status, note, step
 from deploy.docker_engine import install_packages
-from deploy.parties import CHECKOUT, SetupError, captured, environment_folder, is_private, is_root, others_may_read
+from deploy.parties import CHECKOUT, environment_folder, is_private, is_root, others_may_read
 
 LEAST_PYTHON: Final = (3, 11)
 SYSTEM_PYTHON: Final = Path("/usr/bin/python3")

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from deploy.console import exit_status, note, say, step
+from deploy.console import SetupError, exit_status, note, say, step
 from deploy.embedded import POSTGRES_SOCKET, VALKEY_SOCKET
 from deploy.launch import read_environment
-from deploy.parties import CHECKOUT, SetupError, socket_folder, state_folder
+from deploy.parties import CHECKOUT, socket_folder, state_folder
 from deploy.processes import SOCKET, Supervisor
 
 OF_THE_OWNER: Final = ("migrate", "grant_site_role")  # commands that change tables, which the site's role may not

@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from deploy.console import is_soon, note
-from deploy.parties import SetupError, captured, is_root
+from deploy.console import SetupError, captured, is_soon, note
+from deploy.parties import is_root
 
 PACKAGES: Final = ("docker.io", "iptables")  # with their recommended packages, cgroupfs-mount among them
 START_TIMEOUT_S: Final = 60.0

@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import quote
 
+from deploy.console import SetupError, captured
 from deploy.parties import (
     BROKER,
     DATABASE,
     Party,
-    SetupError,
-    captured,
     is_root,
     kept_secret,
     others_may_enter,

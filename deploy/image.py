@@ -21,9 +21,9 @@ from typing import Any, Final
 import docker
 import docker.errors
 
-from deploy.console import exit_status, note, step
+from deploy.console import SetupError, captured, exit_status, note, step
 from deploy.docker_engine import install_packages
-from deploy.parties import CHECKOUT, SetupError, captured, is_root, state_folder
+from deploy.parties import CHECKOUT, is_root, state_folder
 
 REPOSITORY: Final = "photofinish-sandbox"
 HUB_BASE: Final = "python:3.11-slim-bookworm"

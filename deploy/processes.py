@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.console import is_soon
+from deploy.console import SetupError, captured, is_soon
 from deploy.embedded import Server, answers
-from deploy.parties import Party, SetupError, captured, is_root, myself, own_folder, socket_folder
+from deploy.parties import Party, is_root, myself, own_folder, socket_folder
 
 SOCKET: Final = "supervisor.sock"
 LOG_BYTES: Final = 20_000_000  # a file; three old files are kept

@@ -13,8 +13,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.console import note, say
-from deploy.parties import captured
+from deploy.console import captured, note, say
 from deploy.processes import CLEAN_ENVIRONMENT
 from deploy.site import Site, get_json
 

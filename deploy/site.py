@@ -19,21 +19,10 @@ from typing import Any, Final
 
 from psycopg.conninfo import conninfo_to_dict
 
-from deploy.console import note
+from deploy.console import SetupError, captured, note
 from deploy.embedded import Databases
 from deploy.launch import environment_text, read_environment
-from deploy.parties import (
-    SITE,
-    Party,
-    SetupError,
-    captured,
-    kept_secret,
-    myself,
-    others_may_read,
-    own_folder,
-    party,
-    write_private,
-)
+from deploy.parties import SITE, Party, kept_secret, myself, others_may_read, own_folder, party, write_private
 from deploy.processes import CLEAN_ENVIRONMENT
 
 DEFAULT_PORT: Final = 8000

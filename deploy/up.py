@@ -18,13 +18,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-from deploy.console import exit_status, is_soon, note, say, step
+from deploy.console import SetupError, exit_status, is_soon, note, say, step
 from deploy.docker_engine import ensure_docker
 from deploy.embedded import Databases, open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.embedded import answers as socket_answers
 from deploy.image import ensure_image
 from deploy.launch import read_environment
-from deploy.parties import CHECKOUT, SetupError, code_folder, is_private, is_root, myself, own_folder, state_folder
+from deploy.parties import CHECKOUT, code_folder, is_private, is_root, myself, own_folder, state_folder
 from deploy.processes import Program, Supervisor, code_version, runner_program, service_programs, site_programs
 from deploy.samples import LIBRARY, Sample, plan, send_missing, submit_all
 from deploy.site import (
