@@ -222,21 +222,17 @@ def _against_report(told: JSON, evidence: Evidence, decided: Verdict) -> Iterato
             if name in told and not _agree(told[name], getattr(source, name)):
                 yield Difference(name, told[name], getattr(source, name))
     if "cases" in told:
-        yield from _cases(told["cases"], list(verdict.shown_cases(evidence, decided)))
+        said, found = told["cases"], list(verdict.shown_cases(evidence, decided))
+        if len(said) != len(found):
+            yield Difference("cases", len(said), len(found))
+        for one, other in zip(said, found, strict=False):
+            for name, value in other.items():
+                if name not in one or not _agree(one[name], value):
+                    yield Difference(f"cases: {other['stage']} {other['name']}: {name}", one.get(name), value)
     if "flags" in told:
-        found = set(decided.flags) | (set() if evidence.certified else ADDED_FLAGS)
-        if set(told["flags"]) != found:
-            yield Difference("flags", sorted(told["flags"]), sorted(found))
-
-
-def _cases(said: list[JSON], found: list[JSON]) -> Iterator[Difference]:
-    """Compare the displayed cases with the recomputed cases."""
-    if len(said) != len(found):
-        yield Difference("cases", len(said), len(found))
-    for one, other in zip(said, found, strict=False):
-        for name, value in other.items():
-            if name not in one or not _agree(one[name], value):
-                yield Difference(f"cases: {other['stage']} {other['name']}: {name}", one.get(name), value)
+        flags = set(decided.flags) | (set() if evidence.certified else ADDED_FLAGS)
+        if set(told["flags"]) != flags:
+            yield Difference("flags", sorted(told["flags"]), sorted(flags))
 
 
 def _agree(said: Any, found: Any) -> bool:

@@ -311,9 +311,7 @@ class _Output:
     def _take_line(self, line: bytes) -> None:
         try:
             data = json.loads(line, parse_constant=_refuse_constant)
-            if not isinstance(data, dict) or len(data) != 1:
-                raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
-            ((kind, value),) = data.items()
+            kind, value = next(iter(data.items())) if isinstance(data, dict) and len(data) == 1 else ("", None)
             if kind == "ready":
                 host = Host.from_json(value)
                 if self.host is not None:
