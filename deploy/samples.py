@@ -43,10 +43,8 @@ class Sample:
 
 def plan(library: Path) -> list[Sample]:
     """Plan softmax for every account, with different accepted files as far as they go, and a vectoradd of each kind."""
-    softmax = _files(library / "softmax", "accepted")
-    samples = [
-        Sample(account, "softmax", "accepted", path) for account, path in zip(ACCOUNTS, cycle(softmax), strict=False)
-    ]
+    softmax = zip(ACCOUNTS, cycle(_files(library / "softmax", "accepted")), strict=False)
+    samples = [Sample(account, "softmax", "accepted", path) for account, path in softmax]
     for account, folder in {"ada": "accepted", "ben": "wrong", "cleo": "slow"}.items():
         samples += [Sample(account, "vectoradd", folder, path) for path in _files(library / "vectoradd", folder)[:1]]
     return samples

@@ -107,10 +107,8 @@ def measure_ceilings(
     disturbed: dict[str, float] = {}
     for calibration in plan(hardware, device):
         tell(calibration.label)
-        problem = replace(
-            load_problem(FOLDER / calibration.problem), benchmarks=tuple(timed.case for timed in calibration.timed)
-        )
-        report = judge(problem, FOLDER / calibration.problem / "baseline.py")
+        folder, cases = FOLDER / calibration.problem, tuple(timed.case for timed in calibration.timed)
+        report = judge(replace(load_problem(folder), benchmarks=cases), folder / "baseline.py")
         epoch = epoch or report.epoch
         evidence = schema.parse_run(report.evidence) if "version" in report.evidence else None
         rates = rates_of(calibration, evidence) if evidence else {}

@@ -128,9 +128,8 @@ def _judge(screen: Console, problem: str, make_job: MakeJob, draw: Draw, as_json
         found, settings = _loaded(screen, problem), config.load_judge()
         job = make_job(found, settings.runner_hardware)
         with cleanup.tidy(screen), screen.status("starting containers") as status:
-            report = local.judge_here(
-                job, settings, lambda event: status.update(render.progress(event)), _patience(wait_s, screen, status)
-            )
+            patience = _patience(wait_s, screen, status)
+            report = local.judge_here(job, settings, lambda event: status.update(render.progress(event)), patience)
     if as_json:
         typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
     if report.outcome == "infra_error":

@@ -89,11 +89,9 @@ def report(screen: Console, report: Report) -> None:
     timed = [case for case in report.cases if case["stage"] == "time"]
     if timed:
         screen.print(_times(timed, bounds(report)))
-        width = 100 * (report.half_width or 0)
-        speedup = 1 / (report.ratio or 1)
-        screen.print(
-            Text(f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs", style="bold")
-        )
+        width, speedup = 100 * (report.half_width or 0), 1 / (report.ratio or 1)
+        said = f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs"
+        screen.print(Text(said, style="bold"))
     for sentence in _remarks(report):
         screen.print(Text(sentence, style="yellow"))
     for name, text in report.logs.items():
