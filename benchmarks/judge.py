@@ -29,10 +29,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from deploy.console import say
+from deploy.console import SetupError, say
 from deploy.docker_engine import ensure_docker
 from deploy.image import ensure_image
-from deploy.parties import SetupError
 from problems.spec import Case, Problem
 from runner import config
 from runner.commands import local
@@ -123,7 +122,7 @@ def main() -> int:
         device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
         with borrowed(device, settings.runner_locks, Patience(), f"make bench (pid {os.getpid()})"):
             jobs = list(run_jobs(settings, problem, source, options.jobs))
-    except (RunnerError, local.UsageError, SetupError) as error:
+    except (RunnerError, SetupError) as error:
         say(f"error: {error}")
         return 1
     for line in table(jobs):

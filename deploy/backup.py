@@ -32,10 +32,10 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from deploy.console import exit_status, note, say, step
+from deploy.console import SetupError, captured, exit_status, note, say, step
 from deploy.embedded import postgres_programs
 from deploy.launch import read_environment
-from deploy.parties import CHECKOUT, SetupError, captured, state_folder
+from deploy.parties import CHECKOUT, state_folder
 from deploy.processes import CLEAN_ENVIRONMENT, Supervisor
 
 FORMAT: Final = 1  # of the manifest
@@ -127,12 +127,16 @@ def dump(url: str, file: Path) -> dict[str, Any]:
     """Back up the database at `url` into `file` and return the manifest. Only a whole backup replaces the file."""
     part = file.with_name(f"{file.name}.part")
     try:
-        with _private(part) as raw, psycopg.connect(url, autocommit=True) as db:
+        part.unlink(missing_ok=True)
+        descriptor = os.open(part, os.O_CREAT | os.O_RDWR | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w+b") as raw, psycopg.connect(url, autocommit=True) as db:
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             (snapshot,) = db.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
             with zipfile.ZipFile(raw, "w") as archive:
-                with archive.open(DUMP, "w", force_zip64=True) as target:
-                    _dump_into(target, url, snapshot)
+                command = ["pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
+                with archive.open(DUMP, "w", force_zip64=True) as target, _postgres(command, url) as run:
+                    assert run.stdout is not None
+                    shutil.copyfileobj(run.stdout, target, 1 << 20)
                 manifest = _manifest(db)
                 archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
         part.replace(file)
@@ -238,7 +242,10 @@ def connection_environment(url: str) -> dict[str, str]:
 
 def _manifest(db: psycopg.Connection[Any]) -> dict[str, Any]:
     tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename").fetchall()
-    rows = {table: _count(db, table) for (table,) in tables}
+    rows = {}
+    for (table,) in tables:
+        counted = db.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone() or (0,)
+        rows[table] = int(counted[0])
     applied = "SELECT app || '.' || name FROM django_migrations ORDER BY 1" if "django_migrations" in rows else ""
     return {
         "format": FORMAT,
@@ -250,11 +257,6 @@ def _manifest(db: psycopg.Connection[Any]) -> dict[str, Any]:
     }
 
 
-def _count(db: psycopg.Connection[Any], table: str) -> int:
-    (count,) = db.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone() or (0,)
-    return int(count)
-
-
 def _compare_rows(url: str, manifest: dict[str, Any]) -> None:
     with psycopg.connect(url) as db:
         found = _manifest(db)["rows"]
@@ -263,13 +265,6 @@ def _compare_rows(url: str, manifest: dict[str, Any]) -> None:
         if (rows := found.get(table)) != (saved := said.get(table)):
             differs = f"the restored database has {rows} rows in {table}, the backup's manifest says {saved}"
             raise SetupError(f"{differs}: nothing was changed")
-
-
-def _dump_into(target: IO[bytes], url: str, snapshot: str) -> None:
-    command = ["pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
-    with _postgres(command, url) as run:
-        assert run.stdout is not None
-        shutil.copyfileobj(run.stdout, target, 1 << 20)
 
 
 def _restore_from(source: IO[bytes], url: str) -> None:
@@ -300,13 +295,6 @@ def _postgres(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]
             messages.seek(0)
             text = messages.read()[-1500:].decode(errors="replace").strip()
             raise SetupError(f"{command[0]} failed, nothing was changed: {text}")
-
-
-@contextmanager
-def _private(file: Path) -> Iterator[IO[bytes]]:
-    file.unlink(missing_ok=True)
-    with os.fdopen(os.open(file, os.O_CREAT | os.O_RDWR | os.O_EXCL, 0o600), "w+b") as opened:
-        yield opened
 
 
 @contextmanager

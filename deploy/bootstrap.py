@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from deploy.console import exit_status, note, step
+from deploy.console import SetupError, captured, exit_status, note, step
 from deploy.docker_engine import install_packages
-from deploy.parties import CHECKOUT, SetupError, captured, environment_folder, is_private, is_root, others_may_read
+from deploy.parties import CHECKOUT, environment_folder, is_private, is_root, others_may_read
 
 LEAST_PYTHON: Final = (3, 11)
 SYSTEM_PYTHON: Final = Path("/usr/bin/python3")
@@ -27,14 +27,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--extras", required=True, help="comma-separated extras of pyproject.toml")
     parser.add_argument("then", nargs="*", help="after --: what the environment's Python runs next")
     options = parser.parse_args(arguments)
-    return exit_status(lambda: set_up(options.extras.split(","), options.then))
 
+    def set_up() -> None:
+        python = ensure_environment(options.extras.split(","))
+        if options.then:
+            os.execve(python, [str(python), *options.then], {**os.environ, "PYTHONUNBUFFERED": "1"})  # noqa: S606
 
-def set_up(extras: list[str], then: list[str]) -> None:
-    """Make the environment, and become its Python with these arguments, if there are any."""
-    python = ensure_environment(extras)
-    if then:
-        os.execve(python, [str(python), *then], {**os.environ, "PYTHONUNBUFFERED": "1"})  # noqa: S606
+    return exit_status(set_up)
 
 
 def ensure_environment(extras: list[str]) -> Path:
@@ -76,7 +75,15 @@ def pip_command(python: Path, extras: list[str], checkout: Path, torch_index: st
 
 
 def _create(folder: Path) -> None:
-    base = _base_python()
+    """Create the environment of our Python, or of the system's where further users may not run root's own Python."""
+    base = Path(sys.executable)
+    if sys.version_info < LEAST_PYTHON:
+        version = sys.version.split()[0]
+        raise SetupError(f"Python {version} is too old: 3.11 is needed (make up PYTHON=/path/to/python3.11)")
+    if is_root() and not others_may_read(base) and SYSTEM_PYTHON.exists():
+        check = f"import sys; sys.exit(sys.version_info < {LEAST_PYTHON})"
+        if captured([str(SYSTEM_PYTHON), "-c", check]).returncode == 0:
+            base = SYSTEM_PYTHON
     folder.parent.mkdir(parents=True, exist_ok=True)
     command = [str(base), "-m", "venv", str(folder)]
     done = captured(command)
@@ -88,19 +95,6 @@ def _create(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         raise SetupError(f"could not create the virtual environment: {(done.stderr or done.stdout).strip()[-800:]}")
     note(f"virtual environment of Python {sys.version.split()[0] if base == Path(sys.executable) else base}")
-
-
-def _base_python() -> Path:
-    """Return our Python, or the system's if it is new enough and other users may not run root's own Python."""
-    if sys.version_info < LEAST_PYTHON:
-        version = sys.version.split()[0]
-        raise SetupError(f"Python {version} is too old: 3.11 is needed (make up PYTHON=/path/to/python3.11)")
-    ours = Path(sys.executable)
-    if not is_root() or others_may_read(ours):
-        return ours
-    check = f"import sys; sys.exit(sys.version_info < {LEAST_PYTHON})"
-    new_enough = SYSTEM_PYTHON.exists() and captured([str(SYSTEM_PYTHON), "-c", check]).returncode == 0
-    return SYSTEM_PYTHON if new_enough else ours
 
 
 if __name__ == "__main__":

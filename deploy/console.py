@@ -1,13 +1,17 @@
-"""Output of the scripts: a line when a step begins, its seconds when it ends, and errors. Standard library only."""
+"""Output, errors, commands and waits of the scripts. Standard library only."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from deploy.parties import SetupError
+
+class SetupError(Exception):
+    """A fault that the person at the keyboard must put right; the text names the fault and the remedy."""
 
 
 def say(text: str) -> None:
@@ -25,6 +29,22 @@ def step(title: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     note(f"done in {time.monotonic() - began:.1f} s")
+
+
+def captured(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command without input; return its status and its output as text."""
+    nothing = subprocess.DEVNULL
+    return subprocess.run(command, stdin=nothing, capture_output=True, text=True, check=False, **options)
+
+
+def is_soon(ready: Callable[[], bool], limit_s: float) -> bool:
+    """Poll until `ready` is true. Return False if it is not within the limit."""
+    deadline = time.monotonic() + limit_s
+    while not ready():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def exit_status(act: Callable[[], object]) -> int:

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from deploy.console import exit_status, note, say, step
+from deploy.console import SetupError, exit_status, note, say, step
 from deploy.embedded import POSTGRES_SOCKET, VALKEY_SOCKET
 from deploy.launch import read_environment
-from deploy.parties import CHECKOUT, SetupError, socket_folder, state_folder
+from deploy.parties import CHECKOUT, socket_folder, state_folder
 from deploy.processes import SOCKET, Supervisor
 
 OF_THE_OWNER: Final = ("migrate", "grant_site_role")  # commands that change tables, which the site's role may not
@@ -70,33 +70,20 @@ def manage(arguments: list[str]) -> int:
 
 def reset() -> None:
     state = state_folder()
-    if os.environ.get("FORCE") != "1" and not _agreed(state):
-        say("nothing was changed")
-        return
+    if os.environ.get("FORCE") != "1":
+        if not sys.stdin.isatty():
+            raise SetupError("reset deletes the database: without a terminal to ask, say so with FORCE=1")
+        if input(f"Delete the database and all accounts in {state}? [yes/no] ").strip().lower() != "yes":
+            say("nothing was changed")
+            return
     down()
     with step(f"delete database, accounts and secrets in {state}"):
-        for folder in _socket_folders(state):
-            shutil.rmtree(folder, ignore_errors=True)
+        sockets = {"postgres/run": POSTGRES_SOCKET, "valkey/run": VALKEY_SOCKET, "supervisor": SOCKET}
+        for folder, name in sockets.items():
+            shutil.rmtree(socket_folder(state / folder, name), ignore_errors=True)  # of a deep state folder: elsewhere
         for name in DATA:
             shutil.rmtree(state / name, ignore_errors=True)
         (state / "port").unlink(missing_ok=True)
-
-
-def _agreed(state: Path) -> bool:
-    if not sys.stdin.isatty():
-        raise SetupError("reset deletes the database: without a terminal to ask, say so with FORCE=1")
-    return input(f"Delete the database and all accounts in {state}? [yes/no] ").strip().lower() == "yes"
-
-
-def _socket_folders(state: Path) -> list[Path]:
-    """Return the short folders that stand in for sockets of a deep state folder."""
-    wanted = {
-        state / "postgres" / "run": POSTGRES_SOCKET,
-        state / "valkey" / "run": VALKEY_SOCKET,
-        state / "supervisor": SOCKET,
-    }
-    found = [socket_folder(folder, name) for folder, name in wanted.items()]
-    return [folder for folder in found if state not in folder.parents]
 
 
 def _supervisor() -> Supervisor:

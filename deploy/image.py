@@ -15,16 +15,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import docker
 import docker.errors
 
-from deploy.console import exit_status, note, step
+from deploy.console import SetupError, captured, exit_status, note, step
 from deploy.docker_engine import install_packages
-from deploy.parties import CHECKOUT, SetupError, captured, is_root, state_folder
+from deploy.parties import CHECKOUT, is_root, state_folder
 
 REPOSITORY: Final = "photofinish-sandbox"
 HUB_BASE: Final = "python:3.11-slim-bookworm"
@@ -131,7 +130,15 @@ def _build(client: docker.DockerClient, tag: str) -> None:
         context.seek(0)
         options: dict[str, Any] = {"custom_context": True, "rm": True, "forcerm": True, "decode": True}
         network, arguments = "none" if base == OWN_BASE else None, {"BASE_IMAGE": base}
-        _follow(client.api.build(fileobj=context, tag=tag, buildargs=arguments, network_mode=network, **options))
+        recent: list[str] = []
+        for line in client.api.build(fileobj=context, tag=tag, buildargs=arguments, network_mode=network, **options):
+            if error := line.get("error"):
+                raise SetupError("the image did not build: " + "\n".join([*recent[-20:], str(error)]))
+            text = str(line.get("stream", "")).strip()
+            if text.startswith("Step "):
+                note(text[:110])
+            elif text:
+                recent.append(text)
 
 
 def _base(client: docker.DockerClient, work: Path) -> str:
@@ -140,32 +147,26 @@ def _base(client: docker.DockerClient, work: Path) -> str:
         return chosen
     if _has(client, OWN_BASE):
         return OWN_BASE
-    if _has(client, HUB_BASE) or _pull(HUB_BASE):
+    if _has(client, HUB_BASE):
         return HUB_BASE
+    with step(f"pull {HUB_BASE}"):
+        try:
+            pulled = captured(["docker", "pull", "--quiet", HUB_BASE], timeout=PULL_TIMEOUT_S)
+            if pulled.returncode == 0:
+                return HUB_BASE
+            note(f"not possible: {pulled.stderr.strip().splitlines()[-1:]}")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            note(f"not possible: {type(error).__name__}")
     with step("base of the sandbox image, made by mmdebstrap (the image hub cannot be reached)"):
         _make_base(client, work / "base.tar")
     return OWN_BASE
-
-
-def _pull(name: str) -> bool:
-    with step(f"pull {name}"):
-        try:
-            done = captured(["docker", "pull", "--quiet", name], timeout=PULL_TIMEOUT_S)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            note(f"not possible: {type(error).__name__}")
-            return False
-        if done.returncode:
-            note(f"not possible: {done.stderr.strip().splitlines()[-1:]}")
-    return done.returncode == 0
 
 
 def _make_base(client: docker.DockerClient, tarball: Path) -> None:
     if shutil.which("mmdebstrap") is None:
         install_packages(["mmdebstrap", "debian-archive-keyring"])
     part = tarball.with_name("base.part.tar")
-    command = debootstrap_command(part)
-    prefix = [] if is_root() else ["sudo", "-n"]
-    done = captured([*prefix, *command])
+    done = captured([*([] if is_root() else ["sudo", "-n"]), *debootstrap_command(part)])
     if done.returncode:
         raise SetupError(f"mmdebstrap failed, give a base with BASE_IMAGE=…: {done.stderr.strip()[-1500:]}")
     repository, version = OWN_BASE.split(":")
@@ -183,10 +184,8 @@ def _wheels(work: Path) -> Path:
     with step("wheels for the sandbox image"):
         part = work / "wheels.part"
         part.mkdir(exist_ok=True)
-        pip = [sys.executable, "-m", "pip"]
-        done = captured(
-            wheels_command(pip, requirements, part, python=sys.version_info[:2], machine=platform.machine())
-        )
+        pip, python = [sys.executable, "-m", "pip"], sys.version_info[:2]
+        done = captured(wheels_command(pip, requirements, part, python=python, machine=platform.machine()))
         if done.returncode:
             raise SetupError(f"pip could not fetch the wheels of {requirements.name}: {done.stderr.strip()[-1500:]}")
         shutil.copy2(requirements, part)
@@ -206,19 +205,6 @@ def _write_context(file: Any, wheels: Path) -> None:
             entry.size, entry.mode = path.stat().st_size, 0o644
             with path.open("rb") as content:
                 context.addfile(entry, content)
-
-
-def _follow(lines: Iterator[dict[str, Any]]) -> None:
-    """Print the builder's steps. Raises SetupError with the last output when the build fails."""
-    recent: list[str] = []
-    for line in lines:
-        if error := line.get("error"):
-            raise SetupError("the image did not build: " + "\n".join([*recent[-20:], str(error)]))
-        text = str(line.get("stream", "")).strip()
-        if text.startswith("Step "):
-            note(text[:110])
-        elif text:
-            recent.append(text)
 
 
 def _has(client: docker.DockerClient, name: str) -> bool:

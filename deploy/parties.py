@@ -17,11 +17,12 @@ import os
 import pwd
 import secrets
 import stat
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from deploy.console import SetupError, captured
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 DATABASE: Final = "photofinish-db"
@@ -30,10 +31,6 @@ SITE: Final = "photofinish-site"
 
 # The kernel takes 107 bytes for the path of a unix socket; this leaves room for the name of the socket in its folder.
 MAX_SOCKET_PATH_BYTES: Final = 100
-
-
-class SetupError(Exception):
-    """A fault that the person at the keyboard must put right; the text names the fault and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +46,6 @@ class Party:
         if self.uid == os.geteuid():
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
-
-
-def captured(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command without input; return its status and its output as text."""
-    nothing = subprocess.DEVNULL
-    return subprocess.run(command, stdin=nothing, capture_output=True, text=True, check=False, **options)
 
 
 def is_root() -> bool:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from deploy.console import SetupError, captured, is_soon
 from deploy.embedded import Server, answers
-from deploy.parties import Party, SetupError, captured, is_root, myself, own_folder, socket_folder
+from deploy.parties import Party, is_root, myself, own_folder, socket_folder
 
 SOCKET: Final = "supervisor.sock"
 LOG_BYTES: Final = 20_000_000  # a file; three old files are kept
@@ -36,7 +36,6 @@ class Program:
     stop_signal: str = "TERM"
     stop_wait_s: int = 10
     version: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
 
 
 def service_programs(postgres: Server | None, valkey: Server | None) -> list[Program]:
@@ -86,31 +85,25 @@ def supervisor_conf(folder: Path, socket_path: Path, programs: list[Program], *,
         f"serverurl=unix://{_escape(socket_path)}",
     ]
     for program in programs:
-        sections += _program_section(folder, program, root=root)
+        sections += [
+            f"[program:{program.name}]",
+            f"command={_escape(shlex.join(program.command))}",
+            f"directory={_escape(program.folder)}",
+            *([f"user={program.party.uid}"] if root else []),
+            f'environment=HOME="/nonexistent",PHOTOFINISH_VERSION="{_escape(program.version)}"',
+            f"priority={program.priority}",
+            "autorestart=true",
+            "startsecs=3",
+            f"startretries={START_RETRIES}",
+            f"stopsignal={program.stop_signal}",
+            f"stopwaitsecs={program.stop_wait_s}",
+            "killasgroup=true",
+            "redirect_stderr=true",
+            f"stdout_logfile={_escape(folder / f'{program.name}.log')}",
+            f"stdout_logfile_maxbytes={LOG_BYTES}",
+            "stdout_logfile_backups=3",
+        ]
     return "\n".join(sections) + "\n"
-
-
-def _program_section(folder: Path, program: Program, *, root: bool) -> list[str]:
-    environment = {"HOME": "/nonexistent", "PHOTOFINISH_VERSION": program.version, **program.environment}
-    pairs = ",".join(f'{name}="{_escape(value)}"' for name, value in sorted(environment.items()))
-    return [
-        f"[program:{program.name}]",
-        f"command={_escape(shlex.join(program.command))}",
-        f"directory={_escape(program.folder)}",
-        *([f"user={program.party.uid}"] if root else []),
-        f"environment={pairs}",
-        f"priority={program.priority}",
-        "autorestart=true",
-        "startsecs=3",
-        f"startretries={START_RETRIES}",
-        f"stopsignal={program.stop_signal}",
-        f"stopwaitsecs={program.stop_wait_s}",
-        "killasgroup=true",
-        "redirect_stderr=true",
-        f"stdout_logfile={_escape(folder / f'{program.name}.log')}",
-        f"stdout_logfile_maxbytes={LOG_BYTES}",
-        "stdout_logfile_backups=3",
-    ]
 
 
 def code_version(code: Path, packages: tuple[str, ...]) -> str:
@@ -148,21 +141,15 @@ class Supervisor:
         self.configuration.write_text(supervisor_conf(self.folder, self.socket, programs, root=is_root()))
         self.configuration.chmod(0o600)
         if not self.is_running():
-            self._start()
+            command = [str(self.python), "-m", "supervisor.supervisord", "-c", str(self.configuration)]
+            done = captured(command, env=CLEAN_ENVIRONMENT, cwd="/")
+            if not is_soon(self.is_running, 0 if done.returncode else STOP_TIMEOUT_S):
+                raise SetupError(f"the supervisor did not start: {(done.stdout + done.stderr).strip()[-800:]}")
             return
         self.control("update")
         stopped = [line.split()[0] for line in self.status() if line.split()[1] not in ("RUNNING", "STARTING")]
         if stopped:
             self.control("start", *stopped)
-
-    def _start(self) -> None:
-        command = [str(self.python), "-m", "supervisor.supervisord", "-c", str(self.configuration)]
-        done = captured(command, env=CLEAN_ENVIRONMENT, cwd="/")
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        while not self.is_running():
-            if done.returncode or time.monotonic() > deadline:
-                raise SetupError(f"the supervisor did not start: {(done.stdout + done.stderr).strip()[-800:]}")
-            time.sleep(0.05)
 
     def control(self, *arguments: str) -> str:
         command = [str(self.python), "-m", "supervisor.supervisorctl", "-c", str(self.configuration), *arguments]
@@ -176,11 +163,9 @@ class Supervisor:
         if not self.is_running():
             return
         self.control("shutdown")
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        while self.is_running() or (self.folder / "supervisord.pid").exists():
-            if time.monotonic() > deadline:
-                raise SetupError(f"the supervisor did not stop within {STOP_TIMEOUT_S:.0f} s; see {self.folder}")
-            time.sleep(0.1)
+        pid_file = self.folder / "supervisord.pid"
+        if not is_soon(lambda: not self.is_running() and not pid_file.exists(), STOP_TIMEOUT_S):
+            raise SetupError(f"the supervisor did not stop within {STOP_TIMEOUT_S:.0f} s; see {self.folder}")
 
     def pid(self, name: str) -> str:
         """Return the pid of a running process; "" when it does not run."""

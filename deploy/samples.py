@@ -13,8 +13,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.console import note, say
-from deploy.parties import captured
+from deploy.console import captured, note, say
 from deploy.processes import CLEAN_ENVIRONMENT
 from deploy.site import Site, get_json
 
@@ -44,10 +43,8 @@ class Sample:
 
 def plan(library: Path) -> list[Sample]:
     """Plan softmax for every account, with different accepted files as far as they go, and a vectoradd of each kind."""
-    softmax = _files(library / "softmax", "accepted")
-    samples = [
-        Sample(account, "softmax", "accepted", path) for account, path in zip(ACCOUNTS, cycle(softmax), strict=False)
-    ]
+    softmax = zip(ACCOUNTS, cycle(_files(library / "softmax", "accepted")), strict=False)
+    samples = [Sample(account, "softmax", "accepted", path) for account, path in softmax]
     for account, folder in {"ada": "accepted", "ben": "wrong", "cleo": "slow"}.items():
         samples += [Sample(account, "vectoradd", folder, path) for path in _files(library / "vectoradd", folder)[:1]]
     return samples
@@ -68,7 +65,13 @@ def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> Non
         _watch(site, samples, tokens)
         if not has_sent:
             break
-    _print_verdicts(site, samples, tokens)
+    rows = [("account", "board", "file", "verdict", "ratio", "rank")]
+    for sample in samples:
+        if judged := _verdict_of(site, sample, tokens):
+            rows.append((sample.account, sample.board, sample.title, *judged))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        say("     " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def send_missing(site: Site, samples: list[Sample], tokens: dict[str, str]) -> bool:
@@ -76,7 +79,7 @@ def send_missing(site: Site, samples: list[Sample], tokens: dict[str, str]) -> b
     has_sent = False
     for sample in [sample for sample in samples if sample.account in tokens]:
         row = _find(site, sample, tokens)
-        if row is None or _full(site, row, sample, tokens).get("outcome") in SENT_AGAIN:
+        if row is None or row["outcome"] in SENT_AGAIN:
             _send(site, sample, tokens)
             has_sent = True
     return has_sent
@@ -93,8 +96,8 @@ def _watch(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
         for sample in [sample for sample in pending if not _is_under_way(site, sample, tokens)]:
             pending.remove(sample)
             heard = time.monotonic()
-            if row := _find(site, sample, tokens):
-                word, ratio, rank = verdict(_full(site, row, sample, tokens))
+            if judged := _verdict_of(site, sample, tokens):
+                word, ratio, rank = judged
                 note(f"{sample.account:5} {sample.board:10} {sample.title}: {word}, ratio {ratio}, rank {rank}")
     if pending:
         note(f"{len(pending)} are still not judged after {SILENCE_S:.0f} s without news: see `make logs`")
@@ -126,20 +129,10 @@ def _find(site: Site, sample: Sample, tokens: dict[str, str]) -> Any:
     return next((row for row in rows if row["filename"] == sample.path.name and row["board"] == sample.board), None)
 
 
-def _full(site: Site, row: dict[str, Any], sample: Sample, tokens: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = get_json(f"{site.url}/api/v1/submissions/{row['id']}", tokens[sample.account])
-    return found
-
-
-def _print_verdicts(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
-    rows = [("account", "board", "file", "verdict", "ratio", "rank")]
-    for sample in samples:
-        if row := _find(site, sample, tokens):
-            full = _full(site, row, sample, tokens)
-            rows.append((sample.account, sample.board, sample.title, *verdict(full)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        say("     " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+def _verdict_of(site: Site, sample: Sample, tokens: dict[str, str]) -> tuple[str, str, str] | None:
+    """Return the verdict on the account's newest submission of that file; None if it sent none."""
+    row = _find(site, sample, tokens)
+    return row and verdict(get_json(f"{site.url}/api/v1/submissions/{row['id']}", tokens[sample.account]))
 
 
 def verdict(submission: dict[str, Any]) -> tuple[str, str, str]:

@@ -19,21 +19,10 @@ from typing import Any, Final
 
 from psycopg.conninfo import conninfo_to_dict
 
-from deploy.console import note
+from deploy.console import SetupError, captured, note
 from deploy.embedded import Databases
 from deploy.launch import environment_text, read_environment
-from deploy.parties import (
-    SITE,
-    Party,
-    SetupError,
-    captured,
-    kept_secret,
-    myself,
-    others_may_read,
-    own_folder,
-    party,
-    write_private,
-)
+from deploy.parties import SITE, Party, kept_secret, myself, others_may_read, own_folder, party, write_private
 from deploy.processes import CLEAN_ENVIRONMENT
 
 DEFAULT_PORT: Final = 8000
@@ -75,15 +64,12 @@ class Site:
     def runner_env_file(self) -> Path:
         return self.secrets / "runner-cpu.env"
 
-    def manage(self, *arguments: str) -> str:
-        """Run a management command as the site; return its output. Raises SetupError with the command's message."""
-        return self._manage(self.env_file, self.party, arguments)
+    def manage(self, *arguments: str, as_owner: bool = False) -> str:
+        """Run a management command; return its output. Raises SetupError with the command's message.
 
-    def manage_as_owner(self, *arguments: str) -> str:
-        """Run a management command as the owner of the tables, under the caller's user: for migrations."""
-        return self._manage(self.owner_env_file, myself(), arguments)
-
-    def _manage(self, env_file: Path, user: Party, arguments: tuple[str, ...]) -> str:
+        `as_owner`: as the owner of the tables under the caller's user, for migrations; otherwise as the site.
+        """
+        env_file, user = (self.owner_env_file, myself()) if as_owner else (self.env_file, self.party)
         command = [str(self.python), "-m", "deploy.launch", str(env_file), str(self.python)]
         command += ["-m", "leaderboard.manage", *arguments]
         place = {"cwd": self.code, "env": CLEAN_ENVIRONMENT, "timeout": COMMAND_TIMEOUT_S}
@@ -149,15 +135,21 @@ def write_site_environment(site: Site, databases: Databases, broker_url: str) ->
 
 def migrate(site: Site, databases: Databases) -> None:
     """Bring the tables up to date as their owner, then give the site's role its privileges."""
-    site.manage_as_owner("migrate", "--no-input", "--verbosity", "0")
+    site.manage("migrate", "--no-input", "--verbosity", "0", as_owner=True)
     if databases.owner_url != databases.site_url:
-        site.manage_as_owner("grant_site_role", str(conninfo_to_dict(databases.site_url)["user"]))
+        site.manage("grant_site_role", str(conninfo_to_dict(databases.site_url)["user"]), as_owner=True)
 
 
 def write_runner_environment(site: Site, broker_url: str, image: str) -> None:
     """Write the runner's environment file; its token is requested once and kept there."""
     known = read_environment(site.runner_env_file) if site.runner_env_file.exists() else {}
-    token = known.get("RUNNER_TOKEN") or _new_runner_token(site)
+    token = known.get("RUNNER_TOKEN")
+    if not token:
+        found = RUNNER_TOKEN.search(site.manage("create_runner", "local-cpu", "--hardware", "cpu"))
+        if found is None:
+            why = "was a runner local-cpu made before? `make reset`"
+            raise SetupError(f"`manage create_runner` printed no token; {why}")
+        token = found.group()
     values = {
         **CLEAN_ENVIRONMENT,
         "PATH": f"{site.python.parent}:{CLEAN_ENVIRONMENT['PATH']}",
@@ -173,13 +165,6 @@ def write_runner_environment(site: Site, broker_url: str, image: str) -> None:
         **{name: os.environ[name] for name in PASSED_TO_RUNNER if name in os.environ},
     }
     write_private(site.runner_env_file, environment_text(values), myself())
-
-
-def _new_runner_token(site: Site) -> str:
-    found = RUNNER_TOKEN.search(site.manage("create_runner", "local-cpu", "--hardware", "cpu"))
-    if found is None:
-        raise SetupError("`manage create_runner` printed no token; was a runner local-cpu made before? `make reset`")
-    return found.group()
 
 
 def sample_accounts(site: Site) -> dict[str, dict[str, str]]:

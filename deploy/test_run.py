@@ -14,10 +14,10 @@ import tempfile
 from pathlib import Path
 from typing import Final, NoReturn
 
-from deploy.console import exit_status, note, say, step
+from deploy.console import SetupError, exit_status, note, say, step
 from deploy.docker_engine import ensure_docker, install_packages
 from deploy.image import ensure_image
-from deploy.parties import CHECKOUT, SetupError
+from deploy.parties import CHECKOUT
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
 # Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a

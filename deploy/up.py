@@ -18,13 +18,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-from deploy.console import exit_status, note, say, step
+from deploy.console import SetupError, exit_status, is_soon, note, say, step
 from deploy.docker_engine import ensure_docker
 from deploy.embedded import Databases, open_database, prepare_postgres, prepare_valkey, valkey_urls, wait_until
 from deploy.embedded import answers as socket_answers
 from deploy.image import ensure_image
 from deploy.launch import read_environment
-from deploy.parties import CHECKOUT, SetupError, code_folder, is_private, is_root, myself, own_folder, state_folder
+from deploy.parties import CHECKOUT, code_folder, is_private, is_root, myself, own_folder, state_folder
 from deploy.processes import Program, Supervisor, code_version, runner_program, service_programs, site_programs
 from deploy.samples import LIBRARY, Sample, plan, send_missing, submit_all
 from deploy.site import (
@@ -47,6 +47,14 @@ RUNNER_HINT: Final = (
     "RUNNER_LOCKS=/some/folder (both then disturb each other's timings)."
 )
 PACKAGES: Final = ("leaderboard", "runner", "sandbox", "problems", "deploy")
+NEXT: Final = """
+     Next: look at a board      {url}/
+           send a kernel        photofinish login --token … (a token: the site's token page), then
+                                photofinish submit kernel.py --board softmax --hardware cpu --mode ranked
+           (the program lies in {programs}; PHOTOFINISH_URL={url})
+           what runs, its logs  make status, make logs
+           stop, data stays     make down
+           forget everything    make reset"""
 SAMPLE_SET: Final = LIBRARY.with_suffix(".yaml")
 
 
@@ -84,8 +92,12 @@ def bring_up() -> None:
             _start(site, supervisor, services, runner_broker_url, image)
         say(f"\nPhotofinish runs at {site.url}  ({time.monotonic() - began:.0f} s)\n")
     finally:
-        _say_logins(accounts)  # also when a later step fails: they cannot be shown again
-    _say_what_next(site)
+        for name, account in accounts.items():  # also when a later step fails: they cannot be shown again
+            role = "organiser, may do everything" if name == "olga" else "competitor"
+            say(f"     sign in as {name:5} password {account['password']}   ({role}; shown only this once)")
+        if not accounts:
+            say("     passwords of the sample accounts were shown by the first `make up`")
+    say(NEXT.format(url=site.url, programs=site.python.parent))
     watch_samples(site)
 
 
@@ -110,10 +122,15 @@ def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_u
     that no attempt waits for an admission test.
     """
     write_runner_environment(site, broker_url, image)
-    programs = _programs(site, image)
+    version = code_version(site.code, PACKAGES)
+    programs = site_programs(site.python, site.code, site.env_file, site.party, site.port, version)
+    judge_version = f"{version} {image}"
+    runner = runner_program(site.python, site.code, site.runner_env_file, myself(), "cpu", judge_version)
+    if is_root():
+        note("the runner runs as root: it needs the Docker engine and the freezer cgroup (SECURITY.md)")
     seen = len(supervisor.log(RUNNER))
     ran = supervisor.pid(RUNNER)
-    supervisor.apply([*services, *programs])
+    supervisor.apply([*services, *programs, runner])
     try:
         wait_for_health(site)
     except SetupError as error:
@@ -122,7 +139,9 @@ def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_u
     note(f"the site answers at {site.url}")
     send_missing(site, *_samples(site))
     if supervisor.pid(RUNNER) != ran or not ran:
-        _wait_for_runner(supervisor, seen)
+        if not is_soon(lambda: '"listening"' in supervisor.log_since(RUNNER, seen), RUNNER_TIMEOUT_S):
+            said = supervisor.log_since(RUNNER, seen).strip()[-800:] or "(it said nothing)"
+            raise SetupError(f"the runner does not work: {said}\n{RUNNER_HINT}")
         if '"epoch_not_current"' in supervisor.log_since(RUNNER, seen):
             changed = "cores, software or the judge changed since boards were ranked here"
             note(f"{changed}: only tests are judged until olga decides at {site.url}/organise")
@@ -162,47 +181,6 @@ def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], Databa
     else:
         databases = Databases(os.environ.get("DATABASE_OWNER_URL", database_url), database_url)
     return services, databases, broker_url, runner_broker_url
-
-
-def _programs(site: Site, image: str) -> list[Program]:
-    version = code_version(site.code, PACKAGES)
-    programs = site_programs(site.python, site.code, site.env_file, site.party, site.port, version)
-    judge_version = f"{version} {image}"
-    runner = runner_program(site.python, site.code, site.runner_env_file, myself(), "cpu", judge_version)
-    if is_root():
-        note("the runner runs as root: it needs the Docker engine and the freezer cgroup (SECURITY.md)")
-    return [*programs, runner]
-
-
-def _wait_for_runner(supervisor: Supervisor, seen: int) -> None:
-    """Wait until the log beyond `seen` bytes shows that the new runner hears doorbells."""
-    deadline = time.monotonic() + RUNNER_TIMEOUT_S
-    while '"listening"' not in supervisor.log_since(RUNNER, seen):
-        if time.monotonic() > deadline:
-            said = supervisor.log_since(RUNNER, seen).strip()[-800:] or "(it said nothing)"
-            raise SetupError(f"the runner does not work: {said}\n{RUNNER_HINT}")
-        time.sleep(0.2)
-
-
-def _say_logins(accounts: dict[str, dict[str, str]]) -> None:
-    for name, account in accounts.items():
-        role = "organiser, may do everything" if name == "olga" else "competitor"
-        say(f"     sign in as {name:5} password {account['password']}   ({role}; shown only this once)")
-    if not accounts:
-        say("     passwords of the sample accounts were shown by the first `make up`")
-
-
-def _say_what_next(site: Site) -> None:
-    say(
-        f"""
-     Next: look at a board      {site.url}/
-           send a kernel        photofinish login --token … (a token: the site's token page), then
-                                photofinish submit kernel.py --board softmax --hardware cpu --mode ranked
-           (the program lies in {site.python.parent}; PHOTOFINISH_URL={site.url})
-           what runs, its logs  make status, make logs
-           stop, data stays     make down
-           forget everything    make reset"""
-    )
 
 
 if __name__ == "__main__":

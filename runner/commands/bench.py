@@ -37,7 +37,7 @@ CPUS: Final = Path("/sys/devices/system/cpu")
 CPU_ENGINES: Final = ("fp32", "fp64", "bf16_tc", "int8_tc")  # engines for which the library has fast products on a cpu
 CPU_PRODUCT: Final = 1024  # rows: 2 GFLOP, some milliseconds on one core
 GPU_ENGINES: Final = ("fp64", "fp32", "tf32", "fp16_tc", "bf16_tc", "int8_tc")
-UNKNOWN_GPU_ENGINES: Final = ("fp32", "fp16_tc")
+UNKNOWN_GPU: Final = {"fp32": 1.0, "fp16_tc": 1.0}  # operations a second: so few that the smallest product is taken
 GPU_PRODUCTS: Final = (8192, 4096, 2048)  # rows, to choose from
 PRODUCT_S: Final = 5e-3  # a product takes up to this long: its start and its end then hardly count
 DISTURBED: Final = 0.25  # a usual block is slower than the fastest by this: foreign work ran on the machine
@@ -107,10 +107,8 @@ def measure_ceilings(
     disturbed: dict[str, float] = {}
     for calibration in plan(hardware, device):
         tell(calibration.label)
-        problem = replace(
-            load_problem(FOLDER / calibration.problem), benchmarks=tuple(timed.case for timed in calibration.timed)
-        )
-        report = judge(problem, FOLDER / calibration.problem / "baseline.py")
+        folder, cases = FOLDER / calibration.problem, tuple(timed.case for timed in calibration.timed)
+        report = judge(replace(load_problem(folder), benchmarks=cases), folder / "baseline.py")
         epoch = epoch or report.epoch
         evidence = schema.parse_run(report.evidence) if "version" in report.evidence else None
         rates = rates_of(calibration, evidence) if evidence else {}
@@ -152,7 +150,13 @@ def plan(hardware: str, device: str) -> list[Calibration]:
         products = dict.fromkeys(CPU_ENGINES, CPU_PRODUCT)
     else:
         copies, read = [_copy(1 << 28)], 1 << 28
-        products = _gpu_products(device)
+        sheet = datasheet.find(device)
+        rates = sheet.flops() if sheet else UNKNOWN_GPU
+        products = {  # engines that our kernels reach → the largest size whose product takes at most PRODUCT_S
+            engine: next((n for n in GPU_PRODUCTS if 2 * n**3 / rates[engine] <= PRODUCT_S), GPU_PRODUCTS[-1])
+            for engine in GPU_ENGINES
+            if engine in rates
+        }
     return [
         Calibration("copy", "copy", tuple(copies)),
         Calibration("read", "read", (Timed("read_bytes_per_s", {"size": read}, 4 * read),)),
@@ -172,20 +176,6 @@ def _copy(words: int, rounds: int = 1) -> Timed:
 def _product(engine: str, n: int, fill: str) -> Timed:
     name = "flops" if fill == "random" else "flops_zeros"
     return Timed(f"{name}.{engine}", {"n": n, "engine": engine, "fill": fill}, 2 * n**3)
-
-
-def _gpu_products(device: str) -> dict[str, int]:
-    """Return the engines of this GPU that our kernels reach → the largest size whose product takes at most
-    PRODUCT_S."""
-    sheet = datasheet.find(device)
-    if sheet is None:
-        return dict.fromkeys(UNKNOWN_GPU_ENGINES, GPU_PRODUCTS[-1])
-    rates = sheet.flops()
-    return {
-        engine: next((n for n in GPU_PRODUCTS if 2 * n**3 / rates[engine] <= PRODUCT_S), GPU_PRODUCTS[-1])
-        for engine in GPU_ENGINES
-        if engine in rates
-    }
 
 
 def rates_of(calibration: Calibration, evidence: Evidence) -> dict[str, float]:

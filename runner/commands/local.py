@@ -6,7 +6,6 @@ Competitors run it at home, and organisers while they write a problem.
 from __future__ import annotations
 
 import os
-import secrets
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,9 @@ from problems.formats import kernelbench
 from problems.formats.gpumode import load_problem
 from problems.spec import Problem
 from runner import config
+from runner.daemon.canary import own_job
 from runner.daemon.loan import Patience, borrowed
+from runner.errors import RunnerError
 from runner.host import accelerators
 from runner.job import cleanup
 from runner.job.confirm import confirm
@@ -31,19 +32,18 @@ FOR_EVER: Final = Patience()
 LIBRARY: Final = Path(problems.__file__).parent / "library"
 
 
-class UsageError(Exception):
+class UsageError(RunnerError):
     """The request cannot be judged; the text names the remedy."""
 
 
 def find_folder(name: str) -> Path:
     """Return a folder with a task.yml, or the folder of a problem of the library. Raises UsageError."""
-    folder = Path(name)
-    if not (folder / "task.yml").is_file():
-        known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
-        if name not in known:
-            raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
-        folder = known[name]
-    return folder
+    if (Path(name) / "task.yml").is_file():
+        return Path(name)
+    known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
+    if name not in known:
+        raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
+    return known[name]
 
 
 def is_model_file(name: str) -> bool:
@@ -96,19 +96,7 @@ def job_of(problem: Problem, path: Path, mode: str, hardware: str) -> Job:
 
 
 def job_from(problem: Problem, source: str, filename: str, mode: str, hardware: str) -> Job:
-    problem = problem.on(hardware)
-    return Job(
-        attempt_id=f"once-{secrets.token_hex(8)}",
-        token=0,
-        lease_s=86_400,
-        hardware=hardware,
-        mode=mode,
-        submission_id="once",
-        filename=filename,
-        source=source,
-        problem=problem.to_bundle(),
-        problem_digest=problem.digest,
-    )
+    return own_job("once", problem.on(hardware), source, filename, mode, hardware)
 
 
 def confirmation_job(problem: Problem, candidate: Path, incumbent: Path, runs: int, hardware: str) -> Job:

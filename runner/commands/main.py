@@ -37,7 +37,7 @@ from leaderboard.cli.start import on_terminal
 from problems.spec import Problem
 from runner.daemon.loan import Patience
 from runner.errors import RunnerError
-from runner.wire import MODES, MOST_RUNS, Expectation, Report
+from runner.wire import MODES, MOST_RUNS, Expectation, Job, Report
 
 DRAIN_LOOK_S: Final = 2.0
 
@@ -47,6 +47,9 @@ Wait = Annotated[
     float | None,
     typer.Option("--wait", min=0, metavar="SECONDS", help="For a device that is busy; 0: fail at once. Else no limit."),
 ]
+
+MakeJob = Callable[[Problem, str], Job]  # of a problem and this hardware
+Draw = Callable[[Console, Report], None]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -104,22 +107,37 @@ def judge_once(
 
     Exit code 0: it passed; 1: it did not; 2: nothing could be judged.
     """
-    _log_warnings()
     screen = Console(stderr=True)
     if mode not in MODES:
         _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
+
+    def make_job(found: Problem, hardware: str) -> Job:
+        source = local.read_source(file)
+        if other := local.not_meant_for(hardware, file, source):
+            screen.print(render.seen(f"warning: {other}", style="yellow"), soft_wrap=True)
+        return local.job_from(found, source, file.name, mode, hardware)
+
+    report = _judge(screen, problem, make_job, render.report, as_json, wait)
+    raise typer.Exit(0 if report.outcome == "passed" else 1)
+
+
+def _judge(screen: Console, problem: str, make_job: MakeJob, draw: Draw, as_json: bool, wait_s: float | None) -> Report:
+    """Judge a job of a problem here, and print its report. Exit without a verdict if the host or the problem failed."""
+    _log_warnings()
     with _refusing(screen):
         found, settings = _loaded(screen, problem), config.load_judge()
-        source = local.read_source(file)
-        if other := local.not_meant_for(settings.runner_hardware, file, source):
-            screen.print(render.seen(f"warning: {other}", style="yellow"), soft_wrap=True)
+        job = make_job(found, settings.runner_hardware)
         with cleanup.tidy(screen), screen.status("starting containers") as status:
-            job = local.job_from(found, source, file.name, mode, settings.runner_hardware)
-            report = local.judge_here(
-                job, settings, lambda event: status.update(render.progress(event)), _patience(wait, screen, status)
-            )
-    _show(screen, report, render.report, found.warnings if as_json else None)
-    raise typer.Exit(0 if report.outcome == "passed" else 1)
+            patience = _patience(wait_s, screen, status)
+            report = local.judge_here(job, settings, lambda event: status.update(render.progress(event)), patience)
+    if as_json:
+        typer.echo(json.dumps({**report.to_json(), "warnings": found.warnings}, allow_nan=False))
+    if report.outcome == "infra_error":
+        why = str(report.evidence.get("operator") or report.message)
+        _refuse(screen, f"The problem's own code failed. {why}" if report.reason == "problem" else why)
+    if not as_json:
+        draw(Console(), report)
+    return report
 
 
 def _loaded(screen: Console, name: str) -> Problem:
@@ -155,25 +173,12 @@ def _log_warnings() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", handlers=[handler])
 
 
-def _show(
-    screen: Console, report: Report, draw: Callable[[Console, Report], None], warnings: tuple[str, ...] | None
-) -> None:
-    """Print a report, as JSON if `warnings` are given. Exit without a verdict if the host or the problem failed."""
-    if warnings is not None:
-        typer.echo(json.dumps({**report.to_json(), "warnings": warnings}, allow_nan=False))
-    if report.outcome == "infra_error":
-        found = str(report.evidence.get("operator") or report.message)
-        _refuse(screen, f"The problem's own code failed. {found}" if report.reason == "problem" else found)
-    if warnings is None:
-        draw(Console(), report)
-
-
 @contextlib.contextmanager
 def _refusing(screen: Console) -> Iterator[None]:
     """End the command with exit code 2 and one sentence if the request cannot be carried out."""
     try:
         yield
-    except (local.UsageError, RunnerError) as err:
+    except RunnerError as err:
         _refuse(screen, str(err))
 
 
@@ -195,16 +200,11 @@ def confirm_record(
 
     Exit code 0: yes, a record; 1: no; 2: nothing could be judged.
     """
-    _log_warnings()
-    screen = Console(stderr=True)
-    with _refusing(screen):
-        found, settings = _loaded(screen, problem), config.load_judge()
-        with cleanup.tidy(screen), screen.status("starting containers") as status:
-            job = local.confirmation_job(found, candidate, incumbent, runs, settings.runner_hardware)
-            report = local.judge_here(
-                job, settings, lambda event: status.update(render.progress(event)), _patience(wait, screen, status)
-            )
-    _show(screen, report, render.confirmation, found.warnings if as_json else None)
+
+    def make_job(found: Problem, hardware: str) -> Job:
+        return local.confirmation_job(found, candidate, incumbent, runs, hardware)
+
+    report = _judge(Console(stderr=True), problem, make_job, render.confirmation, as_json, wait)
     raise typer.Exit(0 if report.confirmation.get("accepted") else 1)
 
 
@@ -273,10 +273,8 @@ def replay_report(
     """Decide again from what a report stores, and compare. Exit code 0: the same; 1: not; 2: nothing to replay."""
     from runner.commands import replay
 
-    try:
+    with _refusing(Console(stderr=True)):
         found = replay.replay(replay.read(file))
-    except replay.ReplayError as err:
-        _refuse(Console(stderr=True), str(err))
     if as_json:
         typer.echo(json.dumps(found.to_json(), allow_nan=False))
     else:

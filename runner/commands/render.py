@@ -14,7 +14,6 @@ from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
 from runner.commands.replay import Replayed
 from runner.evidence.ceilings import Ceilings
-from runner.evidence.verdict import Verdict
 from runner.host import host_checks
 from runner.host.host_checks import Check
 from runner.wire import Event, Expectation, Report
@@ -90,11 +89,9 @@ def report(screen: Console, report: Report) -> None:
     timed = [case for case in report.cases if case["stage"] == "time"]
     if timed:
         screen.print(_times(timed, bounds(report)))
-        width = 100 * (report.half_width or 0)
-        speedup = 1 / (report.ratio or 1)
-        screen.print(
-            Text(f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs", style="bold")
-        )
+        width, speedup = 100 * (report.half_width or 0), 1 / (report.ratio or 1)
+        said = f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs"
+        screen.print(Text(said, style="bold"))
     for sentence in _remarks(report):
         screen.print(Text(sentence, style="yellow"))
     for name, text in report.logs.items():
@@ -239,7 +236,12 @@ def replayed(screen: Console, found: Replayed) -> None:
         if decided.message:
             screen.print(seen(decided.message))
         if decided.times:
-            screen.print(_replayed_times(decided))
+            table = _table("case", "measured, µs", "speedup", "±, %", "forgeable, %")
+            for time in decided.times:
+                half_width, forgeable = f"{100 * time.estimate.half_width:.2f}", f"{100 * time.forgeable:.2g}"
+                measured, speedup = f"{time.candidate_ns / 1e3:.4g}", f"{1 / time.ratio:.3f}×"
+                table.add_row(seen(time.case), measured, speedup, half_width, forgeable)
+            screen.print(table)
     if found.record is not None:
         screen.print(seen(found.record.sentence, style="bold"))
     if found.summed_up:
@@ -255,16 +257,3 @@ def replayed(screen: Console, found: Replayed) -> None:
         screen.print(Text(f"The report says the same; {found.blocks} blocks were ruled on again.", style="bold green"))
     else:
         screen.print(Text(f"Evidence only, no report to compare with; {found.blocks} blocks were ruled on again."))
-
-
-def _replayed_times(decided: Verdict) -> Table:
-    table = _table("case", "measured, µs", "speedup", "±, %", "forgeable, %")
-    for time in decided.times:
-        table.add_row(
-            seen(time.case),
-            f"{time.candidate_ns / 1e3:.4g}",
-            f"{1 / time.ratio:.3f}×",
-            f"{100 * time.estimate.half_width:.2f}",
-            f"{100 * time.forgeable:.2g}",
-        )
-    return table

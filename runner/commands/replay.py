@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from runner.errors import RunnerError
 from runner.evidence import records, rules, schema, verdict
 from runner.evidence import replay as rerun
 from runner.evidence.records import RecordVerdict
@@ -40,7 +41,7 @@ ADDED_FLAGS: Final = frozenset({"not_certified"})  # by execute.py, from evidenc
 JSON = dict[str, Any]
 
 
-class ReplayError(Exception):
+class ReplayError(RunnerError):
     """No replay is possible; the text gives the reason and the remedy."""
 
 
@@ -96,7 +97,17 @@ class Replayed:
             "compared": self.compared,
             "blocks": self.blocks,
             "summed_up": self.summed_up,
-            "runs": [_shown(decided) for decided in self.runs],
+            "runs": [
+                {
+                    **{name: getattr(decided, name) for name in COMPARED},
+                    "flags": list(decided.flags),
+                    "cases": [
+                        {"case": time.case, "ratio": time.ratio, "measured_us": time.candidate_ns / 1e3}
+                        for time in decided.times
+                    ],
+                }
+                for decided in self.runs
+            ],
             "record": self.record and self.record.to_json(),
             "differences": [difference.to_json() for difference in self.differences],
         }
@@ -143,15 +154,13 @@ def replay(data: JSON) -> Replayed:
     except schema.ReportError as error:
         raise ReplayError(str(error)) from None
     try:
-        return _attempt(told, parsed) if isinstance(parsed, Evidence) else _confirmation(told, parsed)
+        if isinstance(parsed, Confirmation):
+            return _confirmation(told, parsed)
+        decided, differences = _run(parsed)
+        differences += _against_report(told, parsed, decided)
+        return Replayed((decided,), None, tuple(differences), bool(told), _blocks(parsed))
     except NONSENSE as error:
         raise ReplayError(f"What is stored contradicts itself, nothing follows from it ({error!r:.300}).") from None
-
-
-def _attempt(told: JSON, evidence: Evidence) -> Replayed:
-    decided, differences = _run(evidence)
-    differences += _against_report(told, evidence, decided)
-    return Replayed((decided,), None, tuple(differences), bool(told), _blocks(evidence))
 
 
 def _parts(data: JSON) -> tuple[JSON, JSON]:
@@ -171,27 +180,21 @@ def _confirmation(told: JSON, evidence: Confirmation) -> Replayed:
     whole = [run for run in everything if not run.is_summed_up]
     runs = [_run(run) for run in whole]
     differences = [difference for _, found in runs for difference in found]
+    record = None
     if len(whole) == len(everything):
-        record: RecordVerdict | None = records.decide_record(evidence)
-    else:
-        record = _from_gains(told, evidence)
-    for name, found in record.to_json().items() if record is not None else ():
-        said = told.get("confirmation", {}).get(name)
-        if "confirmation" in told and not _agree(said, found):
+        record = records.decide_record(evidence)
+    else:  # the record follows from the stored gains, unless a run failed
+        gains = told.get("confirmation", {}).get("gains") or []
+        if len(gains) == len(evidence.runs) and all(isinstance(gain, float | int) and gain < 1 for gain in gains):
+            left_out = any(one is not None for one in evidence.alone)
+            record = records.decide_differences([math.log1p(-gain) for gain in gains], left_out=left_out)
+    for name, found in record.to_json().items() if record is not None and "confirmation" in told else ():
+        said = told["confirmation"].get(name)
+        if not _agree(said, found):
             differences.append(Difference(f"confirmation.{name}", said, found))
     decided = tuple(verdict for verdict, _ in runs)
     summed_up = len(everything) - len(whole)
     return Replayed(decided, record, tuple(differences), bool(told), sum(map(_blocks, whole)), summed_up)
-
-
-def _from_gains(told: JSON, evidence: Confirmation) -> RecordVerdict | None:
-    """Return the record from the stored gain of each run, if not all samples were kept; None if a run failed."""
-    gains = told.get("confirmation", {}).get("gains") or []
-    if len(gains) != len(evidence.runs) or not all(isinstance(gain, float | int) and gain < 1 for gain in gains):
-        return None
-    return records.decide_differences(
-        [math.log1p(-gain) for gain in gains], left_out=any(one is not None for one in evidence.alone)
-    )
 
 
 def _run(evidence: Evidence) -> tuple[Verdict, list[Difference]]:
@@ -214,28 +217,22 @@ def _named(finding: Finding) -> tuple[str, str]:
 
 
 def _against_report(told: JSON, evidence: Evidence, decided: Verdict) -> Iterator[Difference]:
-    for name in COMPARED:
-        if name in told and not _agree(told[name], getattr(decided, name)):
-            yield Difference(name, told[name], getattr(decided, name))
-    for name in COPIED:
-        if name in told and told[name] != getattr(evidence, name):
-            yield Difference(name, told[name], getattr(evidence, name))
+    for source, names in ((decided, COMPARED), (evidence, COPIED)):
+        for name in names:
+            if name in told and not _agree(told[name], getattr(source, name)):
+                yield Difference(name, told[name], getattr(source, name))
     if "cases" in told:
-        yield from _cases(told["cases"], list(verdict.shown_cases(evidence, decided)))
+        said, found = told["cases"], list(verdict.shown_cases(evidence, decided))
+        if len(said) != len(found):
+            yield Difference("cases", len(said), len(found))
+        for one, other in zip(said, found, strict=False):
+            for name, value in other.items():
+                if name not in one or not _agree(one[name], value):
+                    yield Difference(f"cases: {other['stage']} {other['name']}: {name}", one.get(name), value)
     if "flags" in told:
-        found = set(decided.flags) | (set() if evidence.certified else ADDED_FLAGS)
-        if set(told["flags"]) != found:
-            yield Difference("flags", sorted(told["flags"]), sorted(found))
-
-
-def _cases(said: list[JSON], found: list[JSON]) -> Iterator[Difference]:
-    """Compare the displayed cases with the recomputed cases."""
-    if len(said) != len(found):
-        yield Difference("cases", len(said), len(found))
-    for one, other in zip(said, found, strict=False):
-        for name, value in other.items():
-            if name not in one or not _agree(one[name], value):
-                yield Difference(f"cases: {other['stage']} {other['name']}: {name}", one.get(name), value)
+        flags = set(decided.flags) | (set() if evidence.certified else ADDED_FLAGS)
+        if set(told["flags"]) != flags:
+            yield Difference("flags", sorted(told["flags"]), sorted(flags))
 
 
 def _agree(said: Any, found: Any) -> bool:
@@ -249,13 +246,3 @@ def _agree(said: Any, found: Any) -> bool:
 
 def _blocks(evidence: Evidence) -> int:
     return sum(len(quad.blocks) for timing in evidence.timing for quad in timing.quads)
-
-
-def _shown(decided: Verdict) -> JSON:
-    return {
-        **{name: getattr(decided, name) for name in COMPARED},
-        "flags": list(decided.flags),
-        "cases": [
-            {"case": time.case, "ratio": time.ratio, "measured_us": time.candidate_ns / 1e3} for time in decided.times
-        ],
-    }

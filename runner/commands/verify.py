@@ -116,9 +116,8 @@ def in_folders(folder: Path) -> Iterator[Sample]:
                 continue
             real = Path(os.path.realpath(path))
             if not real.is_file() or not real.is_relative_to(os.path.realpath(folder)):
-                raise UsageError(
-                    f"{path} is no file in the problem's folder; put the sample itself there, or take it away"
-                )
+                remedy = "put the sample itself there, or take it away"
+                raise UsageError(f"{path} is no file in the problem's folder; {remedy}")
             yield Sample(f"{place}/{path.name}", expected, read_source(path))
 
 

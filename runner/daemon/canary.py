@@ -24,6 +24,7 @@ from typing import Final
 
 import problems
 from problems.formats.gpumode import load_problem
+from problems.spec import Problem
 from runner.config import JudgeSettings
 from runner.daemon.spool import write_durably
 from runner.errors import JudgeFault
@@ -88,52 +89,45 @@ def run_once(settings: JudgeSettings, judge: Judge) -> Fitness:
     one."""
     hardware, state = settings.runner_hardware, settings.runner_state
     known = _read(state)
+    problem = replace(load_problem(PROBLEM), benchmarks=({"size": SIZES.get(hardware, SIZE), "seed": 1},))
     try:
-        report = judge(_job(hardware))
+        report = judge(own_job("canary", problem, KERNEL, problem.submission_name, "benchmark", hardware))
     except JudgeFault as fault:
         _write(state, replace(known, passes=0))
         return Fitness(False, f"the judge failed on the canary: {fault}")
     if report is None:
         return Fitness(False, "the canary was stopped before it ended")
-    found = _look_at(report, known.healthy_us.get(report.epoch), hardware)
-    if not found.ok:
+    # Not scaled by a reference: the device's own speed is in question. 0 without a time.
+    took_us = sum(float(case.get("measured_us", 0.0)) for case in report.cases if case.get("stage") == "time")
+    healthy_us, reason = known.healthy_us.get(report.epoch), ""
+    most_us = math.inf if healthy_us is None else healthy_us * SLOWER.get(hardware, SLOWER_GPU)
+    if report.set_aside:
+        reason = f"the canary set the device aside again: {report.set_aside}"
+    elif report.outcome != "passed":
+        reason = f"the canary was judged {report.outcome} ({report.reason or 'no reason'})"
+    elif not 0 < took_us <= most_us:
+        reason = f"the canary took {took_us:.4g} µs; healthy is at most {most_us:.4g} µs"
+    if reason:
         after = replace(known, set_aside=known.set_aside or report.set_aside, passes=0)
     elif known.set_aside and known.passes + 1 < PASSES:
         after = replace(known, passes=known.passes + 1)
     else:
-        after = _State(healthy_us={report.epoch: _time_us(report), **known.healthy_us})
+        after = _State(healthy_us={report.epoch: took_us, **known.healthy_us})
     _write(state, after)
-    return found
+    return Fitness(not reason, reason)
 
 
-def _look_at(report: Report, healthy_us: float | None, hardware: str) -> Fitness:
-    if report.set_aside:
-        return Fitness(False, f"the canary set the device aside again: {report.set_aside}")
-    if report.outcome != "passed":
-        return Fitness(False, f"the canary was judged {report.outcome} ({report.reason or 'no reason'})")
-    took_us = _time_us(report)
-    most_us = math.inf if healthy_us is None else healthy_us * SLOWER.get(hardware, SLOWER_GPU)
-    if not 0 < took_us <= most_us:
-        return Fitness(False, f"the canary took {took_us:.4g} µs; healthy is at most {most_us:.4g} µs")
-    return Fitness(True)
-
-
-def _time_us(report: Report) -> float:
-    """Return the measured time, not scaled by a reference: the device's own speed is in question. 0 without a time."""
-    return sum(float(case.get("measured_us", 0.0)) for case in report.cases if case.get("stage") == "time")
-
-
-def _job(hardware: str) -> Job:
-    problem = replace(load_problem(PROBLEM), benchmarks=({"size": SIZES.get(hardware, SIZE), "seed": 1},))
+def own_job(name: str, problem: Problem, source: str, filename: str, mode: str, hardware: str) -> Job:
+    """Return a job that no site has handed out."""
     return Job(
-        attempt_id=f"canary-{secrets.token_hex(8)}",
+        attempt_id=f"{name}-{secrets.token_hex(8)}",
         token=0,
         lease_s=86_400,
         hardware=hardware,
-        mode="benchmark",
-        submission_id="canary",
-        filename=problem.submission_name,
-        source=KERNEL,
+        mode=mode,
+        submission_id=name,
+        filename=filename,
+        source=source,
         problem=problem.to_bundle(),
         problem_digest=problem.digest,
     )
@@ -154,5 +148,4 @@ def _read(state: Path) -> _State:
 
 
 def _write(state: Path, value: _State) -> None:
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(state / FILE, json.dumps(asdict(value), indent=1).encode())

@@ -37,7 +37,6 @@ class Welcome:
     """The site's answer to hello."""
 
     runner: str
-    hardware: str
     lease_s: float
     renew_s: float
     epoch_state: str  # proposed, current, retired or dismissed; "": the site does not report it
@@ -112,11 +111,10 @@ class SiteClient:
     def hello(self, hardware: str, fingerprint: JSON, epoch: str) -> Welcome:
         """Introduce this runner. The call also reports a fit device: a site that had set it aside hands out work
         again."""
-        host = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
-        answer = self._post("/hello", {"wire": WIRE_VERSION, **host})
+        host = {"wire": WIRE_VERSION, "hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
+        answer = self._post("/hello", host)
         return Welcome(
             runner=str(_field(answer, "runner")),
-            hardware=str(_field(answer, "hardware")),
             lease_s=_seconds(answer, "lease_s"),
             renew_s=_seconds(answer, "renew_s"),
             epoch_state=str((answer or {}).get("epoch_state", "")),
@@ -134,12 +132,11 @@ class SiteClient:
 
     def renew(self, job: Job) -> bool:
         """Renew the lease. Returns True if the site cancelled the attempt."""
-        answer = self._post(f"/attempts/{quote(job.attempt_id, safe='')}/renew", {"token": job.token})
-        return bool(_field(answer, "cancel"))
+        return bool(_field(self._of(job, "renew"), "cancel"))
 
     def release(self, job: Job) -> None:
         """Hand the job back unjudged. Raises StaleLease if it is not ours, as after a replay."""
-        self._post(f"/attempts/{quote(job.attempt_id, safe='')}/release", {"token": job.token})
+        self._of(job, "release")
 
     def drain(self, on: bool) -> Draining:
         """Ask the site to give this runner no more work, or to give it work again. Safe to repeat."""
@@ -147,8 +144,7 @@ class SiteClient:
         return Draining(str(_field(answer, "runner")), str(_field(answer, "holds")))
 
     def send_events(self, job: Job, events: list[Event]) -> None:
-        body = {"token": job.token, "events": [event.to_json() for event in events]}
-        self._post(f"/attempts/{quote(job.attempt_id, safe='')}/events", body)
+        self._of(job, "events", events=[event.to_json() for event in events])
 
     def report(self, report: Report) -> bool:
         """Hand in a report; False if the site had it already. Safe to repeat."""
@@ -157,6 +153,9 @@ class SiteClient:
             raise SiteRefused(f"the report has {len(text)} bytes, at most {MAX_REPORT_BYTES}", status=413)
         answer = self._post(f"/attempts/{quote(report.attempt_id, safe='')}/report", text)
         return bool(_field(answer, "recorded"))
+
+    def _of(self, job: Job, act: str, **fields: object) -> JSON | None:
+        return self._post(f"/attempts/{quote(job.attempt_id, safe='')}/{act}", {"token": job.token, **fields})
 
     def _post(self, path: str, body: JSON | bytes) -> JSON | None:
         return self._exchange(path, body)[1]
@@ -173,37 +172,27 @@ class SiteClient:
                         raise SiteRefused(f"the answer has more than {MAX_ANSWER_BYTES} bytes", response.status_code)
         except httpx.HTTPError as error:
             raise SiteUnreachable(f"POST {path}: {type(error).__name__}: {error}") from None
-        _raise_for(response, path, text)
-        if response.status_code == 204:
+        status = response.status_code
+        if status == 204:
             return response.headers, None
-        answer = _decode(text)
-        if answer is None:
-            raise SiteUnreachable(f"POST {path}: the answer is not a JSON object; is PHOTOFINISH_URL the site?")
-        return response.headers, answer
-
-
-def _decode(text: bytes) -> JSON | None:
-    try:
-        answer = json.loads(text)
-    except ValueError:
-        return None
-    return answer if isinstance(answer, dict) else None
-
-
-def _raise_for(response: httpx.Response, path: str, text: bytes) -> None:
-    status = response.status_code
-    if 200 <= status < 300:
-        return
-    answer = _decode(text) or {}
-    message = f"POST {path}: {status} {str(answer.get('detail', ''))[:500]}".rstrip()
-    if status == 409 and answer.get("code") == "stale":
-        raise StaleLease(message)
-    if status in (401, 403):
-        raise Unauthorised(message)
-    if status == 429 or status >= 500:
-        retry_after = response.headers.get("Retry-After", "")
-        raise SiteUnreachable(message, float(retry_after) if retry_after.isdecimal() else None)
-    raise SiteRefused(message, status)
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if 200 <= status < 300:
+            if not isinstance(answer, dict):
+                raise SiteUnreachable(f"POST {path}: the answer is not a JSON object; is PHOTOFINISH_URL the site?")
+            return response.headers, answer
+        answer = answer if isinstance(answer, dict) else {}
+        message = f"POST {path}: {status} {str(answer.get('detail', ''))[:500]}".rstrip()
+        if status == 409 and answer.get("code") == "stale":
+            raise StaleLease(message)
+        if status in (401, 403):
+            raise Unauthorised(message)
+        if status == 429 or status >= 500:
+            retry_after = response.headers.get("Retry-After", "")
+            raise SiteUnreachable(message, float(retry_after) if retry_after.isdecimal() else None)
+        raise SiteRefused(message, status)
 
 
 def _field(answer: JSON | None, name: str) -> object:

@@ -23,10 +23,11 @@ BATCH_S: Final = 0.25  # seconds in which events are gathered into a call
 MAX_WAITING: Final = 1_000  # events
 
 
-class EventFeed:
+class EventFeed(threading.Thread):
     """Context in which `add` hands events over; leaving it sends the remaining events, once."""
 
     def __init__(self, client: SiteClient, job: Job, lease: Lease) -> None:
+        super().__init__(name="feed", daemon=True)
         self._client = client
         self._job = job
         self._lease = lease
@@ -34,7 +35,6 @@ class EventFeed:
         self._guard = threading.Lock()
         self._news = threading.Event()
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._send_for_ever, name="feed", daemon=True)
 
     def add(self, event: Event) -> None:
         with self._guard:
@@ -45,15 +45,15 @@ class EventFeed:
         self._news.set()
 
     def __enter__(self) -> EventFeed:
-        self._thread.start()
+        self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._news.set()
-        self._thread.join()
+        self.join()
 
-    def _send_for_ever(self) -> None:
+    def run(self) -> None:
         failures = 0
         while not self._lease.lost:
             self._news.wait()

@@ -104,7 +104,26 @@ class JudgeProcess:
 
     def prepare(self, limit_s: float) -> None:
         """Start the judge; returns when it waits for its job."""
-        self._start()
+        with self._guard:
+            if self._stopped:
+                raise JudgeStopped(self._stopped)
+            try:
+                process = self._process = _SPAWNER.submit(
+                    subprocess.Popen,
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=self._environment,
+                    start_new_session=True,
+                    bufsize=0,
+                ).result()
+            except OSError as error:
+                raise JudgeFault("judge_died", f"the judge could not be started: {error}") from None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._selector.register(process.stdout, selectors.EVENT_READ, self._reader(self._output.take_stdout))
+        self._selector.register(process.stderr, selectors.EVENT_READ, self._reader(self._output.take_stderr))
         self._follow_or_end(lambda: self._output.waiting, limit_s)
 
     def run(self, job: Job, on_event: Callable[[Event], None], within_s: float = float("inf")) -> Report:
@@ -113,7 +132,23 @@ class JudgeProcess:
         `within_s`: the time that the site leaves for it. Raises JudgeFault `out_of_time` if that is over first.
         """
         self._output.expect(job, on_event)
-        self._feed(dump(job).encode())
+        assert self._process is not None
+        assert self._process.stdin is not None
+        left = memoryview(dump(job).encode())
+
+        def write(pipe: IO[bytes]) -> None:
+            """Write as fast as the judge reads, then end the file."""
+            nonlocal left
+            try:
+                left = left[os.write(pipe.fileno(), left[:READ_BYTES]) :]
+            except BrokenPipeError:  # its report or exit code must explain that
+                left = left[:0]
+            if not left:
+                self._selector.unregister(pipe)
+                pipe.close()
+
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._selector.register(self._process.stdin, selectors.EVENT_WRITE, write)
         own_s = self._limit_s * job.most_judged
         reason = OUT_OF_TIME if within_s < own_s else "judge_hung"
         self._follow_or_end(lambda: self._output.report is not None, min(own_s, within_s), reason)
@@ -151,28 +186,6 @@ class JudgeProcess:
         log.error("judge_died", attempt=self._output.attempt_id, exit_code=code, stderr_tail=list(self._output.tail))
         raise JudgeFault("judge_died", f"the judge ended with exit code {code} before its time")
 
-    def _start(self) -> None:
-        with self._guard:
-            if self._stopped:
-                raise JudgeStopped(self._stopped)
-            try:
-                process = self._process = _SPAWNER.submit(
-                    subprocess.Popen,
-                    self._command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=self._environment,
-                    start_new_session=True,
-                    bufsize=0,
-                ).result()
-            except OSError as error:
-                raise JudgeFault("judge_died", f"the judge could not be started: {error}") from None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._selector.register(process.stdout, selectors.EVENT_READ, self._reader(self._output.take_stdout))
-        self._selector.register(process.stderr, selectors.EVENT_READ, self._reader(self._output.take_stderr))
-
     def _reader(self, take: Callable[[bytes], None]) -> Callable[[IO[bytes]], None]:
         def read(pipe: IO[bytes]) -> None:
             chunk = os.read(pipe.fileno(), READ_BYTES)
@@ -182,25 +195,6 @@ class JudgeProcess:
                 self._selector.unregister(pipe)
 
         return read
-
-    def _feed(self, data: bytes) -> None:
-        """Write to its stdin as fast as it reads, then end the file."""
-        assert self._process is not None
-        assert self._process.stdin is not None
-        left = memoryview(data)
-
-        def write(pipe: IO[bytes]) -> None:
-            nonlocal left
-            try:
-                left = left[os.write(pipe.fileno(), left[:READ_BYTES]) :]
-            except BrokenPipeError:  # its report or exit code must explain that
-                left = left[:0]
-            if not left:
-                self._selector.unregister(pipe)
-                pipe.close()
-
-        os.set_blocking(self._process.stdin.fileno(), False)
-        self._selector.register(self._process.stdin, selectors.EVENT_WRITE, write)
 
     def _follow(self, enough: Callable[[], bool], limit_s: float, too_late: str = "judge_hung") -> None:
         """Follow the judge until `enough`, or until it has ended. Limits are checked at least every TICK_S."""
@@ -317,9 +311,7 @@ class _Output:
     def _take_line(self, line: bytes) -> None:
         try:
             data = json.loads(line, parse_constant=_refuse_constant)
-            if not isinstance(data, dict) or len(data) != 1:
-                raise WireError("line", 'expected {"ready": …}, {"event": …} or {"report": …}')
-            ((kind, value),) = data.items()
+            kind, value = next(iter(data.items())) if isinstance(data, dict) and len(data) == 1 else ("", None)
             if kind == "ready":
                 host = Host.from_json(value)
                 if self.host is not None:

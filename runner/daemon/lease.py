@@ -18,10 +18,11 @@ from runner.wire import Job
 log = get_logger(__name__)
 
 
-class Lease:
+class Lease(threading.Thread):
     """Context in which an attempt is ours. `on_lost(why)` is called once, from the thread that detects the loss."""
 
     def __init__(self, client: SiteClient, job: Job, *, renew_s: float, on_lost: Callable[[str], None]) -> None:
+        super().__init__(name="lease", daemon=True)
         self._client = client
         self._job = job
         self._renew_s = renew_s
@@ -29,7 +30,6 @@ class Lease:
         self._over = threading.Event()  # lost, or no longer needed
         self._guard = threading.Lock()
         self._why = ""
-        self._thread = threading.Thread(target=self._renew_for_ever, name="lease", daemon=True)
 
     @property
     def lost(self) -> str:
@@ -49,14 +49,14 @@ class Lease:
         return self._over.wait(seconds)
 
     def __enter__(self) -> Lease:
-        self._thread.start()
+        self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._thread.join()
+        self.join()
 
-    def _renew_for_ever(self) -> None:
+    def run(self) -> None:
         failures = 0
         pause_s = self._renew_s
         while not self._over.wait(pause_s):

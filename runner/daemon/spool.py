@@ -41,19 +41,30 @@ class Spool:
         try:
             for folder in (state, self._waiting, self._aside):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.runner_id = _identify(state / "id")
+            name = state / "id"  # of this runner's containers: made once, kept for ever
+            known = name.read_text(encoding="ascii", errors="replace").strip() if name.exists() else ""
+            self.runner_id = known if re.fullmatch(r"[a-z0-9]{1,32}", known) else secrets.token_hex(8)
+            if self.runner_id != known:
+                write_durably(name, self.runner_id.encode())
             for scrap in self._waiting.glob("*.tmp"):  # half-written when a runner died: not promised yet
                 scrap.unlink()
         except OSError as error:
-            raise ConfigError(
-                f"RUNNER_STATE: {state} is not usable: {error.strerror}; give the runner a folder"
-            ) from None
+            why = f"{state} is not usable: {error.strerror}"
+            raise ConfigError(f"RUNNER_STATE: {why}; give the runner a folder") from None
 
     def put(self, report: Report) -> Spooled:
-        """Write a report, which survives a crash after this call."""
+        """Write a report, which survives a crash after this call.
+
+        Over the limit the oldest reports are dropped: an attempt without a report is judged again after its lease.
+        """
         path = self._waiting / f"{_SAFE.sub('_', report.attempt_id)}.{report.token}.json"
         write_durably(path, dump(report).encode())
-        self._make_room(spare=path)
+        files = _by_age(self._waiting.glob("*.json"))
+        total = sum(file.stat().st_size for file in files)
+        for file in files:
+            if total > self._limit_bytes and file != path:
+                total -= file.stat().st_size
+                file.unlink()
         return Spooled(path, report)
 
     def waiting(self) -> list[Spooled]:
@@ -82,35 +93,14 @@ class Spool:
         for old in _by_age(self._aside.iterdir())[:-ASIDE_FILES]:
             old.unlink()
 
-    def _make_room(self, spare: Path) -> None:
-        """Drop the oldest reports over the limit: an attempt without a report is judged again after its lease."""
-        files = _by_age(self._waiting.glob("*.json"))
-        total = sum(path.stat().st_size for path in files)
-        for path in files:
-            if total <= self._limit_bytes:
-                return
-            if path != spare:
-                total -= path.stat().st_size
-                path.unlink()
-
 
 def _by_age(paths: Iterable[Path]) -> list[Path]:
     return sorted(paths, key=lambda path: path.stat().st_mtime_ns)
 
 
-def _identify(path: Path) -> str:
-    """Return the name that identifies this runner's containers: made once, kept for ever."""
-    if path.exists():
-        known = path.read_text(encoding="ascii", errors="replace").strip()
-        if re.fullmatch(r"[a-z0-9]{1,32}", known):
-            return known
-    fresh = secrets.token_hex(8)
-    write_durably(path, fresh.encode())
-    return fresh
-
-
 def write_durably(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, also after power loss: write beside, fsync, rename, fsync the folder."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     scrap = path.with_name(path.name + ".tmp")
     descriptor = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

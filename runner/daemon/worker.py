@@ -237,9 +237,14 @@ class Daemon:
     def _greet(self) -> bool:
         """Send hello once a judge is prepared, which alone knows the epoch. Returns False when stopping."""
         failures = 0
+
+        def wait(pause_s: float) -> bool:
+            log.warning("site_unreachable", again_in_s=round(pause_s, 2))
+            return self._stopping.wait(pause_s)
+
         while not self._stopping.is_set():
             try:
-                persist(self._hello, self._wait_for_site)
+                persist(self._hello, wait)
             except (SiteUnreachable, JudgeStopped):  # only when stopping
                 return False
             except JudgeFault as fault:
@@ -261,10 +266,6 @@ class Daemon:
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
         if welcome.epoch_state not in ("", "current"):
             log.warning("epoch_not_current", epoch=host.epoch, state=welcome.epoch_state, remedy=EPOCH_REMEDY)
-
-    def _wait_for_site(self, pause_s: float) -> bool:
-        log.warning("site_unreachable", again_in_s=round(pause_s, 2))
-        return self._stopping.wait(pause_s)
 
     def _work_on(self, job: Job) -> None:
         """Judge an attempt, from claim to report. No error here may end the loop."""

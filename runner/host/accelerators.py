@@ -45,9 +45,8 @@ def device_of(hardware: str, index: int = 0) -> Device:
     """Return the host's device of this kind with this number. Raises ConfigError for a kind that cannot be judged on
     here."""
     if hardware != "cpu" and not Path("/dev/nvidiactl").exists():
-        raise ConfigError(
-            f"RUNNER_HARDWARE: {hardware!r} needs an NVIDIA GPU, and this host shows none; 'cpu' needs none"
-        )
+        needed = f"{hardware!r} needs an NVIDIA GPU, and this host shows none"
+        raise ConfigError(f"RUNNER_HARDWARE: {needed}; 'cpu' needs none")
     return Device(hardware, 0 if hardware == "cpu" else index)
 
 

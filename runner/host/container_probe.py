@@ -8,7 +8,6 @@ of the freezer.
 from __future__ import annotations
 
 import ctypes
-import glob
 import hashlib
 import importlib.util
 import json
@@ -18,25 +17,26 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
 def powers(harness: str) -> dict[str, Any]:
-    status = dict(line.split(":", 1) for line in _lines("/proc/self/status"))
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return {
         "uid": os.getuid(),
         "no_new_privileges": status["NoNewPrivs"].strip(),
         "seccomp": status["Seccomp"].strip(),
         "capabilities": status["CapEff"].strip(),
         "inet": _errno(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()),
-        "interfaces": [line.split(":")[0].strip() for line in _lines("/proc/net/dev")[2:]],
-        "write_root": _errno(lambda: _write("/doctor")),
-        "write_tmp": _errno(lambda: _write("/tmp/doctor")),  # noqa: S108  the container's own
+        "interfaces": [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]],
+        "write_root": _errno(lambda: Path("/doctor").write_text("x")),
+        "write_tmp": _errno(lambda: Path("/tmp/doctor").write_text("x")),  # noqa: S108  the container's own
         "cpus": status["Cpus_allowed_list"].strip(),
         "protocol": _protocol(harness),
-        "files": {os.path.basename(path): _digest(path) for path in glob.glob(harness + "/*.py")},
+        "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(harness).glob("*.py")},
         "torch": versions().get("torch", ""),
-        "nvidia": sorted(glob.glob("/dev/nvidia*")),
+        "nvidia": sorted(map(str, Path("/dev").glob("nvidia*"))),
     }
 
 
@@ -45,7 +45,7 @@ def versions() -> dict[str, str]:
     known: dict[str, Any] = {}
     found = importlib.util.find_spec("torch")
     if found is not None and found.origin:
-        text = runpy.run_path(os.path.join(os.path.dirname(found.origin), "version.py"))
+        text = runpy.run_path(str(Path(found.origin).with_name("version.py")))
         known = {"torch": text.get("__version__"), "torch_cuda": text.get("cuda")}
     cuda = ctypes.c_int(0)  # of the driver library that is loaded here: the host's, or a newer library of the image's
     try:
@@ -63,21 +63,6 @@ def _errno(act: Callable[[], Any]) -> int:
     except OSError as err:
         return err.errno or -1
     return 0
-
-
-def _lines(path: str) -> list[str]:
-    with open(path) as file:
-        return file.read().splitlines()
-
-
-def _write(path: str) -> None:
-    with open(path, "w") as file:
-        file.write("x")
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
 
 
 def _protocol(harness: str) -> int | None:

@@ -11,6 +11,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final
 
@@ -91,26 +92,21 @@ class DockerEngine:
         self._settings = settings
 
     def info(self) -> dict[str, Any]:
-        client = container.connect(timeout_s=20)
-        try:
-            return dict(client.info())
-        except docker.errors.DockerException as err:
-            raise SandboxError(f"it does not answer: {err}") from None
-        finally:
-            client.close()
+        with closing(container.connect(timeout_s=20)) as client:
+            try:
+                return dict(client.info())
+            except docker.errors.DockerException as err:
+                raise SandboxError(f"it does not answer: {err}") from None
 
     def probe(self, cpus: str) -> dict[str, Any]:
-        client = container.connect(timeout_s=60)
-        try:
-            wanted = image_versions.probe_policy(self._settings, accelerators.gpu_of(self._settings), cpus)
-            harness = policy.harness_folder(wanted.gpu)
-            wanted = replace(wanted, command=(*wanted.command, harness))
-            with container.Container(client, wanted, self._settings.runner_id) as box:
-                box.start()
-                seen = image_versions.await_line(box)
-                return {**seen, **_try_freezer(box)}
-        finally:
-            client.close()
+        wanted = image_versions.probe_policy(self._settings, accelerators.gpu_of(self._settings), cpus)
+        wanted = replace(wanted, command=(*wanted.command, policy.harness_folder(wanted.gpu)))
+        with (
+            closing(container.connect(timeout_s=60)) as client,
+            container.Container(client, wanted, self._settings.runner_id) as box,
+        ):
+            box.start()
+            return {**image_versions.await_line(box), **_try_freezer(box)}
 
 
 def _try_freezer(box: container.Container) -> dict[str, Any]:

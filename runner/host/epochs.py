@@ -40,7 +40,6 @@ def keep_ceilings(settings: JudgeSettings, ceilings: Ceilings) -> Path:
     written."""
     path = _path(settings, ceilings.epoch)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(path, json.dumps(ceilings.to_json(), indent=1, allow_nan=False).encode())
     except OSError as error:
         raise _unkept(path, error) from None

@@ -144,13 +144,12 @@ def siblings(host: Host) -> Check:
 def governor(host: Host) -> Check:
     used = accelerators.share_out(host.cores())
     governors = {host.read(_cpu(core, "cpufreq/scaling_governor")) for core in (*used.judge, *used.tenant)} - {""}
-    found = (
-        f"governor {', '.join(sorted(governors))}" if governors else "no governor to be seen, as on a virtual machine"
-    )
+    found = "no governor to be seen, as on a virtual machine"
+    if governors:
+        found = f"governor {', '.join(sorted(governors))}"
     why = "A governor that saves power changes the clock rate between blocks."
-    return checked(
-        "frequency", governors <= {"performance"}, found, why, "cpupower frequency-set -g performance", WARNING
-    )
+    remedy = "cpupower frequency-set -g performance"
+    return checked("frequency", governors <= {"performance"}, found, why, remedy, WARNING)
 
 
 def clock_source(host: Host) -> Check:

@@ -52,7 +52,6 @@ def versions_inside(
         raise ConfigError(f"SANDBOX_IMAGE: {settings.sandbox_image}: {text}; see `runner doctor`")
     if stack != policy.HOST:
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(path, json.dumps(found).encode())
         except OSError as err:
             log.warning("%s cannot be kept (%s): the next judge asks the image again", path, err)

@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from deploy import backup
 from deploy.backup import Place, connection_environment, dump, kept_databases, load, main, swap
-from deploy.parties import SetupError
+from deploy.console import SetupError
 
 
 @pytest.fixture

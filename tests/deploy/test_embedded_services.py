@@ -15,8 +15,9 @@ import psycopg
 import pytest
 import redis
 
+from deploy.console import SetupError
 from deploy.embedded import Postgres, Valkey
-from deploy.parties import SetupError, is_root
+from deploy.parties import is_root
 
 needs_root = pytest.mark.skipif(not is_root(), reason="only root can give each server a user of its own")
 

@@ -12,6 +12,8 @@ from deploy import samples, up
 from deploy.parties import CHECKOUT, myself
 from deploy.site import Site
 
+QUEUED = {"id": 1, "outcome": None, "status": "queued"}
+
 
 class FakeSupervisor:
     """Its runner listens once the samples were sent, or at once where it ran before."""
@@ -45,7 +47,6 @@ def test_samples_are_sent_before_the_runner_is_waited_for(
     done: list[str] = []
     for name in ("write_runner_environment", "wait_for_health"):
         monkeypatch.setattr(up, name, lambda *given: None)
-    monkeypatch.setattr(up, "_programs", lambda *given: [])
     monkeypatch.setattr(samples, "_find", lambda *given: None)
     monkeypatch.setattr(samples, "_send", lambda site, sample, tokens: done.append(sample.account))
     supervisor: Any = FakeSupervisor(done, ran=ran)
@@ -57,8 +58,7 @@ def test_samples_are_sent_before_the_runner_is_waited_for(
 def test_nothing_is_sent_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site(tmp_path, CHECKOUT, tmp_path / "python", myself(), 8000)
     sent: list[str] = []
-    monkeypatch.setattr(samples, "_find", lambda site, sample, tokens: {"id": 1} if sample.path.name in sent else None)
-    monkeypatch.setattr(samples, "_full", lambda *given: {"outcome": None, "status": "queued"})
+    monkeypatch.setattr(samples, "_find", lambda site, sample, tokens: QUEUED if sample.path.name in sent else None)
     monkeypatch.setattr(samples, "_send", lambda site, sample, tokens: sent.append(sample.path.name))
     planned = samples.plan(CHECKOUT / samples.LIBRARY)
     assert samples.send_missing(site, planned, {"ada": "a token"})

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 
 from deploy.bootstrap import inputs_digest, pip_command
+from deploy.console import SetupError
 from deploy.embedded import postgres_url, valkey_accounts
 from deploy.launch import environment_text, read_environment
-from deploy.parties import SetupError, myself, others_may_enter, others_may_read, socket_folder, useradd_command
+from deploy.parties import myself, others_may_enter, others_may_read, socket_folder, useradd_command
 from deploy.samples import ACCOUNTS, plan, submit_command, verdict
 from deploy.site import Site, choose_port, port_is_free, remember_port
 
