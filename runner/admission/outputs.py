@@ -19,8 +19,8 @@ from problems.spec import MODEL
 from runner.admission.seeds import WORD, described
 from runner.judge.data.call import Call, Input
 from runner.judge.data.error_model import UNIT
-from runner.judge.data.layout import Slot, returned
-from runner.judge.data.memory import Buffer, Memory
+from runner.judge.data.layout import Buffer, Slot, returned
+from runner.judge.data.memory import Memory
 from runner.wire import Expectation
 
 if TYPE_CHECKING:

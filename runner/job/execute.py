@@ -158,7 +158,7 @@ def _judge(
     phases.add("problem", trial.calls.oracle.problem_s)
     phases.add("comparing", trial.calls.comparing.seconds)
     recorder.add_findings(rules.findings(recorder.evidence))  # after the findings of the comparison
-    return report_of(blank, recorder.evidence, sides[B].logs())
+    return report_of(blank, recorder.evidence, sides[B].container.logs())
 
 
 def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:

@@ -22,8 +22,7 @@ from runner.evidence import schedule
 from runner.evidence.schedule import A, B
 from runner.host import accelerators
 from runner.host.image_versions import versions_inside
-from runner.judge.data.call import ALL, Steps
-from runner.judge.data.clock import WallClock
+from runner.judge.data.call import ALL, Steps, WallClock
 from runner.judge.data.memory import Memory
 from runner.judge.device import fitness
 from runner.judge.device.processor import Meter, Others

@@ -21,11 +21,11 @@ from runner.evidence.schedule import A, B, I
 from runner.evidence.schema import TEXT_CHARS, Check
 from runner.judge.cases import fresh_seed
 from runner.judge.data import compare, explain
-from runner.judge.data.call import Call, Input
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Call, Input, Stopwatch
 from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, ProblemRaised
-from runner.judge.data.memory import Buffer, Memory
+from runner.judge.data.layout import Buffer
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.time_budget import Stage

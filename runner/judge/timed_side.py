@@ -20,7 +20,7 @@ from runner.judge.calls import Calls
 from runner.judge.data.call import Call, Input
 from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import IncumbentFailed, OracleFailed
-from runner.judge.data.memory import Buffer
+from runner.judge.data.layout import Buffer
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.time_budget import Stage
 

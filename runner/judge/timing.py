@@ -17,7 +17,7 @@ from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, End, Rest, Run, Schedule
 from runner.evidence.schema import Check, Repeat, Timing
 from runner.evidence.throttle import Window
-from runner.judge.data.clock import Clock
+from runner.judge.data.call import Clock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Telemetry
 
@@ -123,13 +123,7 @@ class CaseTiming:
             self.recorder.add_warm_up(command.side, took_ns, window)
             return None
         self.recorder.add_block(
-            self.plan,
-            command.side,
-            took_ns=took_ns,
-            window=window,
-            samples=samples,
-            seeds=settled.seeds,
-            ruling=ruling,
+            self.plan, command.side, took_ns=took_ns, window=window, samples=samples, seeds=settled.seeds, ruling=ruling
         )
         if self.plan.quads[-1].complete:
             self.progress(len(self.plan.valid))

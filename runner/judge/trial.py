@@ -21,8 +21,7 @@ from runner.evidence.schema import Check, Evidence
 from runner.judge import timing
 from runner.judge.calls import Calls
 from runner.judge.cases import fresh_seed, plan_checks
-from runner.judge.data.call import Input
-from runner.judge.data.clock import WallClock
+from runner.judge.data.call import Input, WallClock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import Memory, NoMemory
@@ -145,7 +144,7 @@ class Trial:
         for done, plan in enumerate(planned):
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
-                self.calls.sides[B].stop_logs()
+                self.calls.sides[B].container.stop_logs()  # later output may hold data of secret cases
             given = self.calls.oracle.make(plan.case, plan.seed, fp64=self.calls.rule(plan.case).fp64(timed=False))
             self._each_bytes = max(self._each_bytes, _kept_bytes(given.layout))
             call, output = self.calls.call(B, given, stage, 0, public=plan.public)

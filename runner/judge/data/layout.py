@@ -18,6 +18,8 @@ import numpy as np
 from runner.judge.data.faults import OracleFailed
 from sandbox.protocol import ALIGN, MOST_DIMS, MOST_SLOTS, wide_places
 
+Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
+
 MAX_LAYOUT_BYTES: Final = 500_000
 MOST: Final = 1 << 62  # of any number in a layout
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from runner.evidence.reading import Poll, Reading, Window
 from runner.evidence.throttle import COUNTERS, least, level_of
-from runner.judge.data.clock import HANDS_OFF
+from runner.judge.data.call import HANDS_OFF
 
 POLL_S: Final = 0.1
 # Slow values younger than this are not read again at the beginning of a block. Values that hardly ever change are not

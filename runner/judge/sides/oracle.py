@@ -17,12 +17,11 @@ from typing import Any, Final
 from problems.spec import Case, case_name
 from runner.evidence.starved import Share
 from runner.judge.data import faults
-from runner.judge.data.call import Input
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Input, Stopwatch
 from runner.judge.data.criterion import Fp64
 from runner.judge.data.faults import OracleFailed, ProblemRaised
-from runner.judge.data.layout import MALFORMED, Layout, parse_layout
-from runner.judge.data.memory import Buffer, Memory, Region
+from runner.judge.data.layout import MALFORMED, Buffer, Layout, parse_layout
+from runner.judge.data.memory import Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
 from runner.judge.sides.handover import connect
 from sandbox import protocol

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.judge.data.call import Input
-from runner.judge.data.clock import WallClock
+from runner.judge.data.call import Input, WallClock
 from runner.judge.data.memory import Memory
 from runner.judge.sides.tenant import Tenant
 from sandbox.container import Exit

@@ -11,7 +11,7 @@ import pytest
 from problems.spec import Problem
 from runner.evidence import certificate, schedule
 from runner.evidence.sample import Sample
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.memory import NoMemory
 from runner.judge.trial import MOST_IDLE, Trial

@@ -10,7 +10,7 @@ from problems.spec import Problem
 from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, A, B
 from runner.judge import timed_side
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Stopwatch
 from runner.judge.data.memory import Memory
 from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide
