@@ -44,27 +44,27 @@ class KernelFile:
         os.close(self._descriptor)
 
 
-def open_file(path: Path) -> KernelFile | None:
-    """Open a file; None if the kernel does not offer it or not to us."""
-    try:
-        file = KernelFile(path)
-    except OSError:
+class KernelFiles:
+    """The kernel's files that a reader keeps open, below `folders`; `close` closes all."""
+
+    def __init__(self, folders: HostFolders | None = None) -> None:
+        self.folders = folders or HostFolders()
+        self._open: list[KernelFile] = []
+
+    def open(self, path: Path) -> KernelFile | None:
+        """Open a file; None if the kernel does not offer it or not to us."""
+        with suppress(OSError):
+            self._open.append(KernelFile(path))
+            return self._open[-1] if self._open[-1].read() else None
         return None
-    if file.read():
-        return file
-    file.close()
-    return None
 
+    def open_all(self, paths: Iterable[Path]) -> list[KernelFile]:
+        return [file for path in paths if (file := self.open(path)) is not None]
 
-def open_all(paths: Iterable[Path]) -> list[KernelFile]:
-    return [file for path in paths if (file := open_file(path)) is not None]
+    def open_numbers(self, paths: Iterable[Path]) -> list[KernelFile]:
+        """Open the files that contain a number: a frequency may be "<unknown>"."""
+        return [file for file in self.open_all(paths) if file.read().strip().isdigit()]
 
-
-def open_numbers(paths: Iterable[Path]) -> list[KernelFile]:
-    """Open the files that contain a number: a frequency may be "<unknown>"."""
-    found = open_all(paths)
-    good = [file for file in found if file.read().strip().isdigit()]
-    for file in found:
-        if file not in good:
-            file.close()
-    return good
+    def close(self) -> None:
+        while self._open:
+            self._open.pop().close()
