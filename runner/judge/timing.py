@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from runner.evidence import blame, schedule, throttle
+from runner.evidence import blame, throttle
 from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, End, Rest, Run, Schedule
-from runner.evidence.schema import Check, Repeat, Timing
+from runner.evidence.schema import Check, Repeat
 from runner.evidence.throttle import Window
 from runner.judge.data.call import Clock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
@@ -128,8 +128,3 @@ class CaseTiming:
         if self.plan.quads[-1].complete:
             self.progress(len(self.plan.valid))
         return None
-
-
-def unfit(timing: Timing) -> str:
-    """Return the reason for setting the device aside, or an empty string."""
-    return timing.ended_why if timing.ended == schedule.UNFIT else ""

@@ -10,13 +10,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, Problem, case_name
 from runner.evidence import blame, certificate, throttle
 from runner.evidence.recorder import CaseRecorder, Recorder
 from runner.evidence.sample import WALL, Sample
-from runner.evidence.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
+from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
 from runner.evidence.schema import Check, Evidence
 from runner.judge import timing
 from runner.judge.calls import Calls
@@ -185,7 +186,8 @@ class Trial:
                 wrong.message = f"While it was timed: {wrong.message}"
                 self.recorder.add_check(wrong)
                 return
-            self.recorder.set_aside(timing.unfit(recorders[index].timing))
+            ended = recorders[index].timing
+            self.recorder.set_aside(ended.ended_why if ended.ended == UNFIT else "")
             if self.evidence.set_aside:
                 return
 
@@ -213,17 +215,11 @@ class Trial:
             most = most if quads <= most else max(quads, self.profile.noisy_quads)
             self.emit("timing", recorder.timing.case, {**progress, "quads": quads, "quads_at_most": most})
 
-        run = timing.CaseTiming(
-            plan,
-            sides,
-            telemetry,
-            WallClock(),
-            self._times_of(idle),
-            pause_for(telemetry),
-            self.calls.chance,
-            recorder,
-            tell,
-        )
+        clock, certified = self.evidence.clock, self.evidence.certified
+        constant_ns = certificate.constant_ns(idle, certified=certified)
+        times = partial(Sample.at_once_ns, constant_ns=constant_ns, clock=clock, certified=certified)
+        pause, chance = pause_for(telemetry), self.calls.chance
+        run = timing.CaseTiming(plan, sides, telemetry, WallClock(), times, pause, chance, recorder, tell)
         wrong = run.run()
         places = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
         recorder.add_way(queued=self.calls.queueing, places=places)
@@ -262,19 +258,18 @@ class Trial:
         samples: list[Sample] = []
         given: list[Input] = []
         wanted, ends = self.profile.idle_calls, time.monotonic() + IDLE_S
+        certified = self.evidence.certified
         while len(samples) < wanted:
             side.make_ready(min(wanted - len(samples), self._most_calls(self._each_bytes)))
             samples += side.run_block(idle=True)
             given += side.drop()
             is_last = wanted >= MOST_IDLE * self.profile.idle_calls or time.monotonic() > ends
-            if len(samples) >= wanted and not is_last and self._idle_is_disturbed(samples):
+            if len(samples) < wanted or is_last or self.profile.clock != WALL:
+                continue
+            if not certificate.is_constant_known(samples, certified=certified):
                 time.sleep(IDLE_REST_S)
                 wanted += self.profile.idle_calls
         return samples, given
-
-    def _idle_is_disturbed(self, samples: list[Sample]) -> bool:
-        certified = self.evidence.certified
-        return self.profile.clock == WALL and not certificate.is_constant_known(samples, certified=certified)
 
     def _most_calls(self, each_bytes: int) -> int:
         """Return the number of calls of a block that the judge's memory holds."""
@@ -298,12 +293,6 @@ class Trial:
             raise Fault(
                 "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
             ) from None
-
-    def _times_of(self, idle: list[Sample]) -> timing.Times:
-        """Return the function that estimates a call's time while the measurement goes on."""
-        clock, certified = self.evidence.clock, self.evidence.certified
-        constant = certificate.constant_ns(idle, certified=certified)
-        return lambda sample: sample.at_once_ns(constant, clock=clock, certified=certified)
 
 
 def _kept_bytes(layout: Layout) -> int:
