@@ -13,13 +13,10 @@ from typing import Final
 
 from runner.evidence.reading import Reading, Window
 from runner.evidence.throttle import least, level_of
-from runner.judge.device.foreign_load import TICK_NS, open_foreign, open_waiting
-from runner.judge.device.kernel_files import HostFolders, KernelFile, KernelFiles
+from runner.judge.device.foreign_load import TICK_NS, HostFolders, KernelFile, KernelFiles, open_foreign, open_waiting
 
 STEAL_COLUMN: Final = 7  # of /proc/stat
 CPU_ZONES: Final = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal", "acpitz")
-
-Clock = Callable[[], int]
 
 
 class CpuTelemetry:
@@ -32,7 +29,7 @@ class CpuTelemetry:
         own: Callable[[], frozenset[int]],
         cores: Sequence[int] | None = None,
         folders: HostFolders | None = None,
-        now_ns: Clock = time.monotonic_ns,
+        now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         files = self._files = KernelFiles(folders)
         self._now_ns = now_ns

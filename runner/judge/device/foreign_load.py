@@ -3,7 +3,7 @@
 Load of our own is no disturbance, however much it is. Foreign time comes from the first available source: cpuacct of
 cgroup v1 (ns, by core), the top-level groups of cgroup v2 (µs, all cores together), /proc/stat (ticks, and hence with a
 grain). Waiting time comes from the judge's schedstat and the containers' own PSI, or else from the host's PSI, which
-also counts programs that wait for each other.
+also counts programs that wait for each other. Files of the kernel are opened once and never fail afterwards.
 """
 
 from __future__ import annotations
@@ -11,21 +11,79 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from runner.judge.device.kernel_files import HostFolders, KernelFile, KernelFiles
-
+MOST_BYTES: Final = 1 << 16  # of a file below /proc or /sys
 PER_CORE: Final = "cpuacct.usage_percpu"
 SUM: Final = "cpu.stat"
 PRESSURE: Final = "cpu.pressure"
 TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 BUSY_COLUMNS: Final = (0, 1, 2, 5, 6)  # of /proc/stat: user, nice, system, irq, softirq
 
-Pids = Callable[[], frozenset[int]]
+Pids = Callable[[], frozenset[int]]  # of the judge and of a program in each of its containers
 Ticks = Mapping[int, Sequence[int]]  # columns of /proc/stat by core
+
+
+@dataclass(frozen=True)
+class HostFolders:
+    """Folders of the kernel's files; a test has its own."""
+
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+    cgroup: Path = Path("/sys/fs/cgroup")
+
+
+class KernelFile:
+    """Open file of the kernel's that is read again and again; a vanished file keeps its last text."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._last = b""
+        self._number = 0
+
+    def read(self) -> bytes:
+        with suppress(OSError):
+            self._last = os.pread(self._descriptor, MOST_BYTES, 0)
+        return self._last
+
+    def whole(self) -> int:
+        """Return the number in the file; if its text is no number for once, the last number."""
+        with suppress(ValueError):
+            self._number = int(self.read())
+        return self._number
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class KernelFiles:
+    """The kernel's files that a reader keeps open, below `folders`; `close` closes all."""
+
+    def __init__(self, folders: HostFolders | None = None) -> None:
+        self.folders = folders or HostFolders()
+        self._open: list[KernelFile] = []
+
+    def open(self, path: Path) -> KernelFile | None:
+        """Open a file; None if the kernel does not offer it or not to us."""
+        with suppress(OSError):
+            self._open.append(KernelFile(path))
+            return self._open[-1] if self._open[-1].read() else None
+        return None
+
+    def open_all(self, paths: Iterable[Path]) -> list[KernelFile]:
+        return [file for path in paths if (file := self.open(path)) is not None]
+
+    def open_numbers(self, paths: Iterable[Path]) -> list[KernelFile]:
+        """Open the files that contain a number: a frequency may be "<unknown>"."""
+        return [file for file in self.open_all(paths) if file.read().strip().isdigit()]
+
+    def close(self) -> None:
+        while self._open:
+            self._open.pop().close()
 
 
 class _Groups:

@@ -10,8 +10,16 @@ from typing import Final
 
 from runner.evidence.starved import Reading, Share
 from runner.judge.device.cpu import ticks_by_core
-from runner.judge.device.foreign_load import PER_CORE, SUM, Pids, groups_of, open_foreign, usage_ns
-from runner.judge.device.kernel_files import HostFolders, KernelFiles
+from runner.judge.device.foreign_load import (
+    PER_CORE,
+    SUM,
+    HostFolders,
+    KernelFiles,
+    Pids,
+    groups_of,
+    open_foreign,
+    usage_ns,
+)
 
 WATCHED_S: Final = 1.0  # a longer wait is watched; a shorter wait costs no reading
 

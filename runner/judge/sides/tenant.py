@@ -199,17 +199,22 @@ class Tenant:
             arena.poison(layout, secrets.randbits(64))
             arena.stage(layout, given.inputs)
         kind = protocol.IDLE if idle else protocol.CALL
-        with HANDS_OFF, self._frozen_after():
-            probe_ns = arena.memory.probe_ns()
-            began = self._clock.now_ns()
-            if queue:
-                order = protocol.OWN if own else protocol.QUEUE
-                sample, queued = self._queued(given, into, limit_s, order, hot=hot)
-            elif arena.can_wait and self._steps.arm and self._steps.read:
-                sample, queued = self._by_device(given, into, limit_s, kind, hot=hot), False
-            else:
-                sample, queued = self._by_host(given, into, limit_s, kind, hot=hot), False
-            self.device_s += (self._clock.now_ns() - began) / 1e9
+        with HANDS_OFF:
+            try:
+                probe_ns = arena.memory.probe_ns()
+                began = self._clock.now_ns()
+                if queue:
+                    order = protocol.OWN if own else protocol.QUEUE
+                    sample, queued = self._queued(given, into, limit_s, order, hot=hot)
+                elif arena.can_wait and self._steps.arm and self._steps.read:
+                    sample, queued = self._by_device(given, into, limit_s, kind, hot=hot), False
+                else:
+                    sample, queued = self._by_host(given, into, limit_s, kind, hot=hot), False
+                self.device_s += (self._clock.now_ns() - began) / 1e9
+            except faults.Fault as fault:
+                if faults.obeys_after(fault):
+                    self._freeze(faults.CALL)
+                raise
         kept = arena.inputs_are(layout, given.inputs)
         if secrets.randbelow(PAUSES) == 0:  # no code can know after which calls
             time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
@@ -327,16 +332,6 @@ class Tenant:
         """Whether a device can get a call's work beforehand."""
         steps = self._steps
         return self._arena.can_wait and steps.arm and steps.read and steps.queue
-
-    @contextmanager
-    def _frozen_after(self) -> Iterator[None]:
-        """Freeze, also after a fault that the tenant reported itself."""
-        try:
-            yield
-        except faults.Fault as fault:
-            if faults.obeys_after(fault):
-                self._freeze(faults.CALL)
-            raise
 
     @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
