@@ -24,6 +24,7 @@ from runner.evidence.schedule import A, B, I
 from runner.evidence.schema import Evidence
 from runner.host import accelerators, epochs
 from runner.job import prepare
+from runner.judge.calls import Calls
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Blind, Telemetry, company, open_telemetry
 from runner.judge.sides.oracle import Oracle
@@ -211,17 +212,10 @@ class _Course:
     ) -> Trial:
         """Return the trial, and record its circumstances and the bounds on its times."""
         job, hardware, recorder = self.job, ready.hardware, self.recorder
-        trial = Trial(
-            problem,
-            job.mode,
-            ready.oracle,
-            ready.sides,
-            hardware.memory,
-            profile=hardware.profile,
-            emit=self.emit,
-            another_oracle=another_oracle,
-            recorder=recorder,
+        calls = Calls(
+            problem, ready.oracle, ready.sides, hardware.memory, recorder=recorder, another_oracle=another_oracle
         )
+        trial = Trial(calls, job.mode, profile=hardware.profile, emit=self.emit)
         epoch = accelerators.epoch(ready.fingerprint)
         ceilings = epochs.ceilings_for(ready.settings, job.hardware, epoch, ready.fingerprint)
         recorder.add_circumstances(

@@ -51,7 +51,7 @@ class Calls:
         sides: dict[str, Tenant],
         memory: Memory,
         *,
-        recorder: Recorder,
+        recorder: Recorder | None = None,
         another_oracle: Callable[[], Oracle] | None = None,
     ) -> None:
         """`another_oracle` closes the present oracle and starts a new one, for checks that fail."""
@@ -60,7 +60,7 @@ class Calls:
         self.another_oracle = another_oracle
         self.sides = sides
         self.memory = memory
-        self.recorder = recorder
+        self.recorder = recorder or Recorder()
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
         self.queueing = True  # do devices get their work beforehand, in this case?

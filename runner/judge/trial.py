@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from problems.spec import MODEL, Case, Problem, case_name
+from problems.spec import MODEL, Case, case_name
 from runner.evidence import blame, certificate, throttle
-from runner.evidence.recorder import CaseRecorder, Recorder
+from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import WALL, Sample
 from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
 from runner.evidence.schema import Check, Evidence
@@ -25,13 +25,11 @@ from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.data.call import Input, WallClock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Layout
-from runner.judge.data.memory import Memory, NoMemory
+from runner.judge.data.memory import NoMemory
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.handover import baseline_files, files_beside
-from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.own_times import Copies
-from runner.judge.sides.tenant import Tenant
 from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide, pause_for
 from sandbox.errors import SandboxError
@@ -54,25 +52,13 @@ class Trial:
     `time_copies`. The result is `evidence`.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        mode: str,
-        oracle: Oracle,
-        sides: dict[str, Tenant],
-        memory: Memory,
-        *,
-        profile: Profile,
-        emit: Emit,
-        another_oracle: Callable[[], Oracle] | None = None,
-        recorder: Recorder | None = None,
-    ) -> None:
-        self.problem = problem
+    def __init__(self, calls: Calls, mode: str, *, profile: Profile, emit: Emit) -> None:
+        self.calls = calls
+        self.problem = problem = calls.problem
         self.profile = profile.within(problem.ranked_timeout_s, len(problem.benchmarks))
         self.emit = emit
-        self.recorder = recorder or Recorder()
+        self.recorder = calls.recorder
         self.recorder.begin(mode=mode, ranking_by=problem.ranking_by, profile=self.profile)
-        self.calls = Calls(problem, oracle, sides, memory, recorder=self.recorder, another_oracle=another_oracle)
         self._copies: list[tuple[CaseRecorder, Copies]] = []
         self._each_bytes = 0  # the most that the judge has kept of a call so far
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from problems.spec import MODEL
 from runner.evidence.sample import Sample
 from runner.judge.data import faults
-from runner.judge.data.call import ALL, HANDS_OFF, Call, Clock, Input, Steps
+from runner.judge.data.call import ALL, HANDS_OFF, Call, Input, Steps, WallClock
 from runner.judge.data.layout import Buffer, Layout
 from runner.judge.data.memory import Memory, NoMemory, Shot
 from runner.judge.device.processor import Meter
@@ -38,25 +38,22 @@ class Tenant:
 
     def __init__(
         self,
-        name: str,
         container: Container,
-        clock: Clock,
         memory: Memory,
         input_bytes: int,
         output_bytes: int,
         steps: Steps = ALL,
         meter: Meter | None = None,
     ) -> None:
-        self.name = name
         self.meter = meter
         self.container = container
         self.certified = False  # whether this host can freeze it
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
-        self._clock = clock
+        self._clock = WallClock()
         self._steps = steps
         self._arena = Arena(memory, input_bytes, output_bytes)
-        self._orders = Orders(container, self._arena, clock, meter)
+        self._orders = Orders(container, self._arena, self._clock, meter)
         self._connection: socket.socket | None = None
         self._laid_out = b""
         self._moves = True
