@@ -9,6 +9,7 @@ arithmetic and the stored format:
     unit = (√n u_a + √STORES u_s) (|e| + c) + STORES u_a s         an element:    |got − e| ≤ ELEMENT · unit
                                                                    all elements:  ‖got − e‖₂ ≤ WHOLE(N) · ‖unit‖₂
 
+The last term covers intermediate results larger than the element, as in the tail of x (1 + erf x) / 2.
 docs/how-it-measures.md has the reasons, docs/lab-notebook/2026-11-20.md the errors of honest kernels.
 """
 
