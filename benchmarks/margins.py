@@ -39,7 +39,7 @@ from problems.formats.gpumode import load_problem
 from problems.spec import Choice, IntRange, Problem, case_name
 from runner.admission.examine import MARGIN
 from runner.judge import cases
-from runner.judge.data import compare, host_arrays
+from runner.judge.data import compare
 from runner.judge.data.call import Input
 from runner.judge.data.criterion import Rule
 from runner.judge.data.memory import Memory
@@ -105,8 +105,8 @@ class Answer(Call):
         for number, place in enumerate(places):
             if place < 0:
                 continue
-            came = host_arrays.HOST.values(self.given.layout.outputs[number], moved)
-            right = host_arrays.HOST.doubles(self.given.expected64, place, len(came))
+            came = compare.HOST.values(self.given.layout.outputs[number], moved)
+            right = compare.HOST.doubles(self.given.expected64, place, len(came))
             came[:] = right + MARGIN * (came - right)
         return moved
 

@@ -23,7 +23,7 @@ import problems
 from problems.spec import MODEL, Problem, case_name
 from runner.admission import seeds
 from runner.admission.outputs import MOST as MOST_OUTPUTS
-from runner.admission.outputs import EachOutput
+from runner.admission.outputs import Count, EachOutput
 from runner.admission.seeds import SAID_CHARS
 from runner.evidence import speed_of_light
 from runner.evidence.schedule import A, B
@@ -100,13 +100,9 @@ class Admission:
 
 
 @dataclass
-class Tally:
+class Tally(Count):
     """Results of a variant. `refused`: its first refusal, as a sentence; `shares`: each error over its limit."""
 
-    called: int = 0
-    wrong: int = 0
-    secret: int = 0  # of the calls, on secret data
-    secret_wrong: int = 0
     refused: str = ""
     not_applicable: str = ""
     fault: str = ""
@@ -117,7 +113,7 @@ class Tally:
 
     def judged(self, check: Check, held: set[str], timed: str) -> None:
         """Add an output. `timed`: the name of the timed case that it belongs to, if any."""
-        self._count(wrong=not check.good, public=check.public)
+        self.add(wrong=not check.good, public=check.public)
         self.held |= held
         if not check.good:
             self.refused = self.refused or check.message
@@ -130,17 +126,11 @@ class Tally:
             far = 0.0 if check.good else max(distances, default=1.0)
             self.far[timed] = max(self.far.get(timed, 0.0), far)
 
-    def _count(self, *, wrong: bool, public: bool) -> None:
-        self.called += 1
-        self.wrong += wrong
-        self.secret += not public
-        self.secret_wrong += wrong and not public
-
     def failed(self, fault: Fault, *, public: bool = True) -> None:
         if "NotApplicable: " in fault.message:
             self.not_applicable = fault.message.strip().rpartition("NotApplicable: ")[2][:SAID_CHARS]
             return
-        self._count(wrong=fault.outcome == "wrong", public=public)
+        self.add(wrong=fault.outcome == "wrong", public=public)
         if fault.outcome == "wrong":
             self.refused = self.refused or fault.message
         else:
@@ -309,12 +299,10 @@ def line(variant: str, tally: Tally, *, tf32: bool = False, lenient: bool = Fals
         why = tally.not_applicable or "it was never called: the test ended before"
         good = None if variant in MAY_NOT_APPLY and tally.not_applicable else False
         return Expectation(name, expected, "does not apply" if good is None else "not tried", good, why, figures)
-    is_refused = tally.secret_wrong > 0 if tally.secret else tally.wrong > 0
-    if variant == "half" and tf32 and not is_refused:
-        return Expectation(name, expected, _got(variant, tally), None, LIKE_TF32, figures)
-    if variant == "half" and lenient and not is_refused:
-        return Expectation(name, expected, _got(variant, tally), None, HALF_ACCEPTED, figures)
-    good = not tally.wrong and not tally.held if must_pass else is_refused
+    if variant == "half" and (tf32 or lenient) and not tally.is_refused:
+        why = LIKE_TF32 if tf32 else HALF_ACCEPTED
+        return Expectation(name, expected, _got(variant, tally), None, why, figures)
+    good = not tally.wrong and not tally.held if must_pass else tally.is_refused
     why = PUBLIC_ONLY if variant in MUST_FAIL and tally.wrong else EXPLAINED.get(variant, ACCEPTED)
     why += f" It says: {tally.refused[:SAID_CHARS]}" if tally.refused else ""
     return Expectation(name, expected, _got(variant, tally), good, "" if good else why, figures)

@@ -19,8 +19,8 @@ from problems.spec import MODEL
 from runner.admission.seeds import WORD, described
 from runner.judge.data.call import Call, Input
 from runner.judge.data.error_model import UNIT
-from runner.judge.data.layout import Slot, returned
-from runner.judge.data.memory import Buffer, Memory
+from runner.judge.data.layout import Buffer, Slot, returned
+from runner.judge.data.memory import Memory
 from runner.wire import Expectation
 
 if TYPE_CHECKING:
@@ -52,20 +52,32 @@ NAN: Final = (
 
 
 @dataclass
-class _Asked:
-    """Result of an output, its `number` from 0, over all cases. `secret`: its tests on secret data; `was_more`: whether
-    it ever differed from zeros."""
+class Count:
+    """Count of answers: all, wrong answers, answers on secret data, and wrong answers among them."""
 
-    number: int
-    said: str
-    was_more: bool = False
+    called: int = 0
     wrong: int = 0
     secret: int = 0
     secret_wrong: int = 0
 
+    def add(self, *, wrong: bool, public: bool) -> None:
+        self.called += 1
+        self.wrong += wrong
+        self.secret += not public
+        self.secret_wrong += wrong and not public
+
     @property
     def is_refused(self) -> bool:
         return self.secret_wrong > 0 if self.secret else self.wrong > 0
+
+
+@dataclass
+class _Asked(Count):
+    """Result of an output, its `number` from 0, over all cases. `was_more`: whether it ever differed from zeros."""
+
+    number: int = 0
+    said: str = ""
+    was_more: bool = False
 
 
 @dataclass
@@ -91,7 +103,7 @@ class EachOutput:
     def ask(self, trial: Trial, given: Input, call: Call, output: Buffer, *, public: bool) -> None:
         """Test the outputs of a right answer with zeros. Raises OracleFailed."""
         wanted = [slot for slot in returned(given.layout) if slot.nbytes]
-        changed = [slot for slot in given.layout.outputs if not any(_overlap(slot, other) for other in wanted)]
+        changed = [slot for slot in given.layout.outputs if not any(slot.overlaps(other) for other in wanted)]
         if wanted and not trial.calls.oracle.checks and trial.problem.interface != MODEL:
             self._in_place = self._in_place or _first_changed(trial, given, changed)
         # The problem's own check never sees data that are changed in place and not returned.
@@ -103,7 +115,7 @@ class EachOutput:
             slot = wanted[number]
             said = ACCEPTED.format(number=number + 1, count=len(wanted), shape=described(slot))
             kind = f"{slot.dtype} {len(slot.shape)}"
-            one = self._asked.setdefault((kind, number, len(wanted)), _Asked(number, said))
+            one = self._asked.setdefault((kind, number, len(wanted)), _Asked(number=number, said=said))
             was_zero, is_wrong = is_zero(slot, output), False
             if not was_zero:
                 changed_output = trial.calls.buffer(PLACE, given.layout.output_bytes)
@@ -111,9 +123,7 @@ class EachOutput:
                 changed_output[slot.output : slot.output + slot.nbytes] = 0
                 is_wrong = trial.calls.judge_output(given, call, changed_output, public=True).good is not True
             one.was_more |= not was_zero
-            one.wrong += is_wrong
-            one.secret += not public
-            one.secret_wrong += is_wrong and not public
+            one.add(wrong=is_wrong, public=public)
 
     def lines(self) -> list[Expectation]:
         """Return the results; empty if no case has a second output that is not always zeros, no other data are changed,
@@ -152,7 +162,3 @@ def _first_changed(trial: Trial, given: Input, changed: Sequence[Slot]) -> str:
         if slot.input < 0 or (words and not trial.calls.memory.same(before, after, words)):
             return described(slot)
     return ""
-
-
-def _overlap(slot: Slot, other: Slot) -> bool:
-    return slot.output < other.output + other.nbytes and other.output < slot.output + slot.nbytes

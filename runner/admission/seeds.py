@@ -14,8 +14,7 @@ from problems.spec import MODEL, Case, case_name
 from runner.judge.cases import fresh_seed
 from runner.judge.data.call import Input
 from runner.judge.data.error_model import UNIT
-from runner.judge.data.faults import OracleFailed
-from runner.judge.data.layout import DTYPES, Layout, Slot, slots_of
+from runner.judge.data.layout import DTYPES, Layout, Slot, reading_layout, slots_of
 from runner.judge.data.memory import Memory
 from runner.judge.trial import Trial
 from runner.wire import Expectation
@@ -27,7 +26,6 @@ SAME: Final = (
     "Every timed case gives the same data whatever the seed, such as {case}: what is known beforehand need not be "
     "computed. Let generate_input take a parameter `seed` and draw from it."
 )
-MALFORMED: Final = "the problem's container sent a malformed layout: {err}"
 VALUES: Final = frozenset(("value", "special"))  # kinds of node: see sandbox/inside/tree.py
 KEYED: Final = frozenset(("dict", "ordered"))
 ABSENT: Final = {"kind": "absent"}
@@ -107,13 +105,11 @@ def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
 
 def _given(layout: Layout, interface: str) -> set[int]:
     """Return the slots that a submission reads and no code writes to. A model's weights are drawn anew for each run."""
-    try:
+    with reading_layout():
         data = json.loads(layout.text)
         node = dict(data["data"]["of"])["inputs"] if interface == MODEL else data["data"]
         numbers = {data["slots"][number].get("of", number) for number in slots_of(node)}
         return {number for number in numbers if layout.slots[number].input >= 0 > layout.slots[number].output}
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
-        raise OracleFailed(MALFORMED.format(err=f"{err!r:.{SAID_CHARS}}")) from None
 
 
 def described(slot: Slot) -> str:
@@ -124,10 +120,8 @@ def described(slot: Slot) -> str:
 def moved(one: Layout, other: Layout) -> str:
     """Return the place of the first value outside tensors, or key, that differs; "" if none does. Raises
     OracleFailed."""
-    try:
+    with reading_layout():
         return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as err:
-        raise OracleFailed(MALFORMED.format(err=f"{err!r:.{SAID_CHARS}}")) from None
 
 
 def _moved(one: dict[str, Any], other: dict[str, Any], place: str) -> str:

@@ -202,7 +202,7 @@ class Timing(_Strict):
     eager_ns: Number | None = Field(description="the reference's time as it is written, where it was measured")
     summary: Details = Field(
         default={},
-        description="instead of samples and quads, in a confirmation that would not fit the wire (shrink_report.py)",
+        description="instead of samples and quads, in a confirmation that would not fit the wire (confirm.py)",
     )
 
     def calls_of(self, side: str, *, valid: bool = False) -> list[Sample]:
@@ -274,7 +274,7 @@ class Evidence(_Strict):
 
     @property
     def is_summed_up(self) -> bool:
-        """Whether samples are missing: shrink_report.py."""
+        """Whether samples are missing: confirm.py."""
         return any(timing.summary for timing in self.timing)
 
 

@@ -5,6 +5,7 @@ A daemon's jobs run in a process of their own (runner/job/judge_main.py), `runne
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -23,8 +24,10 @@ from runner.evidence.schedule import A, B, I
 from runner.evidence.schema import Evidence
 from runner.host import accelerators, epochs
 from runner.job import prepare
+from runner.judge.calls import Calls
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Blind, Telemetry, company, open_telemetry
+from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
 from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, STARTER, Event, Expectation, Job, Report
@@ -51,12 +54,9 @@ def execute(
 
     Without a prepared set of containers, it makes a set for this job and removes it before it returns the report.
     """
-    emit = _Emitter(on_event)
+    course = _Course(job, on_event)
     began = time.monotonic()
-    blank = Report(attempt_id=job.attempt_id, token=job.token, outcome="infra_error")
-    recorder = Recorder()
-    phases = _Phases(recorder.phases_s)
-    emit("building", "", {})
+    course.emit("building", "", {})
     try:
         problem = Problem.from_bundle(job.problem)
         if problem.digest != job.problem_digest:
@@ -64,19 +64,18 @@ def execute(
         if problem.unsupported:
             raise ProblemError("problem", f"cannot be judged here: {problem.unsupported}")
         with ExitStack() as stack:
-            with phases("start"):
+            with course.phase("start"):
                 if ready is None:
                     ready = stack.enter_context(prepare.prepared(settings, sides_of(job)))
                 for name in set(sides_of(job)) - set(ready.sides):
                     ready.add_side(name)
-            judge = _admit if job.task == ADMISSION else _judge
-            report = judge(job, problem, ready, emit, phases, recorder, blank)
+            report = course.admit(problem, ready) if job.task == ADMISSION else course.judge(problem, ready)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
-        report = _infra(blank, "problem", PROBLEM_FAILED, str(err), recorder)
+        report = course.failed("problem", PROBLEM_FAILED, str(err))
     except (SandboxError, OSError, TimeoutError) as err:
         log.error("sandbox failed: %s", err)
-        report = _infra(blank, "sandbox", SANDBOX_FAILED, str(err), recorder)
+        report = course.failed("sandbox", SANDBOX_FAILED, str(err))
     report.evidence["phases_s"]["all"] = round(time.monotonic() - began, 3)
     return report
 
@@ -90,75 +89,148 @@ def sides_of(job: Job) -> tuple[str, ...]:
     return (B, A) if job.incumbent is None else (B, A, I)
 
 
-def _judge(
-    job: Job,
-    problem: Problem,
-    ready: prepare.Prepared,
-    emit: _Emitter,
-    phases: _Phases,
-    recorder: Recorder,
-    blank: Report,
-) -> Report:
-    hardware, sides = ready.hardware, ready.sides
-    trial = Trial(
-        problem,
-        job.mode,
-        ready.oracle,
-        sides,
-        hardware.memory,
-        profile=hardware.profile,
-        emit=emit,
-        another_oracle=ready.another_oracle,
-        recorder=recorder,
-    )
-    recorder.add_circumstances(**_circumstances(job, problem, ready))
-    if job.mode in TIMED_MODES:
-        recorder.add_circumstances(own_calls=ready.compared())
-    try:
-        cores = (*ready.cores.judge, *ready.cores.tenant)
+class _Course:
+    """Course of one job.
+
+    The evidence has the seconds of each phase, also of a failed phase, and parts of them: `steps` (all sides' calls,
+    each with all work before and after its clock), of which `calls` (device time: from the clock's start until no code
+    runs any more); `inputs` (requests to the oracle), of which `problem` in the problem's own code; `comparing`.
+    """
+
+    def __init__(self, job: Job, on_event: OnEvent) -> None:
+        self.job = job
+        self._on_event = on_event
+        self._numbers, self._announced = itertools.count(1), ""
+        self.recorder = Recorder()
+        self._blank = Report(attempt_id=job.attempt_id, token=job.token, outcome="infra_error")
+
+    def emit(self, state: str, message: str, data: dict[str, Any]) -> None:
+        """Send progress; a state is announced when it begins."""
+        if state != self._announced:
+            self._announced = state
+            self._on_event(Event(seq=next(self._numbers), kind="state", state=state))
+        if data:
+            event = Event(seq=next(self._numbers), kind="progress", state=state, message=message, data=data)
+            self._on_event(event)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.recorder.phases_s[name] = round(time.monotonic() - began, 4)
+
+    def judge(self, problem: Problem, ready: prepare.Prepared) -> Report:
+        job, recorder = self.job, self.recorder
+        trial = self._trial(problem, ready, another_oracle=ready.another_oracle)
+        if job.mode in TIMED_MODES:
+            recorder.add_circumstances(own_calls=ready.compared())
+        try:
+            self._measure(trial, ready)
+        except Fault as fault:
+            _not_for_want_of_room(fault.reason, job, ready)
+            recorder.add_fault(fault.outcome, fault.reason, fault.message, fault.share)
+        except IncumbentFailed as failed:
+            _not_for_want_of_room(failed.reason, job, ready)
+            said = f"The incumbent failed while it was measured beside this submission: {failed}."
+            recorder.add_fault("unmeasurable", INCUMBENT_FAILED, said, failed.share)
+        except OracleFailed as failed:
+            if failed.share is None or not failed.share.is_starved:
+                raise
+            recorder.add_fault("infra_error", "problem", PROBLEM_FAILED, failed.share)
+            recorder.add_circumstances(operator=str(failed)[-OPERATOR_CHARS:])
+        end_foreign_code(ready.sides, recorder)
+        with self.phase("copies"):
+            trial.time_copies()
+        parts = {
+            "calls": sum(side.device_s for side in ready.sides.values()),
+            "steps": sum(side.steps_s for side in ready.sides.values()),
+            "inputs": trial.calls.oracle.asked.seconds,
+            "problem": trial.calls.oracle.problem_s,
+            "comparing": trial.calls.comparing.seconds,
+        }
+        recorder.phases_s.update({name: round(seconds, 4) for name, seconds in parts.items()})
+        recorder.add_findings(rules.findings(recorder.evidence))  # after the findings of the comparison
+        return report_of(self._blank, recorder.evidence, ready.sides[B].container.logs())
+
+    def _measure(self, trial: Trial, ready: prepare.Prepared) -> None:
+        job = self.job
         telemetry: Telemetry = Blind()
-        if hardware.steps.telemetry:
+        if ready.hardware.steps.telemetry:
+            cores = (*ready.cores.judge, *ready.cores.tenant)
             telemetry = open_telemetry(job.hardware, own=ready.pids, cores=cores, gpu=ready.settings.runner_gpu)
         with closing(telemetry):
-            with phases("building"):
+            with self.phase("building"):
                 try:
                     trial.load(job.source)
                 except Fault as fault:
                     if fault.reason == "import":  # from the problem, perhaps, which cannot be imported either
                         trial.load_oracle()
                     raise
-            with phases("oracle"):
+            with self.phase("oracle"):
                 trial.load_oracle()
-            with phases("checking"):
+            with self.phase("checking"):
                 trial.check(telemetry)
             if job.mode in TIMED_MODES and trial.counts:
-                with phases("timing"):
+                with self.phase("timing"):
                     trial.load_baseline()
                     if job.incumbent is not None:
                         trial.load_incumbent(job.incumbent.source)
                     trial.measure(telemetry)
-    except Fault as fault:
-        _not_for_want_of_room(fault.reason, job, ready)
-        recorder.add_fault(fault.outcome, fault.reason, fault.message, fault.share)
-    except IncumbentFailed as failed:
-        _not_for_want_of_room(failed.reason, job, ready)
-        said = f"The incumbent failed while it was measured beside this submission: {failed}."
-        recorder.add_fault("unmeasurable", INCUMBENT_FAILED, said, failed.share)
-    except OracleFailed as failed:
-        if failed.share is None or not failed.share.is_starved:
-            raise
-        recorder.add_fault("infra_error", "problem", PROBLEM_FAILED, failed.share)
-        recorder.add_circumstances(operator=str(failed)[-OPERATOR_CHARS:])
-    end_foreign_code(sides, recorder)
-    with phases("copies"):
-        trial.time_copies()
-    phases.add("calls", sum(side.device_s for side in sides.values()))
-    phases.add("steps", sum(side.steps_s for side in sides.values()))
-    phases.add("inputs", trial.calls.oracle.asked.seconds)
-    phases.add("problem", trial.calls.oracle.problem_s)
-    phases.add("comparing", trial.calls.comparing.seconds)
-    recorder.add_findings(rules.findings(recorder.evidence))  # after the findings of the comparison
-    return report_of(blank, recorder.evidence, sides[B].logs())
+
+    def admit(self, problem: Problem, ready: prepare.Prepared) -> Report:
+        """Test the problem itself: no submission, no times."""
+        recorder = self.recorder
+        trial = self._trial(in_python(problem), ready)  # the problem's own reference answers
+        with self.phase("checking"):
+            limits = recorder.evidence.limits.cases
+            found = examine.examine(trial, {one.case: one.hard.ns for one in limits if one.hard})
+        for side in ready.sides.values():
+            side.container.kill()
+            side.container.wait_dead()
+        with self.phase("starters"):
+            found = replace(found, lines=(*found.lines, *try_starters(self.job, problem, ready.settings)))
+        return replace(
+            self._blank,
+            outcome="passed" if found.passed else "wrong",
+            reason="" if found.passed else ADMISSION,
+            message=found.sentence,
+            admission=found.to_json(),
+            epoch=recorder.evidence.epoch,
+            evidence=recorder.to_json(),
+        )
+
+    def failed(self, reason: str, message: str, detail: str) -> Report:
+        """Return a report of infra_error. `detail` is for operators and organisers: it may hold data of secret cases
+        and is shown to no competitor."""
+        evidence = {**self.recorder.to_json(), "operator": detail[-OPERATOR_CHARS:]}
+        return replace(self._blank, reason=reason, message=message, evidence=evidence)
+
+    def _trial(
+        self, problem: Problem, ready: prepare.Prepared, another_oracle: Callable[[], Oracle] | None = None
+    ) -> Trial:
+        """Return the trial, and record its circumstances and the bounds on its times."""
+        job, hardware, recorder = self.job, ready.hardware, self.recorder
+        calls = Calls(
+            problem, ready.oracle, ready.sides, hardware.memory, recorder=recorder, another_oracle=another_oracle
+        )
+        trial = Trial(calls, job.mode, profile=hardware.profile, emit=self.emit)
+        epoch = accelerators.epoch(ready.fingerprint)
+        ceilings = epochs.ceilings_for(ready.settings, job.hardware, epoch, ready.fingerprint)
+        recorder.add_circumstances(
+            epoch=epoch,
+            hardware=job.hardware,
+            problem_digest=job.problem_digest,
+            image=ready.image,
+            cores={"judge": list(ready.cores.judge), "tenant": list(ready.cores.tenant)},
+            fingerprint=ready.fingerprint,
+            left_out=hardware.steps.left_out,
+            certified=all(side.certified for side in ready.sides.values()),
+            tuned=problem.is_tuned_on(job.hardware),
+            limits=speed_of_light.limits(problem.speed_of_light, problem.benchmarks, ceilings, problem.precision),
+        )
+        return trial
 
 
 def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:
@@ -184,48 +256,6 @@ def end_foreign_code(sides: dict[str, Tenant], recorder: Recorder) -> None:
             recorder.add_fault("unmeasurable", INCUMBENT_FAILED, message)
 
 
-def _admit(
-    job: Job,
-    problem: Problem,
-    ready: prepare.Prepared,
-    emit: _Emitter,
-    phases: _Phases,
-    recorder: Recorder,
-    blank: Report,
-) -> Report:
-    """Test the problem itself: no submission, no times."""
-    hardware = ready.hardware
-    asked = in_python(problem)  # the problem's own reference answers
-    trial = Trial(
-        asked,
-        job.mode,
-        ready.oracle,
-        ready.sides,
-        hardware.memory,
-        profile=hardware.profile,
-        emit=emit,
-        recorder=recorder,
-    )
-    recorder.add_circumstances(**_circumstances(job, asked, ready))
-    with phases("checking"):
-        limits = recorder.evidence.limits.cases
-        found = examine.examine(trial, {one.case: one.hard.ns for one in limits if one.hard})
-    for side in ready.sides.values():
-        side.container.kill()
-        side.container.wait_dead()
-    with phases("starters"):
-        found = replace(found, lines=(*found.lines, *try_starters(job, problem, ready.settings)))
-    return replace(
-        blank,
-        outcome="passed" if found.passed else "wrong",
-        reason="" if found.passed else ADMISSION,
-        message=found.sentence,
-        admission=found.to_json(),
-        epoch=recorder.evidence.epoch,
-        evidence=recorder.to_json(),
-    )
-
-
 def try_starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> Iterator[Expectation]:
     """Send each starter of the problem in test mode. A starter that fails is no fault: it may only show the form."""
     until = time.monotonic() + STARTERS_S
@@ -240,24 +270,6 @@ def try_starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> 
         got = report.outcome + (f" ({report.reason})" if report.reason else "")
         explained = "" if passed else report.message[:SAID_CHARS]
         yield Expectation(f"{STARTER}{language}", "passed", got, True if passed else None, explained)
-
-
-def _circumstances(job: Job, problem: Problem, ready: prepare.Prepared) -> dict[str, Any]:
-    """Return the circumstances of this run, and the bounds on its times, as fields of Evidence."""
-    epoch = accelerators.epoch(ready.fingerprint)
-    ceilings = epochs.ceilings_for(ready.settings, job.hardware, epoch, ready.fingerprint)
-    return {
-        "epoch": epoch,
-        "hardware": job.hardware,
-        "problem_digest": job.problem_digest,
-        "image": ready.image,
-        "cores": {"judge": list(ready.cores.judge), "tenant": list(ready.cores.tenant)},
-        "fingerprint": ready.fingerprint,
-        "left_out": ready.hardware.steps.left_out,
-        "certified": all(side.certified for side in ready.sides.values()),
-        "tuned": problem.is_tuned_on(job.hardware),
-        "limits": speed_of_light.limits(problem.speed_of_light, problem.benchmarks, ceilings, problem.precision),
-    }
 
 
 def report_of(blank: Report, evidence: Evidence, logs: dict[str, str]) -> Report:
@@ -280,53 +292,3 @@ def report_of(blank: Report, evidence: Evidence, logs: dict[str, str]) -> Report
         logs={name: protocol.cut(text, MAX_LOG_CHARS) for name, text in logs.items()},
         evidence=evidence.model_dump(mode="json"),
     )
-
-
-def _infra(blank: Report, reason: str, message: str, detail: str, recorder: Recorder) -> Report:
-    """Return a report of infra_error. `detail` is for operators and organisers: it may hold data of secret cases and is
-    shown to no competitor."""
-    evidence = {**recorder.to_json(), "operator": detail[-OPERATOR_CHARS:]}
-    return replace(blank, reason=reason, message=message, evidence=evidence)
-
-
-class _Emitter:
-    """Numbering of the events; a state is announced when it begins."""
-
-    def __init__(self, on_event: OnEvent) -> None:
-        self._on_event = on_event
-        self._seq = 0
-        self._state = ""
-
-    def __call__(self, state: str, message: str, data: dict[str, Any]) -> None:
-        if state != self._state:
-            self._state = state
-            self._send(Event(seq=self._seq + 1, kind="state", state=state))
-        if data:
-            self._send(Event(seq=self._seq + 1, kind="progress", state=state, message=message, data=data))
-
-    def _send(self, event: Event) -> None:
-        self._seq = event.seq
-        self._on_event(event)
-
-
-class _Phases:
-    """Seconds by phase, including failed phases.
-
-    Besides the phases it has parts of them: `steps` (all sides' calls, each with all work before and after its clock),
-    of which `calls` (device time: from the clock's start until no code runs any more); `inputs` (requests to the
-    oracle), of which `problem` in the problem's own code; `comparing`.
-    """
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self._seconds = seconds
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.add(name, time.monotonic() - began)
-
-    def add(self, name: str, seconds: float) -> None:
-        self._seconds[name] = round(seconds, 4)

@@ -23,7 +23,6 @@ from runner.evidence.schedule import A, B
 from runner.host import accelerators
 from runner.host.image_versions import versions_inside
 from runner.judge.data.call import ALL, Steps
-from runner.judge.data.clock import WallClock
 from runner.judge.data.memory import Memory
 from runner.judge.device import fitness
 from runner.judge.device.processor import Meter, Others
@@ -155,16 +154,8 @@ class Prepared:
     def start_side(self, name: str) -> Tenant:
         """Start a tenant's container, which imports torch from now on; `connect` waits for it."""
         made, hardware = self._start(policy.tenant, self.cores.tenant), self.hardware
-        side = Tenant(
-            name,
-            made,
-            WallClock(),
-            hardware.memory,
-            hardware.input_bytes,
-            hardware.output_bytes,
-            hardware.steps,
-            Meter(made.pid, self._others.ns),
-        )
+        meter, arena = Meter(made.pid, self._others.ns), (hardware.input_bytes, hardware.output_bytes)
+        side = Tenant(made, hardware.memory, *arena, hardware.steps, meter)
         self._stack.callback(side.close)
         self.sides[name] = side
         return side

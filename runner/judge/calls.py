@@ -21,11 +21,11 @@ from runner.evidence.schedule import A, B, I
 from runner.evidence.schema import TEXT_CHARS, Check
 from runner.judge.cases import fresh_seed
 from runner.judge.data import compare, explain
-from runner.judge.data.call import Call, Input
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Call, Input, Stopwatch
 from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, ProblemRaised
-from runner.judge.data.memory import Buffer, Memory
+from runner.judge.data.layout import Buffer
+from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.time_budget import Stage
@@ -51,7 +51,7 @@ class Calls:
         sides: dict[str, Tenant],
         memory: Memory,
         *,
-        recorder: Recorder,
+        recorder: Recorder | None = None,
         another_oracle: Callable[[], Oracle] | None = None,
     ) -> None:
         """`another_oracle` closes the present oracle and starts a new one, for checks that fail."""
@@ -60,7 +60,7 @@ class Calls:
         self.another_oracle = another_oracle
         self.sides = sides
         self.memory = memory
-        self.recorder = recorder
+        self.recorder = recorder or Recorder()
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
         self.queueing = True  # do devices get their work beforehand, in this case?

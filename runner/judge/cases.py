@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from problems.spec import Case, Choice, IntRange, Problem
+from problems.spec import Case, Choice, Fuzz, IntRange, Problem
 
 SEED_BITS: Final = 62  # torch takes 63; if a generator takes fewer, the oracle makes it 31 (problem_code.py)
 SECRET_CASES: Final = 10  # at least, however few a problem asks for
@@ -45,7 +46,7 @@ def _secret(problem: Problem, chance: random.Random) -> list[Case]:
     shapes = [dict(case) for case in (*problem.benchmarks, *problem.tests)]
     if problem.fuzz is None:
         return [shapes[n % len(shapes)] for n in range(max(SECRET_CASES, len(problem.benchmarks)))]
-    timed = [dict(case) for case in problem.benchmarks] + _timed_shapes(problem, chance)
+    timed = [*map(dict, problem.benchmarks), *_timed_shapes(problem.benchmarks, problem.fuzz, chance)]
     base = shapes[0] if shapes else {}
     drawn = [
         {**base, **{name: draw(choice, chance) for name, choice in problem.fuzz.args.items()}}
@@ -54,28 +55,23 @@ def _secret(problem: Problem, chance: random.Random) -> list[Case]:
     return timed + drawn
 
 
-def _timed_shapes(problem: Problem, chance: random.Random) -> list[Case]:
+def _timed_shapes(timed: Sequence[Case], fuzz: Fuzz, chance: random.Random) -> list[Case]:
     """Return the timed cases with all other arguments varied, to expose a kernel that cuts corners on their shapes.
 
     A choice of texts (`distribution`) is no shape: each of its values meets at least one timed shape.
     """
-    assert problem.fuzz is not None
     kinds = {
         name: list(choice)
-        for name, choice in problem.fuzz.args.items()
+        for name, choice in fuzz.args.items()
         if not isinstance(choice, IntRange) and all(isinstance(value, str) for value in choice)
     }
-    if not problem.benchmarks:
+    if not timed or not kinds:
         return []
     for values in kinds.values():
         chance.shuffle(values)
-    rounds = max([len(problem.benchmarks), *(len(values) for values in kinds.values())]) if kinds else 0
     return [
-        {
-            **problem.benchmarks[n % len(problem.benchmarks)],
-            **{name: values[n % len(values)] for name, values in kinds.items()},
-        }
-        for n in range(rounds)
+        {**timed[n % len(timed)], **{name: values[n % len(values)] for name, values in kinds.items()}}
+        for n in range(max(len(timed), *map(len, kinds.values())))
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from runner.evidence.schedule import A, B, I
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.processor import Watch
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from problems.spec import Case
 from problems.tolerance import Tolerance
@@ -20,7 +19,7 @@ from runner.judge.calls import Calls
 from runner.judge.data.call import Call, Input
 from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import IncumbentFailed, OracleFailed
-from runner.judge.data.memory import Buffer
+from runner.judge.data.layout import Buffer
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.time_budget import Stage
 
@@ -104,22 +103,19 @@ class TimedSide:
     def run_block(self, *, idle: bool = False, decides: bool = True) -> list[Sample]:
         if not self._calls.queueing:
             self._calls.sides[self._side].move()
-        with _no_collector():
+        gc.disable()
+        try:
             self._made = [
                 self._calls.call(self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot)
                 for turn in self._turns
             ]
-        if decides and not idle:
-            self._queue_or_not()
+        finally:
+            gc.enable()
+        if decides and not idle and 2 * sum(call.queued for call, _ in self._made) < len(self._made):
+            self._calls.queueing = False  # in this case, for all sides: they are timed the same way
         return [
             call.sample for (call, _), turn in zip(self._made, self._turns, strict=True) if idle or turn.twin is None
         ]
-
-    def _queue_or_not(self) -> None:
-        """Stop queueing in this case if most calls of a side cannot be queued: all sides are timed the same way."""
-        ahead = sum(call.queued for call, _ in self._made)
-        if self._calls.queueing and 2 * ahead < len(self._made):
-            self._calls.queueing = False
 
     def settle(self) -> timing.Settled:
         """Compare every output, also of repeats.
@@ -172,12 +168,3 @@ def pause_for(telemetry: Telemetry) -> timing.Pause:
             time.sleep(REST_TICK_S)
 
     return pause
-
-
-@contextmanager
-def _no_collector() -> Any:
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from runner.evidence import blame, schedule, throttle
+from runner.evidence import blame, throttle
 from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, End, Rest, Run, Schedule
-from runner.evidence.schema import Check, Repeat, Timing
+from runner.evidence.schema import Check, Repeat
 from runner.evidence.throttle import Window
-from runner.judge.data.clock import Clock
+from runner.judge.data.call import Clock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Telemetry
 
@@ -123,19 +123,8 @@ class CaseTiming:
             self.recorder.add_warm_up(command.side, took_ns, window)
             return None
         self.recorder.add_block(
-            self.plan,
-            command.side,
-            took_ns=took_ns,
-            window=window,
-            samples=samples,
-            seeds=settled.seeds,
-            ruling=ruling,
+            self.plan, command.side, took_ns=took_ns, window=window, samples=samples, seeds=settled.seeds, ruling=ruling
         )
         if self.plan.quads[-1].complete:
             self.progress(len(self.plan.valid))
         return None
-
-
-def unfit(timing: Timing) -> str:
-    """Return the reason for setting the device aside, or an empty string."""
-    return timing.ended_why if timing.ended == schedule.UNFIT else ""

@@ -10,28 +10,26 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
-from problems.spec import MODEL, Case, Problem, case_name
+from problems.spec import MODEL, Case, case_name
 from runner.evidence import blame, certificate, throttle
-from runner.evidence.recorder import CaseRecorder, Recorder
+from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import WALL, Sample
-from runner.evidence.schedule import ABBA, ABIIBA, A, B, I, Profile, Schedule
+from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
 from runner.evidence.schema import Check, Evidence
 from runner.judge import timing
 from runner.judge.calls import Calls
 from runner.judge.cases import fresh_seed, plan_checks
-from runner.judge.data.call import Input
-from runner.judge.data.clock import WallClock
+from runner.judge.data.call import Input, WallClock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Layout
-from runner.judge.data.memory import Memory, NoMemory
+from runner.judge.data.memory import NoMemory
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.handover import baseline_files, files_beside
-from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.own_times import Copies
-from runner.judge.sides.tenant import Tenant
 from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide, pause_for
 from sandbox.errors import SandboxError
@@ -54,25 +52,13 @@ class Trial:
     `time_copies`. The result is `evidence`.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        mode: str,
-        oracle: Oracle,
-        sides: dict[str, Tenant],
-        memory: Memory,
-        *,
-        profile: Profile,
-        emit: Emit,
-        another_oracle: Callable[[], Oracle] | None = None,
-        recorder: Recorder | None = None,
-    ) -> None:
-        self.problem = problem
+    def __init__(self, calls: Calls, mode: str, *, profile: Profile, emit: Emit) -> None:
+        self.calls = calls
+        self.problem = problem = calls.problem
         self.profile = profile.within(problem.ranked_timeout_s, len(problem.benchmarks))
         self.emit = emit
-        self.recorder = recorder or Recorder()
+        self.recorder = calls.recorder
         self.recorder.begin(mode=mode, ranking_by=problem.ranking_by, profile=self.profile)
-        self.calls = Calls(problem, oracle, sides, memory, recorder=self.recorder, another_oracle=another_oracle)
         self._copies: list[tuple[CaseRecorder, Copies]] = []
         self._each_bytes = 0  # the most that the judge has kept of a call so far
 
@@ -145,7 +131,7 @@ class Trial:
         for done, plan in enumerate(planned):
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
-                self.calls.sides[B].stop_logs()
+                self.calls.sides[B].container.stop_logs()  # later output may hold data of secret cases
             given = self.calls.oracle.make(plan.case, plan.seed, fp64=self.calls.rule(plan.case).fp64(timed=False))
             self._each_bytes = max(self._each_bytes, _kept_bytes(given.layout))
             call, output = self.calls.call(B, given, stage, 0, public=plan.public)
@@ -186,7 +172,8 @@ class Trial:
                 wrong.message = f"While it was timed: {wrong.message}"
                 self.recorder.add_check(wrong)
                 return
-            self.recorder.set_aside(timing.unfit(recorders[index].timing))
+            ended = recorders[index].timing
+            self.recorder.set_aside(ended.ended_why if ended.ended == UNFIT else "")
             if self.evidence.set_aside:
                 return
 
@@ -214,17 +201,11 @@ class Trial:
             most = most if quads <= most else max(quads, self.profile.noisy_quads)
             self.emit("timing", recorder.timing.case, {**progress, "quads": quads, "quads_at_most": most})
 
-        run = timing.CaseTiming(
-            plan,
-            sides,
-            telemetry,
-            WallClock(),
-            self._times_of(idle),
-            pause_for(telemetry),
-            self.calls.chance,
-            recorder,
-            tell,
-        )
+        clock, certified = self.evidence.clock, self.evidence.certified
+        constant_ns = certificate.constant_ns(idle, certified=certified)
+        times = partial(Sample.at_once_ns, constant_ns=constant_ns, clock=clock, certified=certified)
+        pause, chance = pause_for(telemetry), self.calls.chance
+        run = timing.CaseTiming(plan, sides, telemetry, WallClock(), times, pause, chance, recorder, tell)
         wrong = run.run()
         places = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
         recorder.add_way(queued=self.calls.queueing, places=places)
@@ -263,19 +244,18 @@ class Trial:
         samples: list[Sample] = []
         given: list[Input] = []
         wanted, ends = self.profile.idle_calls, time.monotonic() + IDLE_S
+        certified = self.evidence.certified
         while len(samples) < wanted:
             side.make_ready(min(wanted - len(samples), self._most_calls(self._each_bytes)))
             samples += side.run_block(idle=True)
             given += side.drop()
             is_last = wanted >= MOST_IDLE * self.profile.idle_calls or time.monotonic() > ends
-            if len(samples) >= wanted and not is_last and self._idle_is_disturbed(samples):
+            if len(samples) < wanted or is_last or self.profile.clock != WALL:
+                continue
+            if not certificate.is_constant_known(samples, certified=certified):
                 time.sleep(IDLE_REST_S)
                 wanted += self.profile.idle_calls
         return samples, given
-
-    def _idle_is_disturbed(self, samples: list[Sample]) -> bool:
-        certified = self.evidence.certified
-        return self.profile.clock == WALL and not certificate.is_constant_known(samples, certified=certified)
 
     def _most_calls(self, each_bytes: int) -> int:
         """Return the number of calls of a block that the judge's memory holds."""
@@ -299,12 +279,6 @@ class Trial:
             raise Fault(
                 "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
             ) from None
-
-    def _times_of(self, idle: list[Sample]) -> timing.Times:
-        """Return the function that estimates a call's time while the measurement goes on."""
-        clock, certified = self.evidence.clock, self.evidence.certified
-        constant = certificate.constant_ns(idle, certified=certified)
-        return lambda sample: sample.at_once_ns(constant, clock=clock, certified=certified)
 
 
 def _kept_bytes(layout: Layout) -> int:

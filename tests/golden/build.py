@@ -15,9 +15,8 @@ from runner.config import JudgeSettings
 from runner.evidence import throttle
 from runner.evidence.ceilings import Ceilings
 from runner.evidence.schedule import CPU, GPU, A, B, I
-from runner.job.confirm import confirm
+from runner.job.confirm import confirm, fit
 from runner.job.execute import OnEvent
-from runner.job.shrink_report import fit
 from runner.wire import Incumbent, Job, Report
 from tests.golden.simulated_runs import (
     BLANK,

@@ -12,6 +12,7 @@ from runner.admission import examine
 from runner.admission.examine import Admission
 from runner.evidence import schedule
 from runner.evidence.schedule import A, B
+from runner.judge.calls import Calls
 from runner.judge.data.memory import Memory
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
@@ -63,7 +64,7 @@ def examined(
 
         side.call = counted  # type: ignore[method-assign]
         sides: Any = {B: side}
-        trial = Trial(asked, "test", oracle, sides, Memory(), profile=schedule.CPU, emit=lambda *told: None)
+        trial = Trial(Calls(asked, oracle, sides, Memory()), "test", profile=schedule.CPU, emit=lambda *told: None)
         if not beside:
             return examine.examine(trial, hard_ns)
         with tenant_of(folder / "baseline") as sides[A]:

@@ -1,4 +1,4 @@
-"""Input, steps and outcome of a tenant's call.
+"""Input, steps and outcome of a tenant's call, and the clocks of the judge.
 
 Experiments leave out steps, to show the cost of each and the cheat that it prevents. A run without a step is not
 certified and ranks nowhere; its evidence names the step.
@@ -6,13 +6,48 @@ certified and ranks nowhere; its evidence names the step.
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Final, NamedTuple, Self
+from typing import Final, Protocol, Self
 
 from problems.spec import Case
 from runner.evidence.sample import Sample
-from runner.judge.data.layout import Layout
-from runner.judge.data.memory import Buffer
+from runner.judge.data.layout import Buffer, Layout
+
+# Held while a call's clock runs: meanwhile no thread of the judge queries the device or its driver. An NVML query
+# beside it made the idle probe take 0.5 to 0.9 ms instead of 0.04.
+HANDS_OFF: Final = threading.Lock()
+
+
+class Clock(Protocol):
+    """Nanoseconds of a monotonic clock: the only source of time for all ranked values, with a seam for a fake."""
+
+    def now_ns(self) -> int: ...
+
+
+class WallClock:
+    """CLOCK_MONOTONIC_RAW: no daemon slews it."""
+
+    def now_ns(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+class Stopwatch:
+    """Sum of the time that a job spends in a step, for the report; it never ranks."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - start
 
 
 @dataclass(frozen=True)
@@ -37,40 +72,16 @@ class Input:
 
 @dataclass(frozen=True)
 class Call:
-    """Outcome of a call. Times in ns; `inner_ns` is the tenant's own word, evidence at most.
+    """Outcome of a call. In its sample, `inner_ns` is the tenant's own word, evidence at most.
 
     `put_ns` and `take_ns` are the parts of the wall time in which the judge itself copied inputs in and the output out;
     `thaw_ns` and `freeze_ns` are how long the control group took (on a device the freeze is after the clock). `queued`:
     a device did the whole call with every host thread frozen, and `wall_ns` contains no time of a host.
     """
 
-    wall_ns: int
-    put_ns: int
-    take_ns: int
-    inner_ns: int
-    probe_ns: int
-    thaw_ns: int
-    freeze_ns: int
+    sample: Sample
     inputs_kept: bool
     late: bool
-    queued: bool = False
-
-    @property
-    def sample(self) -> Sample:
-        return Sample(
-            self.wall_ns, self.put_ns, self.take_ns, self.inner_ns, self.probe_ns, self.thaw_ns, self.freeze_ns
-        )
-
-
-class Way(NamedTuple):
-    """Times of a `Call`."""
-
-    wall_ns: int
-    put_ns: int
-    take_ns: int
-    inner_ns: int
-    thaw_ns: int
-    freeze_ns: int
     queued: bool = False
 
 

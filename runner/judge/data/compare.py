@@ -6,23 +6,25 @@ precision really used. The allowed error of an element is atol + rtol · |expect
 else the error model's around the reference in float64. If reference and float64 disagree by more than is allowed (the
 reference rounds on purpose, or chooses between near-equal values) the element is *disputed* and may be near either.
 
-The arithmetic is written once for arrays in host memory (numpy) and on a device (torch): host_arrays.py,
-device_arrays.py.
+The arithmetic is written once for arrays in host memory (numpy, `Arrays`) and on a device (torch, device_arrays.py).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
 from runner.judge.data import error_model, hints
+from runner.judge.data.call import Input
 from runner.judge.data.criterion import Rule
-from runner.judge.data.host_arrays import HOST, Array, Arrays, Buffer, Far
-from runner.judge.data.layout import DTYPES, Layout, Slot, values
+from runner.judge.data.layout import DTYPES, Buffer, Slot, values
 
+Array = Any  # of numpy or torch, as the Arrays in use make them
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Far = np.ndarray[Any, np.dtype[np.bool_]]  # which elements are wrong
 Element = tuple[list[int], str, str]  # index, expected, got
 
 TINY: Final = 1e-12  # mean square of values whose errors' squares may leave the range of float32
@@ -31,19 +33,60 @@ STORED: Final = 1 / 8  # of that, for storage: sqrt(4² + 1²) are 4.12, if the 
 SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
 
 
-class Given(Protocol):
-    """Expected result that a call's output is compared with: the judge's Input."""
+class Arrays:
+    """Array operations, on numpy's arrays in host memory; a subclass has all of them for memory elsewhere.
 
-    @property
-    def layout(self) -> Layout: ...
-    @property
-    def expected(self) -> Buffer: ...
-    @property
-    def expected64(self) -> Buffer | None: ...
-    @property
-    def terms(self) -> tuple[int, ...]: ...
-    @property
-    def condition(self) -> tuple[tuple[float, float], ...]: ...
+    `xp`: the module of the functions that numpy and torch share by name.
+    """
+
+    xp: Any = np
+    chunk: int = 1 << 16  # elements at a time; so many fit in a core's cache
+
+    def values(self, slot: Slot, region: Buffer) -> Array:
+        """Return the values flat, in memory order; parts of complex numbers one after the other; float8 widened."""
+        return values(slot, region)
+
+    def doubles(self, region: Buffer, offset: int, count: int) -> Array:
+        return region[offset : offset + 8 * count].view(np.float64)
+
+    def single(self, array: Array) -> Array:
+        """Return at least float32: narrower numbers widened."""
+        return array if array.dtype.itemsize >= 4 else array.astype(np.float32)
+
+    def double(self, array: Array) -> Array:
+        return array.astype(np.float64)
+
+    def row_squares(self, array: Array, width: int) -> Array:
+        """Return the sum of squares of each row, in float64."""
+        rows = array.reshape(-1, width)
+        return np.einsum("ij,ij->i", rows, rows).astype(np.float64) if width > 1 else np.square(self.double(rows[:, 0]))
+
+    def same(self, slot: Slot, left: Buffer, right: Buffer) -> bool:
+        """Return whether the bytes are the same."""
+        place = slice(slot.output, slot.output + slot.nbytes)
+        return bool(np.array_equal(left[place], right[place]))
+
+    def mask(self, array: Array) -> Far:
+        """Return the mask in host memory."""
+        return np.asarray(array)
+
+    def sample(self, array: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return the array in host memory and float64."""
+        return np.asarray(array, np.float64)
+
+    def host(self, slot: Slot, region: Buffer) -> tuple[Slot, Bytes]:
+        """Return this output alone in host memory: its slot there, and the bytes."""
+        return slot.at(0), region[slot.output : slot.output + slot.nbytes]
+
+
+HOST: Final = Arrays()
+
+
+def nans(slot: Slot, region: Buffer, arrays: Arrays = HOST) -> int:
+    """Return how many numbers of this output are NaN; parts of complex numbers count each."""
+    values, xp = arrays.values(slot, region), arrays.xp
+    starts = range(0, len(values), arrays.chunk)
+    return sum(int(xp.count_nonzero(xp.isnan(values[start : start + arrays.chunk]))) for start in starts)
 
 
 @dataclass(frozen=True)
@@ -84,14 +127,14 @@ class Figures:
         return kept
 
 
-def compare(given: Given, got: Buffer, rule: Rule, arrays: Arrays = HOST) -> list[Figures]:
+def compare(given: Input, got: Buffer, rule: Rule, arrays: Arrays = HOST) -> list[Figures]:
     """Return the figures of every output tensor that has elements, in the order of the slots."""
     return [
         _compare(given, number, got, rule, arrays) for number, slot in enumerate(given.layout.outputs) if slot.nbytes
     ]
 
 
-def _compare(given: Given, number: int, got: Buffer, rule: Rule, arrays: Arrays) -> Figures:
+def _compare(given: Input, number: int, got: Buffer, rule: Rule, arrays: Arrays) -> Figures:
     slot = given.layout.outputs[number]
     if slot.dtype not in error_model.UNIT:
         expected, came = (arrays.values(slot, region) for region in (given.expected, got))
@@ -113,7 +156,7 @@ def _compare(given: Given, number: int, got: Buffer, rule: Rule, arrays: Arrays)
 class _Comparison:
     """Comparison of an output tensor, some rows at a time: no large temporary is made."""
 
-    def __init__(self, given: Given, number: int, rule: Rule, arrays: Arrays) -> None:
+    def __init__(self, given: Input, number: int, rule: Rule, arrays: Arrays) -> None:
         slot = given.layout.outputs[number]
         self._slot, self._rule, self._arrays = slot, rule, arrays
         self._expected = arrays.values(slot, given.expected)
@@ -288,7 +331,7 @@ class _Comparison:
         return REFERENCES_OWN * own + min(error_model.UNIT[self._slot.dtype], STORED * own)
 
 
-def _model(given: Given, number: int, rule: Rule) -> error_model.Model:
+def _model(given: Input, number: int, rule: Rule) -> error_model.Model:
     slot = given.layout.outputs[number]
     seen = given.terms[number] if number < len(given.terms) else 0
     shapes = error_model.additions([one.shape for one in given.layout.slots if one.input >= 0], slot.shape)

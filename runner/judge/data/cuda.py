@@ -22,12 +22,12 @@ from typing import Any, Final
 
 import torch
 
-from runner.judge.data import compare, host_arrays
-from runner.judge.data.call import ALL, Steps
+from runner.judge.data import compare
+from runner.judge.data.call import ALL, Input, Steps
 from runner.judge.data.criterion import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
-from runner.judge.data.memory import Memory, NoMemory, Words
+from runner.judge.data.memory import Memory, NoMemory
 from sandbox.errors import SandboxError
 from sandbox.inside import device
 
@@ -147,11 +147,7 @@ class CudaMemory(Memory):
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
         self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the late words
         self._late = torch.zeros(0, dtype=torch.int32, device="cuda")
-        self._load_kernels()
-
-    def _load_kernels(self) -> None:
-        """Load all kernels before their first use, for which the driver may wait for the device."""
-        some, other = self.buffer(1024), self.buffer(1024)
+        some, other = self.buffer(1024), self.buffer(1024)  # each kernel's first use may wait for the device
         self.stage(some, 1024)
         self.put(other, some, 1024)
         self.copy(some, other, 1024)
@@ -190,7 +186,7 @@ class CudaMemory(Memory):
         torch.cuda.synchronize()
         device.forget_address(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 
-    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> CudaShot:
+    def shoot(self, put: Callable[[], None], take: Callable[[], None], gate: int, echo: int, nonce: int) -> CudaShot:
         shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream
         self._reset()
         try:
@@ -199,9 +195,9 @@ class CudaMemory(Memory):
             shot.mark(0)
             put()
             shot.mark(1)
-            if words.gate:
-                device.write_when_done(stream, words.gate, nonce)
-            device.wait_until(stream, words.echo, nonce)
+            if gate:
+                device.write_when_done(stream, gate, nonce)
+            device.wait_until(stream, echo, nonce)
             shot.mark(2)
             take()
             shot.mark(3)
@@ -260,12 +256,12 @@ class CudaMemory(Memory):
         return time.perf_counter_ns() - start
 
     @_allocating()
-    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
+    def compare(self, given: Input, got: Buffer, rule: Rule) -> list[compare.Figures]:
         return compare.compare(given, got, rule, TensorArrays(CHUNK))
 
     @_allocating()
     def nans(self, slot: Slot, region: Buffer) -> int:
-        return host_arrays.nans(slot, region, TensorArrays(CHUNK))
+        return compare.nans(slot, region, TensorArrays(CHUNK))
 
     def release(self) -> None:
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from runner.judge.data.host_arrays import Arrays, Bytes, Far
+from runner.judge.data.compare import Arrays, Bytes, Far
 from runner.judge.data.layout import Slot
 
 BITS_ALONE: Final = ("float8_e8m0fnu", "float4_e2m1fn_x2")

@@ -1,55 +1,16 @@
 """Allowed distance of an honest output from the true output, if a problem declares no tolerance. Pure formulas.
 
-**The bound.** A sum of n products computed with unit roundoff u, in whatever order, is off by at most γ_n Σ|x_k|, where
-γ_n is n u / (1 − n u) (Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 4). That is the worst
-case; honest kernels come nowhere near it, and at n = 10⁶ it would let half precision pass for fp32. Rounding errors
-that are independent with mean zero grow like √n instead, with a probability that a constant λ buys: |error| ≤ λ √n u ·
-size (Higham & Mary, A new approach to probabilistic rounding error analysis, 2019). Fewer roundings, in blocks or in a
-tree, only make it smaller: the order is free.
-
-**The size** of an element is |e| + c: e the true value (the reference in float64) and c = √Σ(x_k ∂e/∂x_k)², how far it
-moves when every input is off by a relative 1, each in its own direction. For data of one sign |e| is the larger and
-bounds every partial sum; if terms cancel, e is no measure, and c is the size of partial sums. The same c covers the
-effect of a function on its argument (e^x with large x, a quotient of near-equal numbers), and one formula serves for
-more than sums. The oracle estimates c by running the reference on perturbed inputs: sandbox/inside/widen.py.
-
-**Together**, with u_a the unit roundoff of the arithmetic and u_s the unit roundoff of the stored format:
+Independent rounding errors with mean zero grow like √n over the n terms of a sum, in whatever order (Higham & Mary, A
+new approach to probabilistic rounding error analysis, 2019). e is the true value (the reference in float64), c how far
+it moves when every input is off by a relative 1, each in its own direction (√Σ(x_k ∂e/∂x_k)², estimated by
+sandbox/inside/widen.py), s the output's usual size (the 90th percentile of |e|), u_a and u_s the unit roundoffs of the
+arithmetic and the stored format:
 
     unit = (√n u_a + √STORES u_s) (|e| + c) + STORES u_a s         an element:    |got − e| ≤ ELEMENT · unit
                                                                    all elements:  ‖got − e‖₂ ≤ WHOLE(N) · ‖unit‖₂
 
-√STORES u_s: a few roundings beside the sum, of intermediate results and of the result. s is the output's usual size
-(the 90th percentile of |e|): intermediate results are of that size even if e is not, as in the tail of x (1 + erf x) /
-2, whose value and derivative are tiny while the 1 was rounded; honest formulas differ there. u_a is that of the
-coarsest format in `precision.legal`; by default float64's for 64-bit outputs and float32's for all other dtypes, since
-16-bit products are added up in float32 by every library and tensor core. n is `precision.reduction` if it is declared,
-else the smallest of three: the number that the shapes allow (`additions`), the number that the oracle saw reach an
-output element, and LONGEST. No fast code adds more to one running total, and with √n for all of n = 10⁷ a sum over
-every second number would pass for a sum over all, since it strays by 1/√n as well. The second line detects a cheaper
-format everywhere although no element stands out: over N elements random errors average, and WHOLE falls from ELEMENT to
-EVERYWHERE.
-
-**The reference itself** keeps a margin of MARGIN: if its own error uses more than 1/MARGIN of a limit, all limits of
-that output grow with it, up to MOST_LEEWAY times. It shows effects that the formula leaves out, like softmax over
-scores of thousands, whose near-ties follow the last bit. Beyond that it is not rounding any more: compare.py calls it
-disputed.
-
-**Without float64** (a reference that does not run in it, and timed calls but for a few, timed_side.STRICT_SHARE) the
-reference as it is stands for e; twice the error is allowed, since it is as far off itself, and MARGIN times that, since
-its need is not known; c is a single number for all elements: from a check of the same case, or s without a check.
-
-**Measured** (sums of normal, uniform and 24-octave data; one running total, forwards and backwards, 256 lanes,
-pairwise; n = 10 … 10⁷), in units without their last term: honest float32 sums reach 1.01. Inputs of 11 bits (TF32,
-fp16) leave 20 to 1900 at n ≤ 10⁵ and 4 to 9 at 10⁶; from there on one output element no longer separates TF32 from a
-running total in float32, and no rule on outputs can. Data of one sign hides rounding to nearest at n ≥ 10⁴ (the errors
-average out and the result is right); cutting shows. Equal numbers added one by one to a single running total are not
-within √n, since their errors have one sign: 7 at n = 1000, 220 at 10⁶; in 256 lanes they are. A single running total of
-10⁷ uniform numbers reaches 1.6 of a limit with LONGEST in place of n, in 256 lanes 0.06. The tests hold these figures
-to account; docs/lab-notebook has the figures of other kernels.
-
-**The cap.** The allowed error of an element never exceeds the share CAP of |e| + s, whatever n and c are: zeros, a
-constant or half of every value stay wrong. The cost of s: elements a million times smaller than the usual element are
-not examined closely, elements a thousand times smaller may be computed in half precision.
+The last term covers intermediate results larger than the element, as in the tail of x (1 + erf x) / 2.
+docs/how-it-measures.md has the reasons, docs/lab-notebook/2026-11-20.md the errors of honest kernels.
 """
 
 from __future__ import annotations
@@ -66,7 +27,7 @@ MARGIN: Final = 4.0  # of the reference inside its own limits
 MOST_LEEWAY: Final = 8.0
 STORES: Final = 4
 CAP: Final = 1 / 16
-LONGEST: Final = 1 << 16  # terms that count, if a problem does not declare how many
+LONGEST: Final = 1 << 16  # terms that count at most, if a problem does not declare how many; fast code adds up in parts
 
 # dtype → unit roundoff, half the distance from 1 to the next number; and the loss below the range of normal numbers: a
 # whole small number if devices flush it to zero, else a rounding.
@@ -101,7 +62,11 @@ FORMATS: Final = {
 
 @dataclass(frozen=True)
 class Model:
-    """Allowed errors of an output tensor: min(`share` · (|e| + c) + `floor` · s, `cap` · (|e| + s)) + `least`."""
+    """Allowed errors of an output tensor: min(`share` · (|e| + c) + `floor` · s, `cap` · (|e| + s)) + `least`.
+
+    The cap keeps zeros, a constant or half of every value wrong, whatever n and c are. The cost of s: elements a
+    million times smaller than the usual element are not examined closely.
+    """
 
     share: float
     floor: float
@@ -117,6 +82,8 @@ class Model:
 def model(dtype: str, additions: int, precision: Precision | None = None, *, true_is_computed: bool = False) -> Model:
     """Return the model for outputs of this dtype, each with about this many additions behind it.
 
+    The arithmetic is that of the coarsest format in `precision.legal`; by default float64 for 64-bit outputs and
+    float32 for all other dtypes, since every library and tensor core adds up 16-bit products in float32.
     `true_is_computed`: the comparison uses a computed value of the same precision, which is as far off itself: float64
     outputs, and outputs of a reference that does not run in float64.
     """
@@ -133,7 +100,11 @@ def model(dtype: str, additions: int, precision: Precision | None = None, *, tru
 
 
 def leeway(reference_share: float) -> float:
-    """Return the factor by which limits grow if the reference's largest error is this share of a limit."""
+    """Return the factor by which limits grow if the reference's largest error is this share of a limit.
+
+    The reference shows effects that the formula leaves out, like softmax over scores of thousands, whose near-ties
+    follow the last bit. Beyond MOST_LEEWAY it is not rounding any more: compare.py calls the element disputed.
+    """
     return min(max(MARGIN * reference_share, 1.0), MOST_LEEWAY)
 
 

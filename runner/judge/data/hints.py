@@ -6,7 +6,7 @@ sentence. Sentences contain values and places, and are for public cases only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,69 +48,67 @@ def of(slot: Slot, expected: Array, got: Array, wrong: Array, raw: Array) -> tup
     if slot.dtype.startswith("complex"):
         wrong = np.asarray(wrong.reshape(-1, 2).any(axis=1))
         expected, got = (array.view(f"c{2 * array.dtype.itemsize}") for array in (expected, got))
-    view = View(*(_indexed(slot, array) for array in (expected, got, wrong)))
+
+    def indexed(flat: Array) -> Array:
+        """Return the elements in the order of indices, whatever the order in memory."""
+        strides = [step * flat.dtype.itemsize for step in slot.stride]
+        return np.lib.stride_tricks.as_strided(flat, slot.shape, strides, writeable=False)
+
+    view = View(indexed(expected), indexed(got), indexed(wrong))
     with np.errstate(all="ignore"):
         if not wrong.any():
-            return tuple(_rounded(view.expected, view.got))
-        unwritten = list(_unwritten(wrong, raw))
-        said = [*unwritten, *_where(view), *([] if unwritten else _what(view))]
-    return tuple(said[:MOST])
+            said = [_rounded(view.expected, view.got)]
+        elif unwritten := _unwritten(wrong, raw):
+            said = [unwritten, _where(view.wrong)]
+        else:
+            said = [_where(view.wrong), *_what(view)]
+    return tuple(filter(None, said))[:MOST]
 
 
-def _indexed(slot: Slot, flat: Array) -> Array:
-    """Return the elements in the order of indices, whatever the order in memory."""
-    strides = [step * flat.dtype.itemsize for step in slot.stride]
-    return np.lib.stride_tricks.as_strided(flat, slot.shape, strides, writeable=False)
-
-
-def _unwritten(wrong: Array, raw: Array) -> Iterator[str]:
-    """Yield a hint on elements that were never written. Before a call a random word of eight bytes fills the output."""
+def _unwritten(wrong: Array, raw: Array) -> str:
+    """Return a hint on elements never written. Before a call a random word of eight bytes fills the output."""
     size = len(raw) // len(wrong)
     if size >= 8:
-        return  # a repeated number is a pattern of values: see _one_value
+        return ""  # a repeated number is a pattern of values: see _what
     each = 8 // size
     words = raw[: len(raw) // 8 * 8].view(np.uint64)
     left = words[wrong[: len(words) * each].reshape(-1, each).all(axis=1)]
     if not len(left):
-        return
+        return ""
     halves = np.array([left[-1]]).view(f"u{size}")
     count = int(np.count_nonzero(left == left[-1]))
-    if count > 2 and 2 * count >= len(left) and len(set(halves.tolist())) > 1:
-        yield (
-            f"At least {count * each} of them still hold what the output was filled with before the call: "
-            "they were never written."
-        )
+    if count <= 2 or 2 * count < len(left) or len(set(halves.tolist())) == 1:
+        return ""
+    return (
+        f"At least {count * each} of them still hold what the output was filled with before the call: "
+        "they were never written."
+    )
 
 
 # -- places -----------------------------------------------------------------------------------------------------------
 
 
-def _where(view: View) -> Iterator[str]:
-    """Yield a sentence on the places of the wrong elements, the simplest that holds."""
-    wrong = view.wrong
+def _where(wrong: Array) -> str:
+    """Return a sentence on the places of the wrong elements, the simplest that holds."""
     if wrong.all():
-        yield "Every element is wrong." if wrong.size > 1 else "It is the only element."
-        return
+        return "Every element is wrong." if wrong.size > 1 else "It is the only element."
     if wrong.ndim > 1 and (said := _along_axes(wrong)):
-        yield said
-        return
+        return said
     places = np.flatnonzero(wrong)
     first, last, count = int(places[0]), int(places[-1]), len(places)
     step = int(np.gcd.reduce(np.diff(places))) if count > 2 else 0
+    index = [int(part) for part in np.unravel_index(first, wrong.shape)]
     if 2 * count <= wrong.size and last - first + 1 == count:
-        yield _run(_index(first, wrong.shape), first, last, count, wrong.size)
-    elif step > 1 and count == len(range(first, wrong.size, step)):
-        yield f"Every {_ordinal(step)} element is wrong, from {_index(first, wrong.shape)} on, and no other."
-
-
-def _run(index: list[int], first: int, last: int, count: int, size: int) -> str:
-    if count == 1:
-        return f"It is the only wrong one of {size}."
-    if last == size - 1:
-        return f"They are the last {count} of {size} elements, from {index} on: a tail that no block covers?"
-    if first == 0:
-        return f"They are the first {count} of {size} elements."
-    return f"They lie in one piece of {count} elements, from {index} on."
+        if count == 1:
+            return f"It is the only wrong one of {wrong.size}."
+        if last == wrong.size - 1:
+            return f"They are the last {count} of {wrong.size} elements, from {index} on: a tail that no block covers?"
+        if first == 0:
+            return f"They are the first {count} of {wrong.size} elements."
+        return f"They lie in one piece of {count} elements, from {index} on."
+    if step > 1 and count == len(range(first, wrong.size, step)):
+        return f"Every {_ordinal(step)} element is wrong, from {index} on, and no other."
+    return ""
 
 
 def _along_axes(wrong: Array) -> str:
@@ -142,54 +140,33 @@ def _along_axes(wrong: Array) -> str:
 
 def _what(view: View) -> Iterator[str]:
     """Yield sentences on the values of the wrong elements."""
-    yield from _no_numbers(view)
+    bad = np.isnan(view.got) & ~np.isnan(view.expected)
+    if view.got.ndim > 1 and bad.any() and view.expected.shape[-1] > 1:
+        rows = bad.any(axis=-1)
+        flat = view.expected.max(axis=-1) == view.expected.min(axis=-1)
+        if flat[rows].all() and not flat.all():  # a quotient by a range or variance of 0
+            rows_alike = "NaNs come only in rows whose expected values are all equal"
+            yield f"{rows_alike}: is something divided by a row's own spread?"
     expected, got = view.pairs
     if len(expected) < ENOUGH:
         return
-    looks: tuple[Callable[[], Iterator[str]], ...] = (
-        lambda: _one_value(expected, got),
-        lambda: _moved(view),
-        lambda: _factor(expected, got),
-        lambda: _offset(expected, got),
-        lambda: _rounded(expected, got),
-        lambda: _by_size(view),
-    )
-    for look in looks:
-        said = list(look())
-        yield from said
-        if said:
-            return
-
-
-def _no_numbers(view: View) -> Iterator[str]:
-    """Yield a hint on NaNs that lie in rows of equal values only: a quotient by a range or variance of 0."""
-    bad = np.isnan(view.got) & ~np.isnan(view.expected)
-    if view.got.ndim < 2 or not bad.any():
-        return
-    rows = bad.any(axis=-1)
-    flat = view.expected.max(axis=-1) == view.expected.min(axis=-1)
-    if view.expected.shape[-1] > 1 and flat[rows].all() and not flat.all():
-        yield "NaNs come only in rows whose expected values are all equal: is something divided by a row's own spread?"
-
-
-def _one_value(expected: Array, got: Array) -> Iterator[str]:
     if (got == got[0]).all() and not (expected == expected[0]).all():
         yield f"All wrong elements are {got[0]:.9g}." if got[0] else "All wrong elements are 0."
+        return
+    yield _moved(view) or _change(expected, got) or _rounded(expected, got) or _by_size(view)
 
 
-def _moved(view: View) -> Iterator[str]:
-    """Yield a hint on right values in wrong places."""
+def _moved(view: View) -> str:
+    """Return a hint on right values in wrong places."""
     expected, got = view.expected, view.got
-    if got.ndim > 1:
-        turned = expected.swapaxes(-1, -2)
-        if _is(got, turned.reshape(got.shape), expected):
-            yield "The result is right but transposed (its last two axes)."
-            return
+    if got.ndim > 1 and _is(got, expected.swapaxes(-1, -2).reshape(got.shape), expected):
+        return "The result is right but transposed (its last two axes)."
     if got.ndim and got.shape[-1] > 2:
         if _is(got[..., 1:], expected[..., :-1], expected[..., 1:]):
-            yield "The result is shifted by one place along its last axis, towards the end."
-        elif _is(got[..., :-1], expected[..., 1:], expected[..., :-1]):
-            yield "The result is shifted by one place along its last axis, towards the start."
+            return "The result is shifted by one place along its last axis, towards the end."
+        if _is(got[..., :-1], expected[..., 1:], expected[..., :-1]):
+            return "The result is shifted by one place along its last axis, towards the start."
+    return ""
 
 
 def _is(got: Array, other: Array, expected: Array) -> bool:
@@ -198,56 +175,46 @@ def _is(got: Array, other: Array, expected: Array) -> bool:
     return near and not np.allclose(other, expected, rtol=CLOSE, atol=0, equal_nan=True)
 
 
-def _factor(expected: Array, got: Array) -> Iterator[str]:
+def _change(expected: Array, got: Array) -> str:
+    """Return a hint on a factor or an offset that all wrong elements have in common."""
     told = expected != 0
-    if np.count_nonzero(told) < ENOUGH or (got[~told] != 0).any():
-        return
-    ratio = got[told].astype(np.complex128) / expected[told]
-    middle = complex(ratio[len(ratio) // 2])
-    if middle.imag == 0 and middle.real and (abs(ratio - middle) <= CLOSE * abs(middle)).all():
-        if abs(middle.real + 1) <= CLOSE:
-            yield "All wrong elements have the wrong sign and nothing else."
-        elif abs(middle.real - 1) > 10 * CLOSE:
-            yield f"All wrong elements are {middle.real:.4g} times what is expected."
+    if np.count_nonzero(told) >= ENOUGH and not (got[~told] != 0).any():
+        factor = _common(got[told].astype(np.complex128) / expected[told])
+        if factor and abs(factor + 1) <= CLOSE:
+            return "All wrong elements have the wrong sign and nothing else."
+        if factor and abs(factor - 1) > 10 * CLOSE:
+            return f"All wrong elements are {factor:.4g} times what is expected."
+    offset = 0.0 if expected.dtype == bool else _common(got.astype(np.complex128) - expected)
+    return f"All wrong elements are off by {offset:+.4g}." if offset else ""
 
 
-def _offset(expected: Array, got: Array) -> Iterator[str]:
-    if expected.dtype == bool:
-        return
-    away = got.astype(np.complex128) - expected
-    middle = complex(away[len(away) // 2])
-    if middle.imag == 0 and middle.real and (abs(away - middle) <= CLOSE * abs(middle)).all():
-        yield f"All wrong elements are off by {middle.real:+.4g}."
+def _common(numbers: Array) -> float:
+    """Return the real number that all of these nearly are; 0 if there is none."""
+    middle = complex(numbers[len(numbers) // 2])
+    is_common = middle.imag == 0 and (abs(numbers - middle) <= CLOSE * abs(middle)).all()
+    return middle.real if is_common else 0.0
 
 
-def _rounded(expected: Array, got: Array) -> Iterator[str]:
-    """Yield a hint on rounded values, unless the expected values are rounded in the same way."""
-    if got.dtype != np.float32 or got.size < ENOUGH:
-        return
-    for name, low in ROUNDED:
-        if not (_bits(got) & low).any() and (_bits(expected) & low).any():
-            yield f"Every one of these values looks rounded to {name}; the output is float32."
-            return
+def _rounded(expected: Array, got: Array) -> str:
+    """Return a hint on rounded values, unless the expected values are rounded in the same way."""
+    if got.dtype == np.float32 and got.size >= ENOUGH:
+        bits, expected_bits = (np.ascontiguousarray(array).view(np.uint32) for array in (got, expected))
+        for name, low in ROUNDED:
+            if not (bits & low).any() and (expected_bits & low).any():
+                return f"Every one of these values looks rounded to {name}; the output is float32."
+    return ""
 
 
-def _bits(array: Array) -> Array:
-    return np.ascontiguousarray(array).view(np.uint32)
-
-
-def _by_size(view: View) -> Iterator[str]:
-    """Yield a hint if all wrong elements are larger, or all are smaller, than any right element."""
+def _by_size(view: View) -> str:
+    """Return a hint if all wrong elements are larger, or all are smaller, than any right element."""
     size = np.abs(view.expected)
     wrong, right = size[view.wrong], size[~view.wrong]
-    if not len(right) or not np.isfinite(wrong).all() or not np.isfinite(right).all():
-        return
-    if wrong.min() > right.max():
-        yield f"Only elements with |expected| ≥ {wrong.min():.4g} are wrong: does something overflow?"
-    elif wrong.max() < right.min():
-        yield f"Only elements with |expected| ≤ {wrong.max():.4g} are wrong: does something underflow or cancel?"
-
-
-def _index(place: int, shape: tuple[int, ...]) -> list[int]:
-    return [int(part) for part in np.unravel_index(place, shape)]
+    if len(right) and np.isfinite(wrong).all() and np.isfinite(right).all():
+        if wrong.min() > right.max():
+            return f"Only elements with |expected| ≥ {wrong.min():.4g} are wrong: does something overflow?"
+        if wrong.max() < right.min():
+            return f"Only elements with |expected| ≤ {wrong.max():.4g} are wrong: does something underflow or cancel?"
+    return ""
 
 
 def _ordinal(number: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ import numpy as np
 
 from runner.judge.data.faults import OracleFailed
 from sandbox.protocol import ALIGN, MOST_DIMS, MOST_SLOTS, wide_places
+
+Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
 
 MAX_LAYOUT_BYTES: Final = 500_000
 MOST: Final = 1 << 62  # of any number in a layout
@@ -69,6 +72,10 @@ class Slot:
         """Return the same tensor at another place."""
         return replace(self, output=output)
 
+    def overlaps(self, other: Slot) -> bool:
+        """Return whether the two share bytes of the outputs."""
+        return self.output < other.output + other.nbytes and other.output < self.output + self.nbytes
+
     def index_of(self, position: int) -> list[int]:
         """Return the index, as its author writes it, of the element at `position` in memory order."""
         index = [0] * len(self.shape)
@@ -96,15 +103,22 @@ class Layout:
         return wide_places((slot.dtype, slot.shape) for slot in self.outputs)
 
 
+@contextmanager
+def reading_layout() -> Iterator[None]:
+    """Turn any error from a malformed layout into OracleFailed."""
+    try:
+        yield
+    except MALFORMED as err:
+        raise OracleFailed(f"the problem's container sent a malformed layout: {repr(err)[:500]}") from None
+
+
 def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     """Parse a layout. Raises OracleFailed if a slot is malformed or leaves its region."""
-    try:
+    with reading_layout():
         given = data["slots"][: MOST_SLOTS + 1]
         slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
         input_bytes, output_bytes = (_whole(data[key], key) for key in ("input_bytes", "output_bytes"))
         text = json.dumps(data, allow_nan=False).encode()
-    except MALFORMED as err:
-        raise _malformed(err) from None
     fits = 0 <= input_bytes <= input_limit and 0 <= output_bytes <= output_limit
     whole = input_bytes % ALIGN == output_bytes % ALIGN == 0
     if len(slots) > MOST_SLOTS or not fits or not whole or len(text) > MAX_LAYOUT_BYTES:
@@ -123,18 +137,12 @@ def returned(layout: Layout) -> list[Slot]:
 
     A view with gaps is replaced by the whole tensor that it looks at. Raises OracleFailed.
     """
-    try:
+    with reading_layout():
         data = json.loads(layout.text)
         numbers = dict.fromkeys(slots_of(data["result"]))
         found = [_dense(layout, number, data["slots"][number]) for number in numbers]
-    except MALFORMED as err:
-        raise _malformed(err) from None
     unique = {(slot.output, slot.nbytes): slot for slot in found if slot.output >= 0}
     return list(unique.values())
-
-
-def _malformed(err: Exception) -> OracleFailed:
-    return OracleFailed(f"the problem's container sent a malformed layout: {repr(err)[:500]}")
 
 
 def _dense(layout: Layout, number: int, told: dict[str, Any]) -> Slot:

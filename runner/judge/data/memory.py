@@ -12,14 +12,14 @@ import mmap
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from runner.judge.data import compare, host_arrays
+from runner.judge.data import compare
+from runner.judge.data.call import Input
 from runner.judge.data.criterion import Rule
-from runner.judge.data.layout import Slot
+from runner.judge.data.layout import Buffer, Slot
 
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
 SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
@@ -27,9 +27,6 @@ SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 class NoMemory(Exception):
     """No memory is left for the judge. While a tenant lives, the tenant has taken it."""
-
-
-Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
 
 
 class Region(Protocol):
@@ -40,14 +37,6 @@ class Region(Protocol):
     bytes: Buffer
 
     def close(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Words:
-    """Addresses of two words of a container's answers for the judge's device. `gate` 0: no device waits for it."""
-
-    gate: int
-    echo: int
 
 
 class Shot(Protocol):
@@ -74,9 +63,9 @@ class WaitingMemory(Protocol):
 
     def forget_page(self, page: mmap.mmap) -> None: ...
 
-    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Shot:
+    def shoot(self, put: Callable[[], None], take: Callable[[], None], gate: int, echo: int, nonce: int) -> Shot:
         """Start a shot. `put` and `take` request copies from this memory; it takes no other request until the shot is
-        done."""
+        done. `gate` and `echo`: addresses of two words of a container's answers; `gate` 0: no device waits for it."""
         ...
 
 
@@ -147,11 +136,11 @@ class Memory:
     def same(self, left: Buffer, right: Buffer, count: int) -> bool:
         return bool(np.array_equal(left[:count].view(np.uint64), right[:count].view(np.uint64)))
 
-    def compare(self, given: compare.Given, got: Buffer, rule: Rule) -> list[compare.Figures]:
+    def compare(self, given: Input, got: Buffer, rule: Rule) -> list[compare.Figures]:
         return compare.compare(given, got, rule)
 
     def nans(self, slot: Slot, region: Buffer) -> int:
-        return host_arrays.nans(slot, region)
+        return compare.nans(slot, region)
 
     def release(self) -> None:
         """Give kept memory back to the device: it may never be needed again. The host keeps none."""

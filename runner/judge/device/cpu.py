@@ -13,13 +13,10 @@ from typing import Final
 
 from runner.evidence.reading import Reading, Window
 from runner.evidence.throttle import least, level_of
-from runner.judge.device.foreign_load import TICK_NS, open_foreign, open_waiting
-from runner.judge.device.kernel_files import HostFolders, KernelFile, open_file, open_numbers
+from runner.judge.device.foreign_load import TICK_NS, HostFolders, KernelFile, KernelFiles, open_foreign, open_waiting
 
 STEAL_COLUMN: Final = 7  # of /proc/stat
 CPU_ZONES: Final = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal", "acpitz")
-
-Clock = Callable[[], int]
 
 
 class CpuTelemetry:
@@ -32,18 +29,18 @@ class CpuTelemetry:
         own: Callable[[], frozenset[int]],
         cores: Sequence[int] | None = None,
         folders: HostFolders | None = None,
-        now_ns: Clock = time.monotonic_ns,
+        now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._folders = folders or HostFolders()
+        files = self._files = KernelFiles(folders)
         self._now_ns = now_ns
-        self._stat = open_file(self._folders.proc / "stat")
+        self._stat = files.open(files.folders.proc / "stat")
         self.cores = tuple(cores) if cores is not None else tuple(sorted(self._ticks()))
-        self._foreign = open_foreign(own, self._folders, self.cores)
-        self._waiting = open_waiting(own, self._folders, len(self.cores))
+        self._foreign = open_foreign(own, files, self.cores)
+        self._waiting = open_waiting(own, files, len(self.cores))
         self._clocks = self._open_by_core("cpufreq/scaling_cur_freq")
         self._throttles = self._open_by_core("thermal_throttle/core_throttle_total_time_ms")
         self._throttles += self._open_by_core("thermal_throttle/package_throttle_total_time_ms")[:1]
-        self._zones = open_numbers(_zones(self._folders.sys))
+        self._zones = files.open_numbers(_zones(files.folders.sys))
         self._before = self._read()
         self.level = level_of(self._before)
 
@@ -59,12 +56,7 @@ class CpuTelemetry:
         return max((zone.whole() / 1000 for zone in self._zones), default=None)
 
     def close(self) -> None:
-        kept = (self._stat, *self._clocks, *self._throttles, *self._zones)
-        for file in kept:
-            if file is not None:
-                file.close()
-        self._foreign.close()
-        self._waiting.close()
+        self._files.close()
 
     def _read(self) -> Reading:
         ticks = self._ticks()
@@ -75,7 +67,7 @@ class CpuTelemetry:
             cores=max(1, len(self.cores)),
             foreign_ns=foreign_ns,
             foreign_grain_ns=grain_ns,
-            waited_ns=self._waiting.ns(),
+            waited_ns=self._waiting(),
             steal_ns=TICK_NS * sum(stolen) if stolen else None,
             steal_grain_ns=TICK_NS if ticks else 0,
             clock_mhz=max((file.whole() / 1000 for file in self._clocks), default=None),
@@ -87,8 +79,8 @@ class CpuTelemetry:
         return {} if self._stat is None else ticks_by_core(self._stat.read())
 
     def _open_by_core(self, name: str) -> list[KernelFile]:
-        root = self._folders.sys / "devices/system/cpu"
-        return open_numbers(root / f"cpu{core}" / name for core in self.cores)
+        root = self._files.folders.sys / "devices/system/cpu"
+        return self._files.open_numbers(root / f"cpu{core}" / name for core in self.cores)
 
 
 def ticks_by_core(stat: bytes) -> dict[int, list[int]]:

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from runner.evidence.throttle import FULL, NEEDED_COUNTERS, NONE
 from runner.judge.device.cpu import STEAL_COLUMN, CpuTelemetry
-from runner.judge.device.gpu import UNCORRECTED, VOLATILE, Device, Own, Strangers, load_nvml
-from runner.judge.device.kernel_files import HostFolders
+from runner.judge.device.foreign_load import HostFolders, Pids
+from runner.judge.device.gpu import UNCORRECTED, VOLATILE, Device, Strangers, load_nvml
 
 GRAPHICS: Final = ("nvmlDeviceGetGraphicsRunningProcesses",)
 MPS: Final = "nvidia-cuda-mps"  # prefix of its daemons' names
@@ -57,7 +57,7 @@ def _fit(name: str, ok: bool, found: str, remedy: str) -> Fit:
     return Fit(name, ok, found, "" if ok else remedy)
 
 
-def gpu_fit(nvml: Any, *, own: Own = nobody, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
+def gpu_fit(nvml: Any, *, own: Pids = nobody, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
     """Return all checks of a GPU. `nvml`: the library, ready (load_nvml). `own`: processes that may be on the device
     beside this process."""
     device = Device(nvml, index)

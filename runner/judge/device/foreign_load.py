@@ -3,7 +3,7 @@
 Load of our own is no disturbance, however much it is. Foreign time comes from the first available source: cpuacct of
 cgroup v1 (ns, by core), the top-level groups of cgroup v2 (µs, all cores together), /proc/stat (ticks, and hence with a
 grain). Waiting time comes from the judge's schedstat and the containers' own PSI, or else from the host's PSI, which
-also counts programs that wait for each other.
+also counts programs that wait for each other. Files of the kernel are opened once and never fail afterwards.
 """
 
 from __future__ import annotations
@@ -11,21 +11,79 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from runner.judge.device.kernel_files import HostFolders, KernelFile, open_all, open_file
-
+MOST_BYTES: Final = 1 << 16  # of a file below /proc or /sys
 PER_CORE: Final = "cpuacct.usage_percpu"
 SUM: Final = "cpu.stat"
 PRESSURE: Final = "cpu.pressure"
 TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 BUSY_COLUMNS: Final = (0, 1, 2, 5, 6)  # of /proc/stat: user, nice, system, irq, softirq
 
-Pids = Callable[[], frozenset[int]]
+Pids = Callable[[], frozenset[int]]  # of the judge and of a program in each of its containers
 Ticks = Mapping[int, Sequence[int]]  # columns of /proc/stat by core
+
+
+@dataclass(frozen=True)
+class HostFolders:
+    """Folders of the kernel's files; a test has its own."""
+
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+    cgroup: Path = Path("/sys/fs/cgroup")
+
+
+class KernelFile:
+    """Open file of the kernel's that is read again and again; a vanished file keeps its last text."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._last = b""
+        self._number = 0
+
+    def read(self) -> bytes:
+        with suppress(OSError):
+            self._last = os.pread(self._descriptor, MOST_BYTES, 0)
+        return self._last
+
+    def whole(self) -> int:
+        """Return the number in the file; if its text is no number for once, the last number."""
+        with suppress(ValueError):
+            self._number = int(self.read())
+        return self._number
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class KernelFiles:
+    """The kernel's files that a reader keeps open, below `folders`; `close` closes all."""
+
+    def __init__(self, folders: HostFolders | None = None) -> None:
+        self.folders = folders or HostFolders()
+        self._open: list[KernelFile] = []
+
+    def open(self, path: Path) -> KernelFile | None:
+        """Open a file; None if the kernel does not offer it or not to us."""
+        with suppress(OSError):
+            self._open.append(KernelFile(path))
+            return self._open[-1] if self._open[-1].read() else None
+        return None
+
+    def open_all(self, paths: Iterable[Path]) -> list[KernelFile]:
+        return [file for path in paths if (file := self.open(path)) is not None]
+
+    def open_numbers(self, paths: Iterable[Path]) -> list[KernelFile]:
+        """Open the files that contain a number: a frequency may be "<unknown>"."""
+        return [file for file in self.open_all(paths) if file.read().strip().isdigit()]
+
+    def close(self) -> None:
+        while self._open:
+            self._open.pop().close()
 
 
 class _Groups:
@@ -35,12 +93,12 @@ class _Groups:
     own clock.
     """
 
-    def __init__(self, pids: Pids, folders: HostFolders, name: str) -> None:
+    def __init__(self, pids: Pids, files: KernelFiles, name: str) -> None:
         self._pids = pids
-        self._folders = folders
+        self._kernel = files
         self._name = name
         self._known = {os.getpid()}
-        self._not_theirs = set(groups_of("self", folders, name))
+        self._not_theirs = set(groups_of("self", files.folders, name))
         self._files: dict[Path, KernelFile] = {}
         self._processes: dict[int, int] = {}
 
@@ -62,18 +120,14 @@ class _Groups:
         return sum(self._processes.values())
 
     def _find(self, pid: int) -> None:
-        for group in groups_of(str(pid), self._folders, self._name):
+        for group in groups_of(str(pid), self._kernel.folders, self._name):
             path = group / self._name
             if path in self._files:
                 return
-            if group not in self._not_theirs and (file := open_file(path)) is not None:
+            if group not in self._not_theirs and (file := self._kernel.open(path)) is not None:
                 self._files[path] = file
                 return
         self._processes[pid] = 0
-
-    def close(self) -> None:
-        for file in self._files.values():
-            file.close()
 
 
 class _ByCore:
@@ -98,10 +152,6 @@ class _ByCore:
             foreign[self._judge] -= judge
         return tuple(foreign.values()), 0
 
-    def close(self) -> None:
-        self._total.close()
-        self._own.close()
-
 
 class _Summed:
     """Foreign time from cgroup v2, or from ticks without groups to sum: one figure for all cores."""
@@ -123,67 +173,31 @@ class _Summed:
         spent = sum(columns[column] for columns in counted for column in BUSY_COLUMNS)
         return (spent * TICK_NS - ours,), (len(counted) + 1) * TICK_NS
 
-    def close(self) -> None:
-        for group in self._groups:
-            group.close()
-        self._own.close()
 
-
-def open_foreign(pids: Pids, folders: HostFolders, cores: Sequence[int]) -> _ByCore | _Summed:
+def open_foreign(pids: Pids, files: KernelFiles, cores: Sequence[int]) -> _ByCore | _Summed:
     """Return the most exact account that this host offers."""
-    judge, total = os.sched_getaffinity(0), open_file(folders.cgroup / "cpuacct" / PER_CORE)
+    judge, folders = os.sched_getaffinity(0), files.folders
+    total = files.open(folders.cgroup / "cpuacct" / PER_CORE)
     if total is not None and len(judge) == 1 and len(total.read().split()) > max(cores, default=0):
-        return _ByCore(total, _Groups(pids, folders, PER_CORE), min(judge), cores)
-    if total is not None:
-        total.close()
+        return _ByCore(total, _Groups(pids, files, PER_CORE), min(judge), cores)
     groups = []
     if folders.cgroup not in groups_of("self", folders, SUM):  # otherwise there is work outside all groups, ours
-        groups = open_all(sorted(folders.cgroup.glob("*/cpu.stat")))
-    return _Summed(groups, _Groups(pids, folders, SUM), cores)
+        groups = files.open_all(sorted(folders.cgroup.glob("*/cpu.stat")))
+    return _Summed(groups, _Groups(pids, files, SUM), cores)
 
 
-class OwnWaiting:
-    """Waiting time of the judge's measuring thread, which must create this object, and of the containers."""
+def open_waiting(pids: Pids, files: KernelFiles, cores: int) -> Callable[[], int | None]:
+    """Return the most exact account of waiting time, in ns, that this host offers of the containers that exist now.
 
-    def __init__(self, thread: KernelFile, containers: _Groups) -> None:
-        self._thread = thread
-        self._containers = containers
-
-    def ns(self) -> int:
-        ran_waited_slices = self._thread.read().split()
-        return int(ran_waited_slices[1]) + sum(_stalled_ns(text) for text in self._containers.read())
-
-    def close(self) -> None:
-        self._thread.close()
-        self._containers.close()
-
-
-class HostWaiting:
-    """Waiting time of all programs. PSI is weighed over the cores that are not idle: the waiting of one core is at most
-    `cores` times it."""
-
-    def __init__(self, pressure: KernelFile | None, cores: int) -> None:
-        self._pressure = pressure
-        self._cores = cores
-
-    def ns(self) -> int | None:
-        return None if self._pressure is None else self._cores * _stalled_ns(self._pressure.read())
-
-    def close(self) -> None:
-        if self._pressure is not None:
-            self._pressure.close()
-
-
-def open_waiting(pids: Pids, folders: HostFolders, cores: int) -> OwnWaiting | HostWaiting:
-    """Return the most exact account that this host offers of the containers that exist now."""
-    containers = _Groups(pids, folders, PRESSURE)
-    thread = open_file(folders.proc / "self/task" / str(threading.get_native_id()) / "schedstat")
-    if thread is not None and len(thread.read().split()) == 3 and containers.complete():
-        return OwnWaiting(thread, containers)
-    containers.close()
-    if thread is not None:
-        thread.close()
-    return HostWaiting(open_file(folders.proc / "pressure" / "cpu"), cores)
+    It covers this thread, which must be the judge's measuring thread, and the containers; or else all programs: PSI is
+    weighed over the cores that are not idle, and the waiting of one core is at most `cores` times it.
+    """
+    containers = _Groups(pids, files, PRESSURE)
+    thread = files.open(files.folders.proc / "self/task" / str(threading.get_native_id()) / "schedstat")
+    if thread is not None and len(thread.read().split()) == 3 and containers.complete():  # ran, waited, slices
+        return lambda: int(thread.read().split()[1]) + sum(map(_stalled_ns, containers.read()))
+    pressure = files.open(files.folders.proc / "pressure" / "cpu")
+    return lambda: None if pressure is None else cores * _stalled_ns(pressure.read())
 
 
 def groups_of(pid: str, folders: HostFolders, name: str) -> list[Path]:

@@ -21,7 +21,8 @@ from typing import Any, Final
 
 from runner.evidence.reading import Poll, Reading, Window
 from runner.evidence.throttle import COUNTERS, least, level_of
-from runner.judge.data.clock import HANDS_OFF
+from runner.judge.data.call import HANDS_OFF
+from runner.judge.device.foreign_load import Pids
 
 POLL_S: Final = 0.1
 # Slow values younger than this are not read again at the beginning of a block. Values that hardly ever change are not
@@ -43,8 +44,6 @@ LIMITS: Final[dict[str, tuple[Any, ...]]] = {
     "application_memory_mhz": ("nvmlDeviceGetApplicationsClock", MEMORY),
 }
 PROCESS_LISTS: Final = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetMPSComputeRunningProcesses")
-
-Own = Callable[[], frozenset[int]]
 
 
 def load_nvml() -> Any:
@@ -108,7 +107,7 @@ class Device:
 class Strangers:
     """Processes on the device that are neither in `own` nor in the control group of an own process."""
 
-    def __init__(self, device: Device, own: Own, proc: Path = Path("/proc")) -> None:
+    def __init__(self, device: Device, own: Pids, proc: Path = Path("/proc")) -> None:
         self._device = device
         self._own = own
         self._proc = proc
@@ -176,7 +175,7 @@ class NvmlTelemetry:
         self,
         nvml: Any,
         *,
-        own: Own,
+        own: Pids,
         index: int = 0,
         now_ns: Callable[[], int] = time.monotonic_ns,
         proc: Path = Path("/proc"),

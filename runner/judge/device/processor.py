@@ -10,8 +10,16 @@ from typing import Final
 
 from runner.evidence.starved import Reading, Share
 from runner.judge.device.cpu import ticks_by_core
-from runner.judge.device.foreign_load import PER_CORE, SUM, Pids, groups_of, open_foreign, usage_ns
-from runner.judge.device.kernel_files import HostFolders, open_file
+from runner.judge.device.foreign_load import (
+    PER_CORE,
+    SUM,
+    HostFolders,
+    KernelFiles,
+    Pids,
+    groups_of,
+    open_foreign,
+    usage_ns,
+)
 
 WATCHED_S: Final = 1.0  # a longer wait is watched; a shorter wait costs no reading
 
@@ -20,18 +28,14 @@ class Others:
     """Processor time of all programs but the judge and its containers."""
 
     def __init__(self, pids: Pids, cores: Sequence[int], folders: HostFolders | None = None) -> None:
-        folders = folders or HostFolders()
-        self._stat = open_file(folders.proc / "stat")
-        self._foreign = open_foreign(pids, folders, cores)
+        files = KernelFiles(folders)
+        self._stat = files.open(files.folders.proc / "stat")
+        self._foreign = open_foreign(pids, files, cores)
+        self.close = files.close
 
     def ns(self) -> tuple[int, ...]:
         """Return the time by core, or in one sum, in ns; empty if the host does not report it."""
         return self._foreign.ns(ticks_by_core(self._stat.read()) if self._stat is not None else {})[0]
-
-    def close(self) -> None:
-        if self._stat is not None:
-            self._stat.close()
-        self._foreign.close()
 
 
 class Meter:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from runner.evidence.reading import Reading, Window
 from runner.evidence.throttle import NONE
 from runner.judge.device.cpu import CpuTelemetry
+from runner.judge.device.foreign_load import Pids
 
 log = logging.getLogger("runner.judge.device.telemetry")
-
-Own = Callable[[], frozenset[int]]  # pids that may be on the device: the judge's and its containers'
 
 
 class Telemetry(Protocol):
@@ -58,7 +57,7 @@ class Blind:
         pass
 
 
-def open_telemetry(hardware: str, *, own: Own, cores: Sequence[int] | None = None, gpu: int = 0) -> Telemetry:
+def open_telemetry(hardware: str, *, own: Pids, cores: Sequence[int] | None = None, gpu: int = 0) -> Telemetry:
     """Open the telemetry of this host's device.
 
     `cores`: the cores whose load counts on a CPU, the judge's and the tenants'; by default all of the host's. `gpu`:
@@ -75,7 +74,7 @@ def open_telemetry(hardware: str, *, own: Own, cores: Sequence[int] | None = Non
         return Blind()
 
 
-def company(hardware: str, *, own: Own, gpu: int = 0) -> frozenset[int]:
+def company(hardware: str, *, own: Pids, gpu: int = 0) -> frozenset[int]:
     """Return processes on this GPU that are not ours; none on a CPU, and none if they cannot be known."""
     if hardware == "cpu":
         return frozenset()

@@ -7,10 +7,11 @@ sealed: no truncation can take a page from under it. The tenant cannot write the
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Final
 
-from runner.judge.data.layout import Layout
-from runner.judge.data.memory import Buffer, Memory, SharedPages, Shot, WaitingMemory, Words
+from runner.judge.data.layout import Buffer, Layout
+from runner.judge.data.memory import Memory, SharedPages, Shot, WaitingMemory
 from sandbox import protocol
 
 PLACES: Final = 16
@@ -106,10 +107,9 @@ class Arena:
         in between it opens the gate to the tenant's device."""
         assert isinstance(self.memory, WaitingMemory)
         self._answers = self._answers or self.memory.host_page(self.answers.map)
-        words = Words(self._answers + protocol.GATE_OFFSET if gated else 0, self._answers + protocol.ECHO_OFFSET)
-        return self.memory.shoot(
-            lambda: self.put_inputs(layout, inputs, hot=hot), lambda: self.take_outputs(layout, into), words, nonce
-        )
+        gate, echo = self._answers + protocol.GATE_OFFSET if gated else 0, self._answers + protocol.ECHO_OFFSET
+        put, take = partial(self.put_inputs, layout, inputs, hot=hot), partial(self.take_outputs, layout, into)
+        return self.memory.shoot(put, take, gate, echo, nonce)
 
     def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
         return self.memory.same(self._out_of, snapshot, layout.output_bytes)

@@ -12,7 +12,7 @@ from typing import Final
 
 from runner.evidence.starved import Reading, Share
 from runner.judge.data import faults
-from runner.judge.data.clock import Clock
+from runner.judge.data.call import Clock
 from runner.judge.device.processor import WATCHED_S, Meter
 from runner.judge.sides.arena import Arena
 from sandbox import protocol

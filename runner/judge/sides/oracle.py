@@ -17,12 +17,11 @@ from typing import Any, Final
 from problems.spec import Case, case_name
 from runner.evidence.starved import Share
 from runner.judge.data import faults
-from runner.judge.data.call import Input
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Input, Stopwatch
 from runner.judge.data.criterion import Fp64
 from runner.judge.data.faults import OracleFailed, ProblemRaised
-from runner.judge.data.layout import MALFORMED, Layout, parse_layout
-from runner.judge.data.memory import Buffer, Memory, Region
+from runner.judge.data.layout import MALFORMED, Buffer, Layout, parse_layout
+from runner.judge.data.memory import Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
 from runner.judge.sides.handover import connect
 from sandbox import protocol
@@ -65,7 +64,6 @@ class Oracle:
         self.took_ns = 0  # the last request
         self._known: tuple[Case, Fp64] = {}, ""  # case and fp64 of the last request, and the time per input
         self._each_ns = 0.0
-        self.eager_ns = 0  # the last timing of the reference alone
 
     def connect(self) -> None:
         """Wait until its program is ready: torch imported, the regions mapped, no file of a problem in it."""
@@ -147,7 +145,6 @@ class Oracle:
         """Return an input from the answer. `begin`: its offsets in bytes in the regions of inputs, expected and wide
         outputs."""
         layout = parse_layout(answer.get("layout"), self._inputs.size - begin[0], self._expected.size - begin[1])
-        self.eager_ns = _whole(answer, "eager_ns")
         is_near = answer.get("near") is True
         why_not = str(answer.get("fp64"))[:500]
         return Input(
@@ -159,7 +156,7 @@ class Oracle:
             expected=self._copy(self._expected, begin[1], layout.output_bytes),
             drawn_from=(seed, near),
             near=is_near,
-            eager_ns=self.eager_ns,
+            eager_ns=_whole(answer, "eager_ns"),
             expected64=None if why_not else self._copy_wide(layout, begin[2], spread=fp64 != "values"),
             why_not64=why_not,
             arguments=dict(case),

@@ -19,8 +19,7 @@ from problems.spec import Case
 from runner.evidence import gap
 from runner.evidence.sample import Sample
 from runner.judge.data.call import Input
-from runner.judge.data.layout import Layout
-from runner.judge.data.memory import Buffer
+from runner.judge.data.layout import Buffer, Layout
 from runner.judge.sides.tenant import Tenant
 
 WARM_CALLS: Final = 8  # of each side, not counted

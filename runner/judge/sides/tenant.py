@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from problems.spec import MODEL
+from runner.evidence.sample import Sample
 from runner.judge.data import faults
-from runner.judge.data.call import ALL, Call, Input, Steps, Way
-from runner.judge.data.clock import HANDS_OFF, Clock
-from runner.judge.data.layout import Layout
-from runner.judge.data.memory import Buffer, Memory, NoMemory, Shot
+from runner.judge.data.call import ALL, HANDS_OFF, Call, Input, Steps, WallClock
+from runner.judge.data.layout import Buffer, Layout
+from runner.judge.data.memory import Memory, NoMemory, Shot
 from runner.judge.device.processor import Meter
 from runner.judge.sides.arena import PLACES, Arena
 from runner.judge.sides.control_pages import Orders, died
@@ -38,25 +38,22 @@ class Tenant:
 
     def __init__(
         self,
-        name: str,
         container: Container,
-        clock: Clock,
         memory: Memory,
         input_bytes: int,
         output_bytes: int,
         steps: Steps = ALL,
         meter: Meter | None = None,
     ) -> None:
-        self.name = name
         self.meter = meter
         self.container = container
         self.certified = False  # whether this host can freeze it
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
-        self._clock = clock
+        self._clock = WallClock()
         self._steps = steps
         self._arena = Arena(memory, input_bytes, output_bytes)
-        self._orders = Orders(container, self._arena, clock, meter)
+        self._orders = Orders(container, self._arena, self._clock, meter)
         self._connection: socket.socket | None = None
         self._laid_out = b""
         self._moves = True
@@ -199,24 +196,30 @@ class Tenant:
             arena.poison(layout, secrets.randbits(64))
             arena.stage(layout, given.inputs)
         kind = protocol.IDLE if idle else protocol.CALL
-        with HANDS_OFF, self._frozen_after():
-            probe_ns = arena.memory.probe_ns()
-            began = self._clock.now_ns()
-            if queue:
-                way = self._queued(given, into, limit_s, protocol.OWN if own else protocol.QUEUE, hot=hot)
-            elif arena.can_wait and self._steps.arm and self._steps.read:
-                way = self._by_device(given, into, limit_s, kind, hot=hot)
-            else:
-                way = self._by_host(given, into, limit_s, kind, hot=hot)
-            self.device_s += (self._clock.now_ns() - began) / 1e9
+        with HANDS_OFF:
+            try:
+                probe_ns = arena.memory.probe_ns()
+                began = self._clock.now_ns()
+                if queue:
+                    order = protocol.OWN if own else protocol.QUEUE
+                    sample, queued = self._queued(given, into, limit_s, order, hot=hot)
+                elif arena.can_wait and self._steps.arm and self._steps.read:
+                    sample, queued = self._by_device(given, into, limit_s, kind, hot=hot), False
+                else:
+                    sample, queued = self._by_host(given, into, limit_s, kind, hot=hot), False
+                self.device_s += (self._clock.now_ns() - began) / 1e9
+            except faults.Fault as fault:
+                if faults.obeys_after(fault):
+                    self._freeze(faults.CALL)
+                raise
         kept = arena.inputs_are(layout, given.inputs)
         if secrets.randbelow(PAUSES) == 0:  # no code can know after which calls
             time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
         late = not arena.outputs_are(layout, into)
         self.steps_s += (self._clock.now_ns() - entered) / 1e9
-        return Call(**way._asdict(), probe_ns=probe_ns, inputs_kept=kept, late=late)
+        return Call(sample._replace(probe_ns=probe_ns), inputs_kept=kept, late=late, queued=queued)
 
-    def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
+    def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Sample:
         """Copy and time a call on the judge's host; an order lets the tenant go."""
         arena, layout, now = self._arena, given.layout, self._clock.now_ns
         nonce = secrets.randbits(64) | 1
@@ -238,9 +241,9 @@ class Tenant:
         if not arena.memory.frozen_stands_still:
             inner_ns = self._orders.answer((kind, nonce), limit_s, faults.CALL)
             freeze_ns = self._freeze(faults.CALL)
-        return Way(end - start, put - start, end - seen, inner_ns, thawed - put, freeze_ns)
+        return Sample(end - start, put - start, end - seen, inner_ns, 0, thawed - put, freeze_ns)
 
-    def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Way:
+    def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Sample:
         """Copy and time a call on the judge's device; an order lets the tenant go when its inputs have come."""
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False, hot=hot)
@@ -259,12 +262,12 @@ class Tenant:
             freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
-    def _queued(self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool) -> Way:
+    def _queued(self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool) -> tuple[Sample, bool]:
         """Queue a call: the tenant's device gets the call's work first and waits at a gate. With every host thread
         frozen the judge's device copies the inputs in, opens the gate, waits for the echo and reads.
 
         Code that waits for its device while it still hands out work is not ready in time, and neither is work that
-        needs the host: the gate then opens with the tenant running, and the call does not count as queued.
+        needs the host: the gate then opens with the tenant running. Returns whether the call counts as queued.
         """
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         self._orders.write(order, b"", nonce)
@@ -281,7 +284,10 @@ class Tenant:
             protocol.write_gate(self._arena.answers.map, nonce)  # leaves no device waiting
             raise
         with self._releasing(shot, nonce):
-            queued = ready and self._is_done(shot)
+            give_up = now() + QUEUE_NS
+            while ready and not shot.is_done() and now() <= give_up:
+                pass
+            queued = ready and shot.is_done()
             if not ready:
                 self._orders.answer((order, nonce), limit_s, faults.CALL)
             elif not queued:
@@ -293,20 +299,12 @@ class Tenant:
             self._thaw(faults.CALL)
             inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
         freeze_ns = self._freeze(faults.CALL)
-        return self._timed(shot, inner_ns, thaw_ns, freeze_ns, queued=queued)
+        return self._timed(shot, inner_ns, thaw_ns, freeze_ns), queued
 
-    def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int, *, queued: bool = False) -> Way:
+    def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int) -> Sample:
         wall_ns, put_ns, take_ns = shot.times_ns()
         wall_ns -= 0 if self._steps.early else put_ns
-        return Way(wall_ns, put_ns, take_ns, inner_ns, thaw_ns, freeze_ns, queued)
-
-    def _is_done(self, shot: Shot) -> bool:
-        """Return whether the shot is done within QUEUE_NS."""
-        give_up = self._clock.now_ns() + QUEUE_NS
-        while not shot.is_done():
-            if self._clock.now_ns() > give_up:
-                return False
-        return True
+        return Sample(wall_ns, put_ns, take_ns, inner_ns, 0, thaw_ns, freeze_ns)
 
     def _freeze(self, when: str) -> int:
         """Freeze the container and return the time it took, in ns. A container that resists, or died meanwhile, is at
@@ -333,16 +331,6 @@ class Tenant:
         return self._arena.can_wait and steps.arm and steps.read and steps.queue
 
     @contextmanager
-    def _frozen_after(self) -> Iterator[None]:
-        """Freeze, also after a fault that the tenant reported itself."""
-        try:
-            yield
-        except faults.Fault as fault:
-            if faults.obeys_after(fault):
-                self._freeze(faults.CALL)
-            raise
-
-    @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
         """Never leave the judge's device waiting. A tenant that reported a failed call may get further orders."""
         try:
@@ -365,13 +353,6 @@ class Tenant:
                 self.container.kill()
                 if self._clock.now_ns() > give_up + RELEASE_NS:
                     raise SandboxError("the device did not read an output in time")
-
-    def stop_logs(self) -> None:
-        """Stop the logs: later output may hold data of secret cases."""
-        self.container.stop_logs()
-
-    def logs(self) -> dict[str, str]:
-        return self.container.logs()
 
     def close(self) -> None:
         if self._connection is not None:

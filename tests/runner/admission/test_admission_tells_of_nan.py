@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.judge.data import host_arrays
+from runner.judge.data import compare
 from runner.judge.data.layout import Slot
 from tests.runner.admission_here import INPUTS, examined, problem
 
@@ -36,15 +36,15 @@ def test_numbers_that_are_none_are_counted(dtype: str, bits: np.ndarray, expecte
     count = len(bits) // (2 if dtype == "complex64" else 1)
     region = np.zeros(512, np.uint8)
     region[256 : 256 + bits.nbytes] = bits.view(np.uint8)
-    assert host_arrays.nans(slot(dtype, count, bits.nbytes, 256), region) == expected
-    assert host_arrays.nans(slot(dtype, count, bits.nbytes, 0), region) == 0
+    assert compare.nans(slot(dtype, count, bits.nbytes, 256), region) == expected
+    assert compare.nans(slot(dtype, count, bits.nbytes, 0), region) == 0
 
 
 def test_all_of_an_output_is_counted() -> None:
-    count = 2 * host_arrays.HOST.chunk + 3
+    count = 2 * compare.HOST.chunk + 3
     region = np.zeros(4 * count, np.uint8)
-    region.view(np.float32)[[0, host_arrays.HOST.chunk, count - 1]] = np.nan
-    assert host_arrays.nans(slot("float32", count, 4 * count), region) == 3
+    region.view(np.float32)[[0, compare.HOST.chunk, count - 1]] = np.nan
+    assert compare.nans(slot("float32", count, 4 * count), region) == 3
 
 
 @pytest.mark.parametrize("check", ["", CLOSE])

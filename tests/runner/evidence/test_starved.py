@@ -19,7 +19,7 @@ from runner.evidence.schedule import A, B, I
 from runner.evidence.starved import Reading, Share
 from runner.job import execute
 from runner.judge.calls import Calls
-from runner.judge.data.clock import Stopwatch, WallClock
+from runner.judge.data.call import Stopwatch, WallClock
 from runner.judge.data.faults import BUILD, Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.processor import Meter, Others, Watch
 from runner.judge.sides import control_pages as orders_module

@@ -12,8 +12,7 @@ from rich.console import Console
 
 from runner.commands import render, replay
 from runner.evidence import schema as evidence_report
-from runner.job.confirm import confirm
-from runner.job.shrink_report import LIMIT_BYTES, fit
+from runner.job.confirm import LIMIT_BYTES, confirm, fit
 from runner.wire import MAX_REPORT_BYTES, Report, dump
 from tests.runner.job.test_confirmation_is_one_report_of_many_runs import JOB, SETTINGS, FakeJudge, disturbed
 

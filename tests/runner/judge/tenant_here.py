@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from runner.judge.data.call import Input
-from runner.judge.data.clock import WallClock
 from runner.judge.data.memory import Memory
 from runner.judge.sides.tenant import Tenant
 from sandbox.container import Exit
@@ -57,7 +56,7 @@ def tenant_of(
     """Tenant that is connected and waits for its job."""
     folder.mkdir(parents=True, exist_ok=True)
     container: Any = Container(folder, program)
-    tenant = Tenant("here", container, WallClock(), memory or Memory(), region_bytes, region_bytes)
+    tenant = Tenant(container, memory or Memory(), region_bytes, region_bytes)
     try:
         tenant.connect()
         yield tenant

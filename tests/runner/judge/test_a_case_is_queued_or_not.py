@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import B
 from runner.judge.data.call import Call, Input
 from runner.judge.timed_side import FIRST_VISITS, LONG_NS, TimedSide
@@ -38,7 +39,8 @@ class Judged:
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Call, None]:
         self.called += 1
-        return Call(self._wall_ns, 1, 1, 5, 0, 0, 0, inputs_kept=True, late=False, queued=next(self._queued)), None
+        sample = Sample(self._wall_ns, 1, 1, 5, 0, 0, 0)
+        return Call(sample, inputs_kept=True, late=False, queued=next(self._queued)), None
 
 
 @pytest.mark.parametrize(

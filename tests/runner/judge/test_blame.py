@@ -14,6 +14,7 @@ from runner.evidence.recorder import CaseRecorder
 from runner.evidence.schedule import ABIIBA, CPU, GPU, B, I
 from runner.evidence.throttle import Reading, Window
 from runner.judge import timing
+from runner.judge.calls import Calls
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
@@ -143,7 +144,7 @@ class Breaking(Blind):
 @pytest.mark.parametrize("line", ["return 3 * x", "raise ValueError"])
 def test_a_check_on_a_device_that_breaks_says_nothing(tmp_path: Path, line: str, telemetry: Blind) -> None:
     with oracle_of(DOUBLES, tmp_path, init_seed=1) as oracle, tenant_of(tmp_path / "tenant") as tenant:
-        trial = Trial(PROBLEM, "test", oracle, {B: tenant}, Memory(), profile=CPU, emit=lambda *told: None)
+        trial = Trial(Calls(PROBLEM, oracle, {B: tenant}, Memory()), "test", profile=CPU, emit=lambda *told: None)
         trial.load(PROBLEM.templates["Python"].replace("return 2 * x", line))
         try:
             trial.check(telemetry)

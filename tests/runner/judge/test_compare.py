@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from problems.tolerance import Precision, Tolerance
 from runner.judge.data import compare, explain
+from runner.judge.data.compare import HOST
 from runner.judge.data.criterion import Rule
-from runner.judge.data.host_arrays import HOST
 from runner.judge.data.layout import Slot
 from tests.runner.judge.held_against import by_tolerance, held, judged
 

@@ -76,7 +76,7 @@ def test_a_call_is_queued_and_the_gate_lets_it_go(tenant: Tenant, memory: TwoDev
     made = call(tenant, GOOD, given)
     assert made.queued
     assert memory.gates == [True]
-    assert 0 < made.inner_ns < made.wall_ns
+    assert 0 < made.sample.inner_ns < made.sample.wall_ns
 
 
 def test_where_it_is_not_asked_for_an_order_lets_it_go(tenant: Tenant, memory: TwoDevices, given: Input) -> None:
@@ -190,7 +190,7 @@ def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(
     for count in (3, 2):
         made = tenant.own_calls(count)
         assert len(made) == count
-        assert all(one.queued and not one.late and 0 < one.inner_ns < one.wall_ns for one in made)
+        assert all(one.queued and not one.late and 0 < one.sample.inner_ns < one.sample.wall_ns for one in made)
     assert memory.gates == [True] * 5
     assert call(tenant, GOOD, given).queued, "and then it takes the job"
 

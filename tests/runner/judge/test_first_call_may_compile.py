@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from runner.evidence.schedule import CPU, B
-from runner.judge.data.clock import Stopwatch
+from runner.judge.calls import Calls
+from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault
 from runner.judge.time_budget import CALL_S, FIRST_CALL_S, Stage
 from runner.judge.trial import Trial
@@ -39,7 +40,7 @@ def test_the_first_call_of_each_case_has_more_time() -> None:
     memory: Any = SimpleNamespace(buffer=bytearray)
     sides: Any = {B: tenant}
     problem: Any = SimpleNamespace(ranking_by="geom", ranked_timeout_s=180.0, benchmarks=())
-    trial = Trial(problem, "test", None, sides, memory, profile=CPU, emit=print)  # type: ignore[arg-type]
+    trial = Trial(Calls(problem, None, sides, memory), "test", profile=CPU, emit=print)  # type: ignore[arg-type]
     for case, idle in (("a", True), ("a", False), ("a", False), ("b", False), ("a", False)):
         trial.calls.call(B, given(case), stage, 0, idle=idle)
     assert tenant.limits == [CALL_S, FIRST_CALL_S, CALL_S, FIRST_CALL_S, CALL_S]

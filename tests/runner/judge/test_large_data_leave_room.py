@@ -11,7 +11,8 @@ import pytest
 from problems.spec import Problem
 from runner.evidence import certificate, schedule
 from runner.evidence.sample import Sample
-from runner.judge.data.clock import Stopwatch
+from runner.judge.calls import Calls
+from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.memory import NoMemory
 from runner.judge.trial import MOST_IDLE, Trial
@@ -43,7 +44,7 @@ def trial(each_bytes: int) -> Any:
     memory: Any = SimpleNamespace(snapshot_bytes=SNAPSHOTS)
     oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False)
     problem = Problem("p", "P", "", {"reference.py": ""}, ({"n": 4},))
-    made: Any = Trial(problem, "ranked", oracle, {}, memory, profile=schedule.CPU, emit=lambda *told: None)
+    made: Any = Trial(Calls(problem, oracle, {}, memory), "ranked", profile=schedule.CPU, emit=lambda *told: None)
     made._each_bytes = each_bytes
     return made
 

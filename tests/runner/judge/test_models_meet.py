@@ -10,6 +10,7 @@ import pytest
 
 from problems.formats import kernelbench
 from runner.evidence.schedule import CPU, B
+from runner.judge.calls import Calls
 from runner.judge.data import compare
 from runner.judge.data.compare import Figures
 from runner.judge.data.criterion import Rule
@@ -169,7 +170,7 @@ def test_a_hidden_state_in_an_attribute_starts_afresh_in_every_call(tmp_path: Pa
 
 def test_whoever_leaves_the_state_as_it_was_is_told_that_it_counts(oracle: Oracle, tmp_path: Path) -> None:
     with tenant_of(tmp_path) as tenant:
-        trial = Trial(PROBLEM, "test", oracle, {B: tenant}, Memory(), profile=CPU, emit=lambda *told: None)
+        trial = Trial(Calls(PROBLEM, oracle, {B: tenant}, Memory()), "test", profile=CPU, emit=lambda *told: None)
         trial.load(WRONG["leaves the running statistics"])
         trial.check(Blind())
     (check,) = trial.evidence.checks

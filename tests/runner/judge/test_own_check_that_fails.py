@@ -12,6 +12,7 @@ import pytest
 
 from problems.spec import Case, Problem
 from runner.evidence.schedule import CPU, A, B, I
+from runner.judge.calls import Calls
 from runner.judge.data.faults import IncumbentFailed, OracleFailed
 from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
@@ -74,16 +75,8 @@ def trial_of(asked: Problem, source: str, folder: Path, side: str = B) -> Iterat
             return started[-1]
 
         tenant = stack.enter_context(tenant_of(folder / "tenant"))
-        trial = Trial(
-            asked,
-            "ranked",
-            start(),
-            {side: tenant},
-            Memory(),
-            profile=CPU,
-            emit=lambda *told: None,
-            another_oracle=start,
-        )
+        calls = Calls(asked, start(), {side: tenant}, Memory(), another_oracle=start)
+        trial = Trial(calls, "ranked", profile=CPU, emit=lambda *told: None)
         trial.load_oracle()
         trial.load(source, side)
         yield trial

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from runner.evidence.schedule import A, B, I
-from runner.judge.data.clock import Stopwatch
+from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.time_budget import CALL_S, Stage
 

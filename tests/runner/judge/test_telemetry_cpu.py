@@ -10,7 +10,7 @@ import pytest
 
 from runner.evidence.throttle import FULL, MASK_ONLY, NONE, VALID, VOID, Window, rule
 from runner.judge.device.cpu import CpuTelemetry
-from runner.judge.device.kernel_files import HostFolders
+from runner.judge.device.foreign_load import HostFolders
 from tests.runner.judge.fake_host import MS, FakeHost
 
 Open = Callable[..., CpuTelemetry]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from runner.evidence.throttle import COUNTERS, FULL, MASK_ONLY, NONE, SET_ASIDE, VALID, VOID, rule
-from runner.judge.data.clock import HANDS_OFF
+from runner.judge.data.call import HANDS_OFF
 from runner.judge.device.gpu import NvmlTelemetry
 from tests.runner.judge.fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
 

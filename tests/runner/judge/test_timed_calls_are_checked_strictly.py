@@ -10,7 +10,8 @@ from problems.spec import Problem
 from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, A, B
 from runner.judge import timed_side
-from runner.judge.data.clock import Stopwatch
+from runner.judge.calls import Calls
+from runner.judge.data.call import Stopwatch
 from runner.judge.data.memory import Memory
 from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide
@@ -39,7 +40,7 @@ def found(folder: Path, off: float, side: str) -> str:
     )
     with oracle_of(SUMS, folder) as oracle, tenant_of(folder / "tenant") as tenant:
         sides = {A: tenant, B: tenant}
-        trial = Trial(problem, "ranked", oracle, sides, Memory(), profile=CPU, emit=lambda *told: None)
+        trial = Trial(Calls(problem, oracle, sides, Memory()), "ranked", profile=CPU, emit=lambda *told: None)
         oracle.make(CASE, 1, fp64="condition")  # as in a check, which comes first
         trial.load(SLOPPY.replace("OFF", str(off)), B)
         timed = TimedSide(trial.calls, side, CASE, Stage("Timing", 60, Stopwatch()))

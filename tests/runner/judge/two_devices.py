@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runner.judge.data.memory import Memory, Words
+from runner.judge.data.memory import Memory
 from sandbox import protocol
 
 # The harness with a device made of a thread: it gets the work, waits for the gate, works, echoes.
@@ -97,12 +97,12 @@ class TwoDevices(Memory):
         assert page is self._page
         self.pages -= 1
 
-    def shoot(self, put: Callable[[], None], take: Callable[[], None], words: Words, nonce: int) -> Any:
-        assert words.echo == (1 << 20) + protocol.ECHO_OFFSET
-        assert words.gate in (0, (1 << 20) + protocol.GATE_OFFSET)
+    def shoot(self, put: Callable[[], None], take: Callable[[], None], gate: int, echo: int, nonce: int) -> Any:
+        assert echo == (1 << 20) + protocol.ECHO_OFFSET
+        assert gate in (0, (1 << 20) + protocol.GATE_OFFSET)
         put()
-        if words.gate:
+        if gate:
             protocol.write_gate(self._page, nonce)
-        self.gates.append(words.gate > 0)
+        self.gates.append(gate > 0)
         self.shots.append(Shot(self._page, nonce, take))
         return self.shots[-1]
