@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import time
+import urllib.error
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.console import captured, note, say
+from deploy.console import SetupError, captured, note, say
 from deploy.processes import CLEAN_ENVIRONMENT
 from deploy.site import Site, get_json
+from leaderboard.wording.figures import speedup
 
 ACCOUNTS: Final = ("ada", "ben", "cleo", "dora", "emil")
 LIBRARY: Final = Path("problems") / "library" / "kernels101"
@@ -24,6 +26,7 @@ SILENCE_S: Final = 900.0
 LOOK_EVERY_S: Final = 2.0
 UNFINISHED: Final = ("queued", "claimed", "building", "checking", "timing", "lost")  # a lost attempt is queued again
 ROUNDS: Final = 3
+BUSY: Final = (429, 502, 503, 504)  # answers of a site that has too much to do just now
 SENT_AGAIN: Final = ("unmeasurable", "infra_error")  # a verdict on the machine, not on the kernel
 
 
@@ -65,7 +68,7 @@ def submit_all(site: Site, samples: list[Sample], tokens: dict[str, str]) -> Non
         _watch(site, samples, tokens)
         if not has_sent:
             break
-    rows = [("account", "board", "file", "verdict", "ratio", "rank")]
+    rows = [("account", "board", "file", "verdict", "speedup", "rank")]
     for sample in samples:
         if judged := _verdict_of(site, sample, tokens):
             rows.append((sample.account, sample.board, sample.title, *judged))
@@ -97,8 +100,8 @@ def _watch(site: Site, samples: list[Sample], tokens: dict[str, str]) -> None:
             pending.remove(sample)
             heard = time.monotonic()
             if judged := _verdict_of(site, sample, tokens):
-                word, ratio, rank = judged
-                note(f"{sample.account:5} {sample.board:10} {sample.title}: {word}, ratio {ratio}, rank {rank}")
+                word, faster, rank = judged
+                note(f"{sample.account:5} {sample.board:10} {sample.title}: {word}, speedup {faster}, rank {rank}")
     if pending:
         note(f"{len(pending)} are still not judged after {SILENCE_S:.0f} s without news: see `make logs`")
 
@@ -124,7 +127,7 @@ def _send(site: Site, sample: Sample, tokens: dict[str, str]) -> None:
 
 def _find(site: Site, sample: Sample, tokens: dict[str, str]) -> Any:
     """Return the account's newest submission of that file on that board, or None."""
-    listed = get_json(f"{site.url}/api/v1/submissions?board={sample.board}&limit=100", tokens[sample.account])
+    listed = _ask(site, f"submissions?board={sample.board}&limit=100", tokens[sample.account])
     rows = listed["results"] if isinstance(listed, dict) else listed
     return next((row for row in rows if row["filename"] == sample.path.name and row["board"] == sample.board), None)
 
@@ -132,11 +135,27 @@ def _find(site: Site, sample: Sample, tokens: dict[str, str]) -> Any:
 def _verdict_of(site: Site, sample: Sample, tokens: dict[str, str]) -> tuple[str, str, str] | None:
     """Return the verdict on the account's newest submission of that file; None if it sent none."""
     row = _find(site, sample, tokens)
-    return row and verdict(get_json(f"{site.url}/api/v1/submissions/{row['id']}", tokens[sample.account]))
+    return row and verdict(_ask(site, f"submissions/{row['id']}", tokens[sample.account]))
+
+
+def _ask(site: Site, path: str, token: str) -> Any:
+    """Return an answer of the API. Ask a busy or silent site again, for SILENCE_S at most; then raise SetupError."""
+    asked = time.monotonic()
+    while True:
+        try:
+            return get_json(f"{site.url}/api/v1/{path}", token)
+        except (OSError, ValueError) as error:
+            is_refusal = isinstance(error, urllib.error.HTTPError) and error.code not in BUSY
+            if is_refusal or time.monotonic() - asked > SILENCE_S:
+                raise SetupError(
+                    f"the site at {site.url} did not answer about {path}: {error}; see `make logs`"
+                ) from None
+            wait = error.headers.get("Retry-After", "") if isinstance(error, urllib.error.HTTPError) else ""
+            time.sleep(min(float(wait), 60.0) if wait.isdecimal() else LOOK_EVERY_S)
 
 
 def verdict(submission: dict[str, Any]) -> tuple[str, str, str]:
-    """Return verdict, ratio to the baseline and rank of a submission, as text for a table."""
+    """Return verdict, speedup over the baseline and rank of a submission, as text for a table."""
     word = str(submission.get("outcome") or submission["status"])
     if reason := submission.get("reason"):
         word += f" ({reason})"
@@ -144,4 +163,4 @@ def verdict(submission: dict[str, Any]) -> tuple[str, str, str]:
         word += f", {str(review).replace('_', ' ')}"
     ratio = submission.get("ratio")
     rank = submission.get("rank")
-    return word, f"{ratio:.3f}" if ratio else "-", str(rank) if rank else "-"
+    return word, speedup(ratio) if ratio else "-", str(rank) if rank else "-"

@@ -37,6 +37,7 @@ class FakeSite(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
+        self.refusals: list[int] = []  # statuses of the next answers
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -45,6 +46,12 @@ class Handler(BaseHTTPRequestHandler):
     server: FakeSite
 
     def do_GET(self) -> None:
+        if self.server.refusals:
+            self.send_response(self.server.refusals.pop(0))
+            self.send_header("Retry-After", "0")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         parts = urlsplit(self.path)
         number = re.fullmatch(r"/api/v1/submissions/([0-9]+)", parts.path)
         answer: Any = self.server.rows[int(number[1])] if number else self.server.rows
@@ -105,10 +112,21 @@ def judged(row: dict[str, Any], ratio: float) -> None:
 def test_make_up_prints_each_verdict_as_it_comes(site: FakeSite, watching: subprocess.Popen[str]) -> None:
     read_until(watching, "2 submissions are judged")
     judged(site.rows[0], 0.25)
-    read_until(watching, "passed, ratio 0.250, rank 1")
+    read_until(watching, "passed, speedup 4.000×, rank 1")
     judged(site.rows[1], 0.5)
-    read_until(watching, "passed, ratio 0.500, rank 1")
+    read_until(watching, "passed, speedup 2.000×, rank 1")
     read_until(watching, "the end")
+    assert watching.wait(10) == 0
+
+
+@pytest.mark.timeout(60)
+def test_a_busy_site_is_asked_again(site: FakeSite, watching: subprocess.Popen[str]) -> None:
+    read_until(watching, "2 submissions are judged")
+    site.refusals = [429, 503, 504]
+    judged(site.rows[0], 0.25)
+    judged(site.rows[1], 0.5)
+    read_until(watching, "the end")
+    assert not site.refusals
     assert watching.wait(10) == 0
 
 

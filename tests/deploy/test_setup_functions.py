@@ -141,7 +141,7 @@ def test_verdicts_read_well() -> None:
     passed = {"status": "done", "outcome": "passed", "reason": "", "ratio": 0.5, "rank": 1, "review": None}
     wrong = {"status": "done", "outcome": "wrong", "reason": "nan", "ratio": None, "rank": None, "review": None}
     held = {**passed, "rank": None, "review": "under_review"}
-    assert verdict(passed) == ("passed", "0.500", "1")
+    assert verdict(passed) == ("passed", "2.000×", "1")
     assert verdict(wrong) == ("wrong (nan)", "-", "-")
-    assert verdict(held) == ("passed, under review", "0.500", "-")
+    assert verdict(held) == ("passed, under review", "2.000×", "-")
     assert verdict({"status": "queued", "outcome": None}) == ("queued", "-", "-")
