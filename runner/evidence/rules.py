@@ -502,45 +502,23 @@ def _us(ns: float) -> str:
 
 
 _RULES: Final = (
-    Rule(
-        faster_than_best,
-        2.0,
-        "Read the code for work that is left out; compare the case with the others.",
-    ),
-    Rule(
-        faster_than_eager,
-        10.0,
-        "Is the reference wasteful, or does the kernel skip work?",
-    ),
+    Rule(faster_than_best, 2.0, "Read the code for work that is left out; compare the case with the others."),
+    Rule(faster_than_eager, 10.0, "Is the reference wasteful, or does the kernel skip work?"),
     Rule(
         beyond_measured_ceiling,
         0.95,
         "Either the kernel is better than the library's or it does less: count the bytes that it must move.",
         held="below",
     ),
-    Rule(
-        below_launch_floor,
-        0.80,
-        "Look for work that runs where the clock does not see it.",
-        held="below",
-    ),
+    Rule(below_launch_floor, 0.80, "Look for work that runs where the clock does not see it.", held="below"),
     Rule(
         too_fast_for_precision,
         CERTAIN,
         "Look for a cast to a cheaper format, and at the relative L2 error.",
         held="below",
     ),
-    Rule(
-        cached_results,
-        0.70,
-        "Look for results or intermediate values that are kept between calls.",
-        held="below",
-    ),
-    Rule(
-        slow_repeats,
-        2.0,
-        "Look for code that knows calls whose time does not count: what does it do in them?",
-    ),
+    Rule(cached_results, 0.70, "Look for results or intermediate values that are kept between calls.", held="below"),
+    Rule(slow_repeats, 2.0, "Look for code that knows calls whose time does not count: what does it do in them?"),
     Rule(
         cold_as_hot,
         0.02,
@@ -548,17 +526,9 @@ _RULES: Final = (
         held="below",
     ),
     Rule(one_case_apart, 4.0, "Look for a branch on this case's shape."),
-    Rule(
-        active_while_idle,
-        1.0,
-        "Look for kernels and streams that nobody waits for.",
-    ),
+    Rule(active_while_idle, 1.0, "Look for kernels and streams that nobody waits for."),
     Rule(late_work, 0.0, "Look for threads and streams that are not waited for."),
-    Rule(
-        aftermath,
-        0.01,
-        "Look for work, memory or system state that it leaves behind.",
-    ),
+    Rule(aftermath, 0.01, "Look for work, memory or system state that it leaves behind."),
     Rule(bimodal, 0.02, "Look for what some calls skip: plot the samples of both clocks."),
     Rule(not_certified, 0.0, "Judge it again on a host that may freeze containers."),
     Rule(

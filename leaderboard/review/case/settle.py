@@ -38,12 +38,7 @@ def ask_again(*, asked: Confirmation, actor: User, reason: str, now: datetime) -
     """Ask for new runs of the same pair, by the board's current version."""
     asked = _taken(asked, actor, reason)
     return ask_confirmation(
-        candidate=asked.candidate,
-        incumbent=asked.incumbent,
-        cause=asked.cause,
-        actor=actor,
-        reason=reason,
-        now=now,
+        candidate=asked.candidate, incumbent=asked.incumbent, cause=asked.cause, actor=actor, reason=reason, now=now
     )
 
 

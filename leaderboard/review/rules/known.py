@@ -156,10 +156,7 @@ def _best_line(result: Result, cover: QuerySet[Result], *, slower: float) -> flo
 def _standing(result: Result) -> QuerySet[Result]:
     board, version, epoch = _group(result)
     return standing_results().filter(
-        attempt__submission__board=board,
-        attempt__submission__mode="ranked",
-        attempt__version=version,
-        epoch=epoch,
+        attempt__submission__board=board, attempt__submission__mode="ranked", attempt__version=version, epoch=epoch
     )
 
 
