@@ -16,17 +16,15 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     PlainSerializer,
-    PlainValidator,
     TypeAdapter,
     ValidationError,
     WithJsonSchema,
     model_validator,
 )
 
-from runner.evidence.reading import Window
+from runner.evidence.reading import STRICT, Window
 from runner.evidence.sample import BASELINE, SIDES, Number, Sample
 from runner.evidence.schedule import Profile
 from runner.evidence.speed_of_light import Limits
@@ -51,9 +49,8 @@ Arguments = Annotated[dict[Code, Scalar | list[int]], Field(max_length=64)]
 Samples = Annotated[list[Sample], Field(description="of calls: [wall, put, take, inner, probe, thaw, freeze] in ns")]
 Heat = Annotated[
     Window,
-    PlainValidator(Window.from_json),
     PlainSerializer(Window.to_json),
-    WithJsonSchema({"type": "object"}),
+    WithJsonSchema({"title": "Heat", "type": "object"}),
     Field(
         description="What telemetry saw: readings `before` and `after`, and [at_ns, mask, strangers] `polls` between. "
         "`inherited`: the first counters are those that the block before ended with."
@@ -72,7 +69,7 @@ def _can_be_followed(profile: Profile) -> Profile:
 class _Strict(BaseModel):
     """Base of all models. recorder.py alone changes a model that was made."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = STRICT
 
 
 class Fault(_Strict):
