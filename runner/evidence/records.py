@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
 from runner.evidence import stats, verdict
 from runner.evidence.certificate import certify
-from runner.evidence.estimates import CaseTime
+from runner.evidence.estimates import CaseTime, rank
 from runner.evidence.schedule import B, I, differences
 from runner.evidence.schema import Confirmation, Evidence, Timing
 
@@ -56,17 +56,7 @@ class RecordVerdict:
     wins: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "accepted": self.accepted,
-            "reason": self.reason,
-            "sentence": self.sentence,
-            "held": self.held,
-            "gains": list(self.gains),
-            "median_gain": self.median_gain,
-            "least_gain": self.least_gain,
-            "wins": self.wins,
-            "runs": len(self.gains),
-        }
+        return {**asdict(self), "gains": list(self.gains), "runs": len(self.gains)}
 
 
 def decide_record(confirmation: Confirmation) -> RecordVerdict:
@@ -96,10 +86,16 @@ def decide_differences(found: Sequence[float], *, left_out: bool = False) -> Rec
     """Return the verdict from ln(candidate / incumbent) of each run. `left_out`: some compared over the baseline."""
     gains = tuple(_share(one) for one in found)
     wins = sum(one < 0 for one in found)
-    known = len(found) >= 2
     middle = _share(stats.median(found)) if found else None
-    least = _share(upper_bound(found)) if known else None
-    reason = _reason(len(found), wins, middle, least)
+    least = _share(upper_bound(found)) if len(found) >= 2 else None
+    if len(found) < LEAST_RUNS or middle is None or least is None:
+        reason = "too_few_runs"
+    elif middle < LEAST_GAIN:
+        reason = "too_small"
+    elif wins < LEAST_WINS * len(found):
+        reason = "too_few_wins"
+    else:
+        reason = "confirmed" if least > 0 else "uncertain"
     sentence = _sentence(reason, len(found), wins, middle, least)
     if left_out:
         sentence += " The incumbent disturbed the blocks it shared and was timed alone: a person must look at this."
@@ -117,16 +113,6 @@ def upper_bound(values: Sequence[float]) -> float:
 def _share(difference: float) -> float:
     """Return the share of the incumbent's time that is saved, from ln(candidate / incumbent)."""
     return -math.expm1(difference)
-
-
-def _reason(runs: int, wins: int, middle: float | None, least: float | None) -> str:
-    if runs < LEAST_RUNS or middle is None or least is None:
-        return "too_few_runs"
-    if middle < LEAST_GAIN:
-        return "too_small"
-    if wins < LEAST_WINS * runs:
-        return "too_few_wins"
-    return "confirmed" if least > 0 else "uncertain"
 
 
 def _sentence(reason: str, runs: int, wins: int, middle: float | None, least: float | None) -> str:
@@ -161,7 +147,10 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
             difference, shared = ours[case].estimate.value - theirs[case].estimate.value, False
         ratios.append(math.exp(difference))
         weights.append(ours[case].candidate_ns / math.exp(difference))  # the incumbent's own time
-    return _combine(ratios, weights, run.ranking_by), shared
+    if run.ranking_by == "mean":  # the ratio of the two scores
+        weighted = [ratio * weight for ratio, weight in zip(ratios, weights, strict=True)]
+        return math.log(sum(weighted) / sum(weights)), shared
+    return math.log(rank(ratios, run.ranking_by)), shared
 
 
 def _passed(run: Evidence, whose: str) -> dict[str, CaseTime]:
@@ -192,12 +181,3 @@ def _together(timing: Timing, run: Evidence) -> float | None:
 def is_shared(timing: Timing) -> bool:
     """Return whether enough of a case's valid quads contain all three sides to compare the two directly."""
     return sum(quad.compares(B, I) for quad in timing.quads) >= LEAST_QUADS
-
-
-def _combine(ratios: list[float], weights: list[float], ranking_by: str) -> float:
-    """Return ln of the ratio of the two scores. `weights` holds the incumbent's time of each case."""
-    if ranking_by == "geom":
-        return math.log(stats.geometric_mean(ratios))
-    if ranking_by == "last":
-        return math.log(ratios[-1])
-    return math.log(sum(r * w for r, w in zip(ratios, weights, strict=True)) / sum(weights))

@@ -13,8 +13,8 @@ from typing import Any
 from runner.evidence import certificate, contexts, throttle
 from runner.evidence.blame import breaks, guest_after, rule_block
 from runner.evidence.schedule import ABBA, ABIIBA, End, I, Rest, Run, Schedule
-from runner.evidence.schema import Block, Evidence, Timing
-from runner.evidence.throttle import SET_ASIDE, VALID, Ruling, Window
+from runner.evidence.schema import Evidence, Timing
+from runner.evidence.throttle import SET_ASIDE, VALID, Window
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,6 @@ class Difference:
     what: str
     said: Any
     found: Any
-
-    def to_json(self) -> dict[str, Any]:
-        return {"what": self.what, "said": self.said, "found": self.found}
 
 
 class Diverged(Exception):
@@ -40,7 +37,7 @@ def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
         said = getattr(timing, name)
         if said is not None and said != apart:  # older reports have no gaps
             return [Difference(f"case {timing.case}: {name}", said, apart)]
-    if not timing.ended and _was_cut_short(evidence):
+    if not timing.ended and (evidence.fault is not None or not evidence.is_good or evidence.set_aside):
         return []
     again = _Again(timing, evidence)
     try:
@@ -48,10 +45,6 @@ def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
     except Diverged as diverged:
         return [*again.differences, Difference(f"case {timing.case}", "what is stored", str(diverged))]
     return [*again.differences, *_compared(timing, again.plan, end)]
-
-
-def _was_cut_short(evidence: Evidence) -> bool:
-    return evidence.fault is not None or not evidence.is_good or bool(evidence.set_aside)
 
 
 def _compared(timing: Timing, plan: Schedule, end: End) -> Iterator[Difference]:
@@ -132,14 +125,10 @@ class _Again:
         if asked != given and not breaks(ruling):  # a block in which the device broke has no samples
             raise Diverged(f"the schedule asks for {asked}, and {given} is stored")
         self._guest = guest_after(self._guest, command.side)
-        self._compare_ruling(command.side, stored, ruling)
+        said, found = stored.ruling.get("reason", ""), ruling.reason if ruling.action != VALID else ""
+        if said != found:
+            what = f"case {self.timing.case}, quad {len(self.plan.quads)}, a block of the {command.side}: ruling"
+            self.differences.append(Difference(what, said, found))
         clock, certified = self.evidence.clock, self.evidence.certified
         times = [sample.at_once_ns(self._constant, clock=clock, certified=certified) for sample in samples]
         self.plan.ran(times, stored.took_ns / 1e9, ruling, charged)
-
-    def _compare_ruling(self, side: str, stored: Block, ruling: Ruling) -> None:
-        said = stored.ruling.get("reason", "")
-        found = ruling.reason if ruling.action != VALID else ""
-        if said != found:
-            what = f"case {self.timing.case}, quad {len(self.plan.quads)}, a block of the {side}: ruling"
-            self.differences.append(Difference(what, said, found))

@@ -193,7 +193,15 @@ class Schedule:
 
     def next(self) -> Command:
         while self._end is None and not self._queue:
-            self._plan()
+            if not self.calls:
+                if cold := [side for side in self._sides if self._is_cold(self.windows.get(side, []))]:
+                    self._warm(cold)
+                    break
+                self._set_length()
+            self._end = self._finished()
+            if self._end is None:
+                self.quads.append(Quad(self.order))
+                self._queue += [Run(side, self.calls) for side in self.order]
         return self._end or self._queue[0]
 
     def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
@@ -222,17 +230,12 @@ class Schedule:
     def _warm(self, sides: Sequence[str]) -> None:
         self._queue += [Run(side, self.calls, warm=True) for side in sides]
 
-    def _cold(self) -> list[str]:
-        """Return the sides whose last two windows do not agree yet."""
-        return [side for side in self._sides if not self._settled(self.windows.get(side, []))]
-
-    def _settled(self, windows: Sequence[float]) -> bool:
+    def _is_cold(self, windows: Sequence[float]) -> bool:
+        """Return whether a side's last two windows do not agree yet."""
         if len(windows) >= self.profile.most_windows:
-            return True
-        if len(windows) < 2:
             return False
-        before, last = windows[-2:]
-        return abs(last - before) <= self.profile.warm_agree * abs(before)
+        agree = len(windows) > 1 and abs(windows[-1] - windows[-2]) <= self.profile.warm_agree * abs(windows[-2])
+        return not agree
 
     def _set_length(self) -> None:
         """Set the calls per block by the slower side: all sides make equally many calls."""
@@ -243,21 +246,16 @@ class Schedule:
 
     # -- measuring -----------------------------------------------------------------------------------------------
 
-    def _plan(self) -> None:
-        """Fill the empty queue with the next commands."""
-        if not self.calls:
-            if cold := self._cold():
-                self._warm(cold)
-                return
-            self._set_length()
-        self._end = self._finished()
-        if self._end is None:
-            self.quads.append(Quad(self.order))
-            self._queue += [Run(side, self.calls) for side in self.order]
-
     def _took(self, side: str, times_ns: Sequence[float], ruling: Ruling, charged: str) -> None:
+        """Add a block's time to the open quad, or void the quad.
+
+        Foreign load that came after the warm-up and stays cannot be waited out: after `load_voids` quads it voids no
+        more, falls on both sides like load from before the warm-up, and widens the interval.
+        """
         quad = self.quads[-1]
-        if ruling.action in (VOID, WARM_AGAIN) and not self._is_company(ruling):
+        under_load = sum(quad.void in LOAD for quad in self.quads)
+        stays = ruling.action == VOID and ruling.reason in LOAD and 0 < self.profile.load_voids <= under_load
+        if ruling.action in (VOID, WARM_AGAIN) and not stays:
             self._void(ruling.reason, charged)
             if ruling.action == VOID:
                 self._queue.append(Rest(ruling.reason))
@@ -267,12 +265,6 @@ class Schedule:
         self._ours += times_ns if side == A else []
         if quad.complete and self._baseline_slowed(quad):
             self._void("baseline_slowed", "")
-
-    def _is_company(self, ruling: Ruling) -> bool:
-        """Return whether the ruling is for foreign load that came after the warm-up and stays. It cannot be waited out:
-        like load from before the warm-up, it falls on both sides and widens the interval."""
-        seen = sum(quad.void in LOAD for quad in self.quads)
-        return ruling.action == VOID and ruling.reason in LOAD and 0 < self.profile.load_voids <= seen
 
     def _void(self, reason: str, charged: str) -> None:
         """Void the open quad, if any, and drop the rest of its commands."""

@@ -69,7 +69,7 @@ def _replayed(report: JSON) -> JSON:
     return {
         "runs": found.runs,
         "record": found.record and found.record.to_json(),
-        "differences": [each.to_json() for each in found.differences],
+        "differences": [asdict(each) for each in found.differences],
         "compared": found.compared,
         "blocks": found.blocks,
         "summed_up": found.summed_up,
