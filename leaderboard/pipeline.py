@@ -55,7 +55,7 @@ from leaderboard.judging.runners import lock_able
 from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.judging.work import AT_WORK, QUEUED, RUNNING
 from leaderboard.review import suspension as suspending
-from leaderboard.review.case import appeal, decide
+from leaderboard.review.case import acts
 from leaderboard.review.case.confirmation import hold_failed_record
 from leaderboard.review.case.open import hold
 from leaderboard.review.case.siblings import hold_along, release_along
@@ -263,7 +263,7 @@ def clear_result(
     """Clear a held result. It ranks by its time of submission once all required reviewers have cleared it."""
     rank = would_rank(result)
     two_person_rule = result.attempt.submission.board.competition.two_person_rule
-    decision = decide.clear(
+    decision = acts.clear(
         result=result,
         actor=actor,
         reason=reason,
@@ -295,7 +295,7 @@ def reject_result(
     """
     runs = publication.lock_runs(result)
     others = publication.others_of(result, runs) if hold_others else []
-    decision = decide.reject(
+    decision = acts.reject(
         result=result,
         actor=actor,
         code=code,
@@ -313,7 +313,7 @@ def reject_result(
 def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
     """Undo a decision: lines that it published go; results that it took down or held along come back."""
     runs = publication.lock_runs(result)
-    decision = decide.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
+    decision = acts.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
     released = release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
     publication.stand_each([result, *(run for run in runs if run.pk in released)], now)
     return decision
@@ -321,7 +321,7 @@ def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, se
 
 @transaction.atomic
 def overturn_verdict(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
-    decision = decide.overturn(result=result, actor=actor, reason=reason, now=now, seen=seen)
+    decision = acts.overturn(result=result, actor=actor, reason=reason, now=now, seen=seen)
     publication.stand(result, now)
     return decision
 
@@ -330,7 +330,7 @@ def overturn_verdict(*, result: Result, actor: User, reason: str, now: datetime,
 def answer_appeal(
     *, result: Result, actor: User, granted: bool, reason: str, now: datetime, seen: int | None = None
 ) -> Decision:
-    decision = appeal.answer_appeal(result=result, actor=actor, granted=granted, reason=reason, now=now, seen=seen)
+    decision = acts.answer_appeal(result=result, actor=actor, granted=granted, reason=reason, now=now, seen=seen)
     publication.stand(result, now)
     return decision
 

@@ -22,7 +22,7 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import REJUDGE, Attempt
 from leaderboard.review.case import log
 from leaderboard.review.case import states as case
-from leaderboard.review.case.appeal import WITHIN
+from leaderboard.review.case.acts import APPEAL_WITHIN
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import decision_waits
 
@@ -193,7 +193,7 @@ def _may_tell(line: Decision, now: datetime, *, is_exact: bool) -> bool:
     state = line.result.case.state
     if line.act == case.CLEAR:
         return state == case.CLEARED
-    is_settled = is_exact or getattr(line, "is_upheld", False) or line.created_at + WITHIN <= now
+    is_settled = is_exact or getattr(line, "is_upheld", False) or line.created_at + APPEAL_WITHIN <= now
     return state == case.REJECTED and is_settled
 
 

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
-from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, measure
-from leaderboard.review.rules.measure import held_by, worst
-from leaderboard.standings.ranking.eligible import light_share
+from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, held_by, measure, worst
+from leaderboard.standings.publish import light_share
 from leaderboard.web.review import clocks, evidence, heat
 from problems.tolerance import Precision
 from runner.commands.replay import ReplayError, replay

@@ -15,8 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard import pipeline
-from leaderboard.review.case import appeal as appealing
-from leaderboard.review.case import ask as asking
+from leaderboard.review.case import acts
 from leaderboard.review.case import states as case
 from leaderboard.review.models import Case
 from leaderboard.review.permissions import is_reviewer_anywhere
@@ -120,14 +119,14 @@ class Answer(Private):
     @extend_schema(request=shapes.OwnerRequest, responses=shapes.OwnersView)
     def post(self, request: Request, pk: int) -> Response:
         """Answer a reviewer's question, once per question."""
-        return _by_owner(self, request, pk, asking.answer)
+        return _by_owner(self, request, pk, acts.answer)
 
 
 class Appeal(Private):
     @extend_schema(request=shapes.OwnerRequest, responses=shapes.OwnersView)
     def post(self, request: Request, pk: int) -> Response:
         """Appeal against a rejection, once and within 14 days; another reviewer answers."""
-        return _by_owner(self, request, pk, appealing.appeal)
+        return _by_owner(self, request, pk, acts.appeal)
 
 
 def _by_owner(view: Private, request: Request, pk: int, act: Callable[..., object]) -> Response:

@@ -9,8 +9,8 @@ from rest_framework import serializers
 
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.review.case import states as case
+from leaderboard.review.case.acts import REASONS
 from leaderboard.review.models import Case
-from leaderboard.review.reasons import REASONS
 from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_text
 from leaderboard.web.review.evidence import SIDES
 from leaderboard.web.review.queue import ANY, OPEN, STATES, state_at
