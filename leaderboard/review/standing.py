@@ -60,7 +60,11 @@ def not_standing(results: Iterable[Result]) -> set[int]:
 def median_wait(competition: Competition, now: datetime) -> timedelta | None:
     """Return the median time from a case's opening to its decision, over the last 30 days; None: fewer than 5."""
     waits = decision_waits(competition, since=now - LOOK_BACK, until=now)
-    return timedelta(seconds=median(wait.total_seconds() for wait in waits)) if len(waits) >= LEAST_DECIDED else None
+    return median_of(waits) if len(waits) >= LEAST_DECIDED else None
+
+
+def median_of(waits: Iterable[timedelta]) -> timedelta:
+    return timedelta(seconds=median(wait.total_seconds() for wait in waits))
 
 
 def decision_waits(competition: Competition, *, since: datetime | None = None, until: datetime) -> list[timedelta]:

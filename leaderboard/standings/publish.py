@@ -79,36 +79,32 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
     retracted = retracted_kernels({submission.board_id for submission in submissions})
     may = [result for result in results if kernel_of(result.attempt.submission) not in retracted]
     pin_contests(may, now=now)
-    Entry.objects.bulk_create(
-        [_entry(result, lights[result.pk], now) for result in may],
-        update_conflicts=True,
-        unique_fields=["submission"],
-        update_fields=WRITTEN,
-    )
+    entries = []
+    for result in may:
+        submission = result.attempt.submission
+        assert result.score_us is not None
+        assert result.ratio is not None
+        entries.append(
+            Entry(
+                submission=submission,
+                board_id=submission.board_id,
+                owner_id=submission.owner_id,
+                entrant_id=submission.entrant_id,
+                attempt=result.attempt,
+                score_us=result.score_us,
+                ratio=result.ratio,
+                half_width=result.half_width,
+                epoch=result.epoch,
+                code_digest=submission.kernel,
+                forgeable=result.forgeable,
+                telemetry=result.telemetry,
+                light=lights[result.pk],
+                submitted_at=submission.created_at,
+                published_at=now,
+            )
+        )
+    Entry.objects.bulk_create(entries, update_conflicts=True, unique_fields=["submission"], update_fields=WRITTEN)
     return {result.pk for result in may}
-
-
-def _entry(result: Result, light: float | None, now: datetime) -> Entry:
-    submission = result.attempt.submission
-    assert result.score_us is not None
-    assert result.ratio is not None
-    return Entry(
-        submission=submission,
-        board_id=submission.board_id,
-        owner_id=submission.owner_id,
-        entrant_id=submission.entrant_id,
-        attempt=result.attempt,
-        score_us=result.score_us,
-        ratio=result.ratio,
-        half_width=result.half_width,
-        epoch=result.epoch,
-        code_digest=submission.kernel,
-        forgeable=result.forgeable,
-        telemetry=result.telemetry,
-        light=light,
-        submitted_at=submission.created_at,
-        published_at=now,
-    )
 
 
 def kernel_of(submission: Submission) -> tuple[int, int, str]:

@@ -6,7 +6,6 @@ commands must match the stored blocks, and its voids, charges and conclusions mu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,19 +43,16 @@ def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
         end = again.run()
     except Diverged as diverged:
         return [*again.differences, Difference(f"case {timing.case}", "what is stored", str(diverged))]
-    return [*again.differences, *_compared(timing, again.plan, end)]
-
-
-def _compared(timing: Timing, plan: Schedule, end: End) -> Iterator[Difference]:
-    case = f"case {timing.case}"
-    found = {"ended": end.how, "ended_why": end.reason, "calls": plan.calls, "quads": len(plan.quads)}
+    found = {"ended": end.how, "ended_why": end.reason, "calls": again.plan.calls, "quads": len(again.plan.quads)}
     for name, value in found.items():
         said = len(timing.quads) if name == "quads" else getattr(timing, name)
         if said != value:
-            yield Difference(f"{case}: {name}", said, value)
-    for number, (stored, quad) in enumerate(zip(timing.quads, plan.quads, strict=False), 1):
-        if (stored.void, stored.charged) != (quad.void, quad.charged):
-            yield Difference(f"{case}, quad {number}: void", [stored.void, stored.charged], [quad.void, quad.charged])
+            again.differences.append(Difference(f"case {timing.case}: {name}", said, value))
+    for number, (stored, quad) in enumerate(zip(timing.quads, again.plan.quads, strict=False), 1):
+        voids = [stored.void, stored.charged], [quad.void, quad.charged]
+        if voids[0] != voids[1]:
+            again.differences.append(Difference(f"case {timing.case}, quad {number}: void", *voids))
+    return again.differences
 
 
 @dataclass

@@ -73,7 +73,7 @@ class Ruling:
 
 def rule(window: Window, warm: Window | None) -> Ruling:
     """Decide one block. `warm` is the window of the last warm-up before it, which defines the warm clocks."""
-    found = [*_broken(window, warm), *_by_counters(window), *_by_mask(window)]
+    found = [*_broken(window, warm), *_by_reasons(window)]
     if strangers := max((look.strangers or 0 for look in window.looks), default=0):
         found.append(Ruling(VOID, "foreign_process", figures={"strangers": strangers}))
     found += [*_by_clocks(window, warm), *_by_load(window, warm)]
@@ -161,9 +161,9 @@ def _differ(one: Mapping[str, int], two: Mapping[str, int]) -> bool:
 # -- the block is not ----------------------------------------------------------------------------------------------
 
 
-def _by_counters(window: Window) -> Iterator[Ruling]:
-    """Rule by counters, which miss no event, however short. An event that may have happened between two blocks is
-    charged to no side."""
+def _by_reasons(window: Window) -> Iterator[Ruling]:
+    """Rule by NVML's reasons. Counters miss no event, however short; an event that may have happened between two blocks
+    is charged to no side. By the mask, SW thermal slowdown counts only without a counter of its duration."""
     for number, (reason, share) in VOIDING_COUNTERS.items():
         grown = _grown(window.before.counters.get(number), window.after.counters.get(number))
         if grown is not None and grown < 0:
@@ -171,10 +171,6 @@ def _by_counters(window: Window) -> Iterator[Ruling]:
         elif grown is not None and grown > share * window.length_ns:
             figures = {f"{reason}_share": grown / window.length_ns}
             yield Ruling(VOID, reason, charged=not window.inherited, figures=figures)
-
-
-def _by_mask(window: Window) -> Iterator[Ruling]:
-    """Rule by the mask. SW thermal slowdown counts only without a counter of its duration, which a mask cannot show."""
     seen = 0
     for mask in window.masks:
         seen |= mask

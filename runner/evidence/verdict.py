@@ -134,24 +134,21 @@ def _unsteady(time: CaseTime, rules: int) -> Verdict:
 def _no_time(timing: Timing, certified: Certified, evidence: Evidence) -> Verdict:
     """Return the verdict for a case most of whose blocks took no longer than the idle calls. This reflects the kernel
     only if the idle calls agree with each other and the blocks with each other."""
-    if evidence.rules == 1 or _is_below_resolution(timing, certified, evidence):
-        why = "the work takes no longer than handing it over, so it cannot be timed here."
-        return Verdict("unmeasurable", "below_resolution", f"Case {timing.case}: {why}")
-    why = "the machine was so disturbed that its idle calls took longer than the work."
-    return Verdict("unmeasurable", "unsteady", f"Case {timing.case}: {why}")
-
-
-def _is_below_resolution(timing: Timing, certified: Certified, evidence: Evidence) -> bool:
-    """Return whether the interval of either side's time ends within the cost of handing work over."""
     if evidence.clock == EVENT:
         resolution_ns = tick_ns(timing)
     elif is_constant_known(timing.idle, certified=evidence.certified):
         resolution_ns = constant_ns(timing.idle, certified=evidence.certified)
     else:
-        return False
+        resolution_ns = -math.inf
     sides = [[quad[place] for quad in certified.quads for place in places] for places in ((0, 3), (1, 2))]
-    ends = [stats.median_estimate(times).high for times in sides]
-    return len(certified.quads) >= LEAST_QUADS and min(ends) <= resolution_ns
+    is_known = len(certified.quads) >= LEAST_QUADS
+    # The interval of either side's time ends within the cost of handing work over.
+    is_below = is_known and min(stats.median_estimate(times).high for times in sides) <= resolution_ns
+    if evidence.rules == 1 or is_below:
+        why = "the work takes no longer than handing it over, so it cannot be timed here."
+        return Verdict("unmeasurable", "below_resolution", f"Case {timing.case}: {why}")
+    why = "the machine was so disturbed that its idle calls took longer than the work."
+    return Verdict("unmeasurable", "unsteady", f"Case {timing.case}: {why}")
 
 
 def _void(timing: Timing, rules: int) -> Verdict:

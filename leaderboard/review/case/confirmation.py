@@ -93,24 +93,18 @@ def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
     Return the results that wait now. A reviewer who clears a result then knows of the failure: it causes no further
     hold.
     """
-    held = [run for run in kernel_runs(asked.candidate) if _hold(run, asked, now)]
+    held = []
+    for run in kernel_runs(asked.candidate):
+        Attempt.objects.select_for_update().get(pk=run.attempt_id)  # against a concurrent decision
+        decided = Case.objects.filter(result=run).exclude(state__in=(*states.HELD, *states.STANDS))
+        if run.ratio is None or decided.exists():
+            continue
+        sentence = f"it passed once and failed when its first place was confirmed on fresh seeds: {asked.message}"
+        figures = {"confirmation": asked.pk}
+        finding = {"sentence": sentence, "figures": figures, "created_at": now}
+        Finding.objects.get_or_create(result=run, rule=log.RECORD_FAILED, defaults=finding)
+        if log.project(open_case(result=run, now=now)).state in states.HELD:
+            held.append(run)
     if held:
         logger.warning("result_held", results=[run.pk for run in held], rules=[log.RECORD_FAILED])
     return held
-
-
-def _hold(result: Result, asked: Confirmation, now: datetime) -> bool:
-    Attempt.objects.select_for_update().get(pk=result.attempt_id)  # against a concurrent decision
-    decided = Case.objects.filter(result=result).exclude(state__in=(*states.HELD, *states.STANDS))
-    if result.ratio is None or decided.exists():
-        return False
-    Finding.objects.get_or_create(
-        result=result,
-        rule=log.RECORD_FAILED,
-        defaults={
-            "sentence": f"it passed once and failed when its first place was confirmed on fresh seeds: {asked.message}",
-            "figures": {"confirmation": asked.pk},
-            "created_at": now,
-        },
-    )
-    return log.project(open_case(result=result, now=now)).state in states.HELD

@@ -72,7 +72,7 @@ class Measured:
 
 
 def measure(reported: Reported, known: Known, source: Source) -> Measured:
-    found = [*_of_figures(reported, known), *_of_source(reported, known, source)]
+    found = list(_without_samples(reported, known, source))
     try:
         runs, alone = read(reported.report)
         measures = [one for run in (*runs, *alone) for one in _of_run(run, reported, known)]
@@ -130,8 +130,8 @@ def held_by(measures: Iterable[Measure], thresholds: Thresholds = USUAL) -> list
     return held
 
 
-def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
-    """Yield the measures of rules that need no samples.
+def _without_samples(reported: Reported, known: Known, source: Source) -> Iterator[Measure]:
+    """Yield the measures of rules that need no samples: of the reported figures, then of the source.
 
     The comparison is with the best published entry and a tuned baseline (ratio 1); faster_than_eager covers untuned
     references.
@@ -148,9 +148,6 @@ def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
     if reported.forgeable:
         sentence = f"{100 * reported.forgeable:.3g} % of the time could be forged without the judge's clock telling."
         yield Measure("forgeable", reported.forgeable, sentence)
-
-
-def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Measure]:
     if source.opaque_chars:
         sentence = f"A literal of {source.opaque_chars:,} characters holds data where code is expected."
         yield Measure("opaque_source", source.opaque_chars, sentence)
@@ -207,17 +204,12 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
             figures = {"ratio": ratio, "best_ratio": best}
             yield Measure("case_faster_than_best", best / ratio, sentence, case.name, figures)
     if run.cases and not reported.report["evidence"].get("runs"):
-        yield from _disagrees(run, reported)
-
-
-def _disagrees(run: Run, reported: Reported) -> Iterator[Measure]:
-    """Compare the reported ratio with the ratio that the judge's rules give for its samples."""
-    sampled = run.ratio
-    if sampled is None:
-        said = "its own samples give no time"
-    elif reported.ratio < sampled * (1 - DISAGREES - min(reported.half_width, 1.0) / 2):
-        said = f"its own samples {sampled:.4g}"
-    else:
-        return
-    sentence = f"The report says {reported.ratio:.4g} of the baseline's time, {said}."
-    yield Measure("figures_disagree", 1.0, sentence, figures={"ratio": reported.ratio, "from_samples": sampled})
+        sampled, said = run.ratio, ""
+        if sampled is None:
+            said = "its own samples give no time"
+        elif reported.ratio < sampled * (1 - DISAGREES - min(reported.half_width, 1.0) / 2):
+            said = f"its own samples {sampled:.4g}"
+        if said:
+            sentence = f"The report says {reported.ratio:.4g} of the baseline's time, {said}."
+            sources = {"ratio": reported.ratio, "from_samples": sampled}
+            yield Measure("figures_disagree", 1.0, sentence, figures=sources)
