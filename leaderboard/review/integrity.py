@@ -185,10 +185,10 @@ def _podium(competition: Competition, decisions: QuerySet[Decision], now: dateti
     for line in lines.defer("result__report").order_by("-id"):
         newest.setdefault(line.result_id, line)
     shown = []
-    for line in newest.values():
-        row, is_cleared = line.result.case, line.act == case.CLEAR
-        beyond_appeal = is_exact or getattr(line, "is_upheld", False) or line.created_at + APPEAL_WITHIN <= now
+    for last in newest.values():
+        row, is_cleared = last.result.case, last.act == case.CLEAR
+        beyond_appeal = is_exact or getattr(last, "is_upheld", False) or last.created_at + APPEAL_WITHIN <= now
         if row.state == (case.CLEARED if is_cleared else case.REJECTED) and (is_cleared or beyond_appeal):
-            told = Told(row.board, line.rank or 0, is_cleared, line.needs_two, line.public_reason, line.created_at)
+            told = Told(row.board, last.rank or 0, is_cleared, last.needs_two, last.public_reason, last.created_at)
             shown.append(told)
     return shown[:MOST_TOLD]
