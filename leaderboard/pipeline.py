@@ -47,7 +47,7 @@ from leaderboard.judging.runners import lock_able
 from leaderboard.judging.verdicts import kernel_runs
 from leaderboard.judging.work import AT_WORK, QUEUED, RUNNING
 from leaderboard.review import suspension as suspending
-from leaderboard.review.case import appeal, decide
+from leaderboard.review.case import acts
 from leaderboard.review.case.confirmation import hold_failed_record
 from leaderboard.review.case.open import hold
 from leaderboard.review.case.siblings import hold_along, release_along
@@ -251,27 +251,27 @@ def _then_stand(act: Callable[..., Made], *, result: Result, now: datetime, **gi
 
 @transaction.atomic
 def clear_result(*, result: Result, now: datetime, **given: Any) -> Decision:
-    """Clear a held result; `given` as in decide.clear.
+    """Clear a held result; `given` as in acts.clear.
 
     It ranks by its time of submission once all required reviewers have cleared it.
     """
     rank = would_rank(result)
     two_person_rule = result.attempt.submission.board.competition.two_person_rule
     needs_two = rank is not None and rank <= PODIUM and two_person_rule
-    return _then_stand(decide.clear, result=result, now=now, rank=rank, needs_two=needs_two, **given)
+    return _then_stand(acts.clear, result=result, now=now, rank=rank, needs_two=needs_two, **given)
 
 
 @transaction.atomic
 def reject_result(
     *, result: Result, actor: User, now: datetime, code: str = "other", hold_others: bool = True, **given: Any
 ) -> Decision:
-    """Reject a result; `given` as in decide.reject.
+    """Reject a result; `given` as in acts.reject.
 
     `hold_others`: hold the kernel's remaining runs, which leave the board until a person decides on each.
     """
     runs = publication.lock_runs(result)
     others = publication.others_of(result, runs) if hold_others else []
-    decision = decide.reject(result=result, actor=actor, code=code, now=now, rank=would_rank(result), **given)
+    decision = acts.reject(result=result, actor=actor, code=code, now=now, rank=would_rank(result), **given)
     publication.stand_each([result, *hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
     return decision
 
@@ -280,14 +280,14 @@ def reject_result(
 def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
     """Undo a decision: lines that it published go; results that it took down or held along come back."""
     runs = publication.lock_runs(result)
-    decision = decide.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
+    decision = acts.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
     released = release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
     publication.stand_each([result, *(run for run in runs if run.pk in released)], now)
     return decision
 
 
-overturn_verdict: Final = partial(_then_stand, decide.overturn)
-answer_appeal: Final = partial(_then_stand, appeal.answer_appeal)
+overturn_verdict: Final = partial(_then_stand, acts.overturn)
+answer_appeal: Final = partial(_then_stand, acts.answer_appeal)
 hold_result: Final = partial(_then_stand, hold)
 
 

@@ -26,8 +26,15 @@ from leaderboard.review.rules.known import Compared
 from leaderboard.review.rules.screen import foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
 from leaderboard.review.suspension import is_suspended, suspended_users
-from leaderboard.standings.publish import kernel_lines, lock_entrants, lock_lines, publish, withdraw
-from leaderboard.standings.ranking.eligible import light_share, refusal
+from leaderboard.standings.publish import (
+    kernel_lines,
+    light_share,
+    lock_entrants,
+    lock_lines,
+    publish,
+    refusal,
+    withdraw,
+)
 from leaderboard.standings.ranking.ranking import Value
 from leaderboard.standings.read.boards import incumbent_ratio, incumbent_ratios
 from leaderboard.standings.read.records import contest_leader

@@ -24,8 +24,7 @@ from leaderboard.rejudging.sets import currents_of, fate_of, items_of
 from leaderboard.review.standing import REJECTED, reviews_of
 from leaderboard.review.suspension import suspended_users
 from leaderboard.standings.models import Entry
-from leaderboard.standings.publish import retracted_kernels
-from leaderboard.standings.ranking.eligible import refusal
+from leaderboard.standings.publish import refusal, retracted_kernels
 from leaderboard.standings.ranking.ranking import TIE, Run, rank
 from leaderboard.standings.read.records import PODIUM
 from leaderboard.standings.read.table import level_pairs, run_of, run_of_result

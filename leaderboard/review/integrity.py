@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from statistics import median
 from typing import Final
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
@@ -22,9 +21,9 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import REJUDGE, Attempt
 from leaderboard.review.case import log
 from leaderboard.review.case import states as case
-from leaderboard.review.case.appeal import WITHIN
+from leaderboard.review.case.acts import APPEAL_WITHIN
 from leaderboard.review.models import Case, Decision, Finding
-from leaderboard.review.standing import decision_waits
+from leaderboard.review.standing import decision_waits, median_of
 
 LEAST: Final = 5  # the smallest number shown before the standing is final
 PODIUM: Final = 3  # ranks of a board
@@ -93,7 +92,7 @@ def integrity(competition: Competition, boards: QuerySet[Board], now: datetime) 
         rules=_by_rule(cases.filter(origin=Case.HELD), moved, is_exact),
         total=_outcomes("", _states(cases, Case.HELD, moved)),
         by_itself=_outcomes("", _states(cases, Case.BY_ITSELF, moved)),
-        median_wait=_median(waits) if len(waits) >= LEAST else None,
+        median_wait=median_of(waits) if len(waits) >= LEAST else None,
         rejudged=rejudged.count(),
         appeals=acts[case.APPEAL],
         granted=acts[case.GRANT],
@@ -185,28 +184,11 @@ def _podium(competition: Competition, decisions: QuerySet[Decision], now: dateti
     newest: dict[int, Decision] = {}
     for line in lines.defer("result__report").order_by("-id"):
         newest.setdefault(line.result_id, line)
-    return [_told(line) for line in newest.values() if _may_tell(line, now, is_exact=is_exact)][:MOST_TOLD]
-
-
-def _may_tell(line: Decision, now: datetime, *, is_exact: bool) -> bool:
-    """Return whether a decision may be shown: it still stands, and a rejection is beyond appeal."""
-    state = line.result.case.state
-    if line.act == case.CLEAR:
-        return state == case.CLEARED
-    is_settled = is_exact or getattr(line, "is_upheld", False) or line.created_at + WITHIN <= now
-    return state == case.REJECTED and is_settled
-
-
-def _told(line: Decision) -> Told:
-    return Told(
-        board=line.result.case.board,
-        place=line.rank or 0,
-        is_cleared=line.act == case.CLEAR,
-        by_two=line.needs_two,
-        reason=line.public_reason,
-        at=line.created_at,
-    )
-
-
-def _median(waits: list[timedelta]) -> timedelta:
-    return timedelta(seconds=median(wait.total_seconds() for wait in waits))
+    shown = []
+    for last in newest.values():
+        row, is_cleared = last.result.case, last.act == case.CLEAR
+        beyond_appeal = is_exact or getattr(last, "is_upheld", False) or last.created_at + APPEAL_WITHIN <= now
+        if row.state == (case.CLEARED if is_cleared else case.REJECTED) and (is_cleared or beyond_appeal):
+            told = Told(row.board, last.rank or 0, is_cleared, last.needs_two, last.public_reason, last.created_at)
+            shown.append(told)
+    return shown[:MOST_TOLD]

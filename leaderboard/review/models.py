@@ -94,7 +94,7 @@ class Decision(models.Model):
     result = models.ForeignKey(Result, on_delete=models.PROTECT, related_name="decisions")
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     act = models.CharField(max_length=16)
-    code = models.CharField(max_length=32, blank=True)  # of a rejection: reasons.py; of a label: its name
+    code = models.CharField(max_length=32, blank=True)  # of a rejection: case/acts.py; of a label: its name
     reason = models.TextField()  # the owner also reads that of a rejection, question, answer or appeal
     public_reason = models.TextField(blank=True)  # written for the integrity page; "": it shows none
     about = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="+")  # undone, answered, …

@@ -41,10 +41,7 @@ def standing_results() -> QuerySet[Result]:
 def reviews_of(attempt_ids: Collection[int]) -> dict[int, str]:
     """Map attempt ids to UNDER_REVIEW or REJECTED (by a person); absent: never held, or cleared."""
     rows = Case.objects.filter(result__attempt__in=attempt_ids, is_by_itself=False)
-    said = {
-        **dict.fromkeys(states.HELD, UNDER_REVIEW),
-        **dict.fromkeys((states.REJECTED, states.APPEALED), REJECTED),
-    }
+    said = {**dict.fromkeys(states.HELD, UNDER_REVIEW), **dict.fromkeys((states.REJECTED, states.APPEALED), REJECTED)}
     found = rows.values_list("result__attempt_id", "state")
     return {attempt_id: said[state] for attempt_id, state in found if state in said}
 
@@ -63,15 +60,17 @@ def not_standing(results: Iterable[Result]) -> set[int]:
 def median_wait(competition: Competition, now: datetime) -> timedelta | None:
     """Return the median time from a case's opening to its decision, over the last 30 days; None: fewer than 5."""
     waits = decision_waits(competition, since=now - LOOK_BACK, until=now)
-    return timedelta(seconds=median(wait.total_seconds() for wait in waits)) if len(waits) >= LEAST_DECIDED else None
+    return median_of(waits) if len(waits) >= LEAST_DECIDED else None
+
+
+def median_of(waits: Iterable[timedelta]) -> timedelta:
+    return timedelta(seconds=median(wait.total_seconds() for wait in waits))
 
 
 def decision_waits(competition: Competition, *, since: datetime | None = None, until: datetime) -> list[timedelta]:
     """Return the wait of each held case that is decided now, by a decision in this period."""
     rows = Case.objects.filter(
-        board__competition=competition,
-        origin=Case.HELD,
-        state__in=(states.CLEARED, states.REJECTED, states.APPEALED),
+        board__competition=competition, origin=Case.HELD, state__in=(states.CLEARED, states.REJECTED, states.APPEALED)
     )
     first: dict[int, timedelta] = {}
     decided = Decision.objects.filter(

@@ -1,10 +1,16 @@
-"""The single writer of Entry: publish a result's line, or withdraw the lines of a submission or of a whole kernel."""
+"""The single writer of Entry: publish a result's line, or withdraw the lines of a submission or of a whole kernel.
+
+`refusal` and `light_share` are pure: whether a passing ranked result can have a line before any review, and its share
+of the speed of light.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from statistics import fmean
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -13,13 +19,45 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Entry, Retraction
-from leaderboard.standings.ranking.eligible import light_share, refusal
 from leaderboard.submissions.models import Submission
 
+NO_TELEMETRY: Final = "no_telemetry"  # clocks and temperatures were not watched, so the measurement is unreliable
 WRITTEN: Final = (  # columns that replace the old values of a line
     *("board", "owner", "entrant", "attempt", "score_us", "ratio", "half_width", "epoch", "code_digest", "forgeable"),
     *("telemetry", "light", "submitted_at", "published_at"),
 )
+
+
+def refusal(*, telemetry: str) -> str:
+    """Return why a result cannot rank; "": it can. Older runners do not report telemetry at all, and can rank."""
+    return NO_TELEMETRY if telemetry == "none" else ""
+
+
+def light_share(report: Mapping[str, Any]) -> float | None:
+    """Return the geometric mean over the timed cases of hard bound / measured time, 1 at most.
+
+    None unless the report has both for every timed case.
+    """
+    limits = _mapping(_mapping(report.get("evidence")).get("limits")).get("cases")
+    bounds = {one.get("case"): _mapping(one.get("hard")).get("ns") for one in _mappings(limits)}
+    timed = [case for case in _mappings(report.get("cases")) if case.get("stage") == "time"]
+    pairs = [(_positive(bounds.get(case.get("name"))), _positive(case.get("measured_us"))) for case in timed]
+    known = [(ns / 1e3, us) for ns, us in pairs if ns is not None and us is not None]
+    if not known or len(known) < len(pairs):
+        return None
+    return min(1.0, math.exp(fmean(math.log(bound) - math.log(took) for bound, took in known)))
+
+
+def _positive(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and math.isfinite(value) and value > 0 else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list | tuple) else []
 
 
 def publish(*, result: Result, now: datetime) -> bool:
@@ -41,36 +79,32 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
     retracted = retracted_kernels({submission.board_id for submission in submissions})
     may = [result for result in results if kernel_of(result.attempt.submission) not in retracted]
     pin_contests(may, now=now)
-    Entry.objects.bulk_create(
-        [_entry(result, lights[result.pk], now) for result in may],
-        update_conflicts=True,
-        unique_fields=["submission"],
-        update_fields=WRITTEN,
-    )
+    entries = []
+    for result in may:
+        submission = result.attempt.submission
+        assert result.score_us is not None
+        assert result.ratio is not None
+        entries.append(
+            Entry(
+                submission=submission,
+                board_id=submission.board_id,
+                owner_id=submission.owner_id,
+                entrant_id=submission.entrant_id,
+                attempt=result.attempt,
+                score_us=result.score_us,
+                ratio=result.ratio,
+                half_width=result.half_width,
+                epoch=result.epoch,
+                code_digest=submission.kernel,
+                forgeable=result.forgeable,
+                telemetry=result.telemetry,
+                light=lights[result.pk],
+                submitted_at=submission.created_at,
+                published_at=now,
+            )
+        )
+    Entry.objects.bulk_create(entries, update_conflicts=True, unique_fields=["submission"], update_fields=WRITTEN)
     return {result.pk for result in may}
-
-
-def _entry(result: Result, light: float | None, now: datetime) -> Entry:
-    submission = result.attempt.submission
-    assert result.score_us is not None
-    assert result.ratio is not None
-    return Entry(
-        submission=submission,
-        board_id=submission.board_id,
-        owner_id=submission.owner_id,
-        entrant_id=submission.entrant_id,
-        attempt=result.attempt,
-        score_us=result.score_us,
-        ratio=result.ratio,
-        half_width=result.half_width,
-        epoch=result.epoch,
-        code_digest=submission.kernel,
-        forgeable=result.forgeable,
-        telemetry=result.telemetry,
-        light=light,
-        submitted_at=submission.created_at,
-        published_at=now,
-    )
 
 
 def kernel_of(submission: Submission) -> tuple[int, int, str]:

@@ -12,7 +12,7 @@ import json
 import math
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -109,7 +109,7 @@ class Replayed:
                 for decided in self.runs
             ],
             "record": self.record and self.record.to_json(),
-            "differences": [difference.to_json() for difference in self.differences],
+            "differences": [asdict(difference) for difference in self.differences],
         }
 
 

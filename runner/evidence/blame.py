@@ -17,13 +17,7 @@ PROBE_SLACK_NS: Final = 500_000
 
 
 def rule_block(
-    side: str,
-    samples: Sequence[Sample],
-    window: Window,
-    *,
-    warm: Window | None,
-    probe_limit_ns: float,
-    guest: str,
+    side: str, samples: Sequence[Sample], window: Window, *, warm: Window | None, probe_limit_ns: float, guest: str
 ) -> tuple[Ruling, str]:
     """Decide what becomes of a block, and which side is to blame for it.
 

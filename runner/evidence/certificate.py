@@ -52,8 +52,11 @@ def certify(timing: Timing, evidence: Evidence, side: str = CANDIDATE, *, with_c
     def time_ns(block: Block) -> float:
         return stats.median([sample.spent_ns(certified=evidence.certified) for sample in block.calls]) - constant
 
-    own_way_ns = _own_way_ns(timing) if timing.idle else 0.0  # a case that is summed up has none
-    return Certified([[time_ns(block) for block in abba(quad, side)] for quad in quads], own_way_ns)
+    # The constant is subtracted from both sides, and a tenant could save an idle call but for thawing and freezing, by
+    # sparing the harness all its work: at most this much of a time could be forged.
+    own = [sample.spent_ns(certified=True) - (sample.thaw_ns + sample.freeze_ns) for sample in timing.idle]
+    spread_ns = max(0.0, stats.median(own)) if own else 0.0  # a case that is summed up has no idle calls
+    return Certified([[time_ns(block) for block in abba(quad, side)] for quad in quads], spread_ns)
 
 
 def abba(quad: Quad, side: str) -> list[Block]:
@@ -75,16 +78,6 @@ def is_constant_known(idle: Sequence[Sample], *, certified: bool) -> bool:
     """Return whether enough idle calls were undisturbed: a quarter of them took little longer than the fastest."""
     spent = [sample.spent_ns(certified=certified) for sample in idle]
     return stats.lower_quartile(spent) <= CALM * min(spent)
-
-
-def _own_way_ns(timing: Timing) -> float:
-    """Return the part of an idle call that a tenant could save by sparing the harness all its work: all but thawing and
-    freezing.
-
-    The constant is subtracted from both sides, and at most this much of a time could be forged.
-    """
-    own = [sample.spent_ns(certified=True) - (sample.thaw_ns + sample.freeze_ns) for sample in timing.idle]
-    return max(0.0, stats.median(own))
 
 
 def _event(quads: list[Quad], timing: Timing, side: str) -> Certified:

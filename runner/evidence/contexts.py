@@ -9,7 +9,6 @@ to the forgeable share (docs/lab-notebook).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -42,8 +41,7 @@ def compare_gaps(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
 def error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
     """Return the standard error of the difference, by a jackknife over groups."""
     without = [_midmean_gap(theirs, left_out) - _midmean_gap(ours, left_out) for left_out in range(GROUPS)]
-    mean = sum(without) / GROUPS
-    return math.sqrt((GROUPS - 1) / GROUPS * sum((one - mean) ** 2 for one in without))
+    return stats.jackknife_error(without)
 
 
 def _midmean_gap(samples: Sequence[Sample], left_out: int) -> float:

@@ -54,7 +54,6 @@ SPARED_NS: Final = 6_000.0
 SPARED_BY_HOST_NS: Final = 25_000.0
 
 Call = tuple[float, float]  # wall time, reported time
-_told = itemgetter(1)
 Quad = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
 
 
@@ -123,9 +122,7 @@ def hidden(quads: Sequence[Quad], *, fastest: bool, least_ns: float) -> Hidden:
     if groups < 2:
         return Hidden(value, math.inf)
     without = [_hidden(parts[:left_out] + parts[left_out + 1 :]) for left_out in range(groups)]
-    mean = sum(without) / groups
-    error = math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in without))
-    return Hidden(value, max(ERRORS * error, least_ns))
+    return Hidden(value, max(ERRORS * stats.jackknife_error(without), least_ns))
 
 
 def calls_of(quads: Sequence[StoredQuad], side: str) -> list[Quad]:
@@ -211,7 +208,12 @@ class _Part:
     @classmethod
     def of(cls, quads: Sequence[Quad], fastest: bool) -> _Part:
         blocks = [block for _, theirs in quads for block in theirs]
-        calls = _fastest(blocks) if fastest else [call for block in blocks for call in block]
+        if fastest:
+            blocks.sort(key=lambda block: sorted([told for _, told in block])[len(block) // 2])
+            calls = sorted(chain.from_iterable(blocks[: (len(blocks) + 1) // 2]), key=itemgetter(1))
+            calls = calls[: (len(calls) + 1) // 2]
+        else:
+            calls = [call for block in blocks for call in block]
         gaps = sorted([wall - told for ours, _ in quads for block in ours for wall, told in block])
         return cls(gaps, sorted([wall for wall, _ in calls]), sorted([told for _, told in calls]))
 
@@ -221,18 +223,9 @@ def _hidden(parts: Sequence[_Part]) -> float:
     walls = sorted(chain.from_iterable(part.walls for part in parts))
     told = sorted(chain.from_iterable(part.told for part in parts))
     share = min(max(QUANTILE, LEAST_RANK / len(walls)), 0.5)
-    return walls[int(share * len(walls))] - _sum_quantile(_points(told), gaps, share)
-
-
-def _fastest(blocks: list[list[Call]]) -> list[Call]:
-    by_speed = sorted(blocks, key=lambda block: sorted([told for _, told in block])[len(block) // 2])
-    calls = [call for block in by_speed[: (len(blocks) + 1) // 2] for call in block]
-    return sorted(calls, key=_told)[: (len(calls) + 1) // 2]
-
-
-def _points(ordered: list[float]) -> list[float]:
-    count = min(TOLD_POINTS, len(ordered))
-    return [ordered[int((index + 0.5) * len(ordered) / count)] for index in range(count)]
+    count = min(TOLD_POINTS, len(told))
+    points = [told[int((index + 0.5) * len(told) / count)] for index in range(count)]
+    return walls[int(share * len(walls))] - _sum_quantile(points, gaps, share)
 
 
 def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
 from runner.evidence import stats, verdict
 from runner.evidence.certificate import certify
-from runner.evidence.estimates import CaseTime
+from runner.evidence.estimates import CaseTime, rank
 from runner.evidence.schedule import B, I, differences
 from runner.evidence.schema import Confirmation, Evidence, Timing
 
@@ -56,17 +56,7 @@ class RecordVerdict:
     wins: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "accepted": self.accepted,
-            "reason": self.reason,
-            "sentence": self.sentence,
-            "held": self.held,
-            "gains": list(self.gains),
-            "median_gain": self.median_gain,
-            "least_gain": self.least_gain,
-            "wins": self.wins,
-            "runs": len(self.gains),
-        }
+        return {**asdict(self), "gains": list(self.gains), "runs": len(self.gains)}
 
 
 def decide_record(confirmation: Confirmation) -> RecordVerdict:
@@ -94,13 +84,25 @@ def decide_record(confirmation: Confirmation) -> RecordVerdict:
 
 def decide_differences(found: Sequence[float], *, left_out: bool = False) -> RecordVerdict:
     """Return the verdict from ln(candidate / incumbent) of each run. `left_out`: some compared over the baseline."""
-    gains = tuple(_share(one) for one in found)
-    wins = sum(one < 0 for one in found)
-    known = len(found) >= 2
+    gains, runs, wins = tuple(_share(one) for one in found), len(found), sum(one < 0 for one in found)
     middle = _share(stats.median(found)) if found else None
-    least = _share(upper_bound(found)) if known else None
-    reason = _reason(len(found), wins, middle, least)
-    sentence = _sentence(reason, len(found), wins, middle, least)
+    least = _share(upper_bound(found)) if runs >= 2 else None
+    if middle is None or least is None:
+        reason, sentence = "too_few_runs", f"Not decided: at least {LEAST_RUNS} runs are needed, {runs} were made."
+    else:
+        what = f"{_percent(middle)} in the median of {runs} runs, faster in {wins} of them, "
+        what += f"{_percent(least)} at the 95 % bound."
+        if runs < LEAST_RUNS:
+            reason, said = "too_few_runs", f"Not decided: at least {LEAST_RUNS} runs are needed. So far"
+        elif middle < LEAST_GAIN:
+            reason, said = "too_small", f"Not a record, a gain of at least {100 * LEAST_GAIN:g} % is needed"
+        elif wins < LEAST_WINS * runs:
+            reason, said = "too_few_wins", "Not a record, four of five runs must be faster"
+        elif least <= 0:
+            reason, said = "uncertain", "Not a record, the runs differ too much to show a gain"
+        else:
+            reason, said = "confirmed", "A record"
+        sentence = f"{said}: {what}"
     if left_out:
         sentence += " The incumbent disturbed the blocks it shared and was timed alone: a person must look at this."
     return RecordVerdict(reason == "confirmed", reason, sentence, left_out, gains, middle, least, wins)
@@ -119,30 +121,6 @@ def _share(difference: float) -> float:
     return -math.expm1(difference)
 
 
-def _reason(runs: int, wins: int, middle: float | None, least: float | None) -> str:
-    if runs < LEAST_RUNS or middle is None or least is None:
-        return "too_few_runs"
-    if middle < LEAST_GAIN:
-        return "too_small"
-    if wins < LEAST_WINS * runs:
-        return "too_few_wins"
-    return "confirmed" if least > 0 else "uncertain"
-
-
-def _sentence(reason: str, runs: int, wins: int, middle: float | None, least: float | None) -> str:
-    if middle is None or least is None:
-        return f"Not decided: at least {LEAST_RUNS} runs are needed, {runs} were made."
-    what = f"{_percent(middle)} in the median of {runs} runs, faster in {wins} of them, "
-    what += f"{_percent(least)} at the 95 % bound"
-    return {
-        "too_few_runs": f"Not decided: at least {LEAST_RUNS} runs are needed. So far: {what}.",
-        "too_small": f"Not a record, a gain of at least {100 * LEAST_GAIN:g} % is needed: {what}.",
-        "too_few_wins": f"Not a record, four of five runs must be faster: {what}.",
-        "uncertain": f"Not a record, the runs differ too much to show a gain: {what}.",
-        "confirmed": f"A record: {what}.",
-    }[reason]
-
-
 def _percent(gain: float) -> str:
     return f"{abs(100 * gain):.2f} % {'faster' if gain >= 0 else 'slower'}"
 
@@ -154,14 +132,23 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
     ratios, weights, shared = [], [], True
     for timing in run.timing:
         case = timing.case
-        difference = _together(timing, run)
-        if difference is None:
-            if case not in theirs:
-                raise RunFailed("incumbent", f"Case {case}: the incumbent was in too few valid blocks.")
+        together = timing.model_copy(update={"quads": [quad for quad in timing.quads if quad.compares(B, I)]})
+        held, tried = (certify(together, run, side) for side in (I, B))
+        if held.mismatch:
+            raise RunFailed("incumbent", f"Case {case}: the incumbent's events tell less time than passed.")
+        found = differences([[i[1], b[1], b[2], i[2]] for i, b in zip(held.quads, tried.quads, strict=True)])
+        if len(found) >= LEAST_QUADS:
+            difference = stats.median(found)
+        elif case in theirs:
             difference, shared = ours[case].estimate.value - theirs[case].estimate.value, False
+        else:
+            raise RunFailed("incumbent", f"Case {case}: the incumbent was in too few valid blocks.")
         ratios.append(math.exp(difference))
         weights.append(ours[case].candidate_ns / math.exp(difference))  # the incumbent's own time
-    return _combine(ratios, weights, run.ranking_by), shared
+    if run.ranking_by == "mean":  # the ratio of the two scores
+        weighted = [ratio * weight for ratio, weight in zip(ratios, weights, strict=True)]
+        return math.log(sum(weighted) / sum(weights)), shared
+    return math.log(rank(ratios, run.ranking_by)), shared
 
 
 def _passed(run: Evidence, whose: str) -> dict[str, CaseTime]:
@@ -176,28 +163,6 @@ def _passed(run: Evidence, whose: str) -> dict[str, CaseTime]:
     raise RunFailed(whose, decided.message or f"Its outcome is {decided.outcome}, and nothing was timed.")
 
 
-def _together(timing: Timing, run: Evidence) -> float | None:
-    """Return ln(candidate / incumbent) of one case from the quads with both in them; None if those quads are too few.
-
-    Raises RunFailed if the incumbent's clock lies.
-    """
-    shared = timing.model_copy(update={"quads": [quad for quad in timing.quads if quad.compares(B, I)]})
-    held, ours = (certify(shared, run, side) for side in (I, B))
-    if held.mismatch:
-        raise RunFailed("incumbent", f"Case {timing.case}: the incumbent's events tell less time than passed.")
-    found = differences([[i[1], b[1], b[2], i[2]] for i, b in zip(held.quads, ours.quads, strict=True)])
-    return stats.median(found) if len(found) >= LEAST_QUADS else None
-
-
 def is_shared(timing: Timing) -> bool:
     """Return whether enough of a case's valid quads contain all three sides to compare the two directly."""
     return sum(quad.compares(B, I) for quad in timing.quads) >= LEAST_QUADS
-
-
-def _combine(ratios: list[float], weights: list[float], ranking_by: str) -> float:
-    """Return ln of the ratio of the two scores. `weights` holds the incumbent's time of each case."""
-    if ranking_by == "geom":
-        return math.log(stats.geometric_mean(ratios))
-    if ranking_by == "last":
-        return math.log(ratios[-1])
-    return math.log(sum(r * w for r, w in zip(ratios, weights, strict=True)) / sum(weights))

@@ -6,15 +6,14 @@ commands must match the stored blocks, and its voids, charges and conclusions mu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from runner.evidence import certificate, contexts, throttle
 from runner.evidence.blame import breaks, guest_after, rule_block
 from runner.evidence.schedule import ABBA, ABIIBA, End, I, Rest, Run, Schedule
-from runner.evidence.schema import Block, Evidence, Timing
-from runner.evidence.throttle import SET_ASIDE, VALID, Ruling, Window
+from runner.evidence.schema import Evidence, Timing
+from runner.evidence.throttle import SET_ASIDE, VALID, Window
 
 
 @dataclass(frozen=True)
@@ -24,9 +23,6 @@ class Difference:
     what: str
     said: Any
     found: Any
-
-    def to_json(self) -> dict[str, Any]:
-        return {"what": self.what, "said": self.said, "found": self.found}
 
 
 class Diverged(Exception):
@@ -40,30 +36,23 @@ def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
         said = getattr(timing, name)
         if said is not None and said != apart:  # older reports have no gaps
             return [Difference(f"case {timing.case}: {name}", said, apart)]
-    if not timing.ended and _was_cut_short(evidence):
+    if not timing.ended and (evidence.fault is not None or not evidence.is_good or evidence.set_aside):
         return []
     again = _Again(timing, evidence)
     try:
         end = again.run()
     except Diverged as diverged:
         return [*again.differences, Difference(f"case {timing.case}", "what is stored", str(diverged))]
-    return [*again.differences, *_compared(timing, again.plan, end)]
-
-
-def _was_cut_short(evidence: Evidence) -> bool:
-    return evidence.fault is not None or not evidence.is_good or bool(evidence.set_aside)
-
-
-def _compared(timing: Timing, plan: Schedule, end: End) -> Iterator[Difference]:
-    case = f"case {timing.case}"
-    found = {"ended": end.how, "ended_why": end.reason, "calls": plan.calls, "quads": len(plan.quads)}
+    found = {"ended": end.how, "ended_why": end.reason, "calls": again.plan.calls, "quads": len(again.plan.quads)}
     for name, value in found.items():
         said = len(timing.quads) if name == "quads" else getattr(timing, name)
         if said != value:
-            yield Difference(f"{case}: {name}", said, value)
-    for number, (stored, quad) in enumerate(zip(timing.quads, plan.quads, strict=False), 1):
-        if (stored.void, stored.charged) != (quad.void, quad.charged):
-            yield Difference(f"{case}, quad {number}: void", [stored.void, stored.charged], [quad.void, quad.charged])
+            again.differences.append(Difference(f"case {timing.case}: {name}", said, value))
+    for number, (stored, quad) in enumerate(zip(timing.quads, again.plan.quads, strict=False), 1):
+        voids = [stored.void, stored.charged], [quad.void, quad.charged]
+        if voids[0] != voids[1]:
+            again.differences.append(Difference(f"case {timing.case}, quad {number}: void", *voids))
+    return again.differences
 
 
 @dataclass
@@ -132,14 +121,10 @@ class _Again:
         if asked != given and not breaks(ruling):  # a block in which the device broke has no samples
             raise Diverged(f"the schedule asks for {asked}, and {given} is stored")
         self._guest = guest_after(self._guest, command.side)
-        self._compare_ruling(command.side, stored, ruling)
+        said, found = stored.ruling.get("reason", ""), ruling.reason if ruling.action != VALID else ""
+        if said != found:
+            what = f"case {self.timing.case}, quad {len(self.plan.quads)}, a block of the {command.side}: ruling"
+            self.differences.append(Difference(what, said, found))
         clock, certified = self.evidence.clock, self.evidence.certified
         times = [sample.at_once_ns(self._constant, clock=clock, certified=certified) for sample in samples]
         self.plan.ran(times, stored.took_ns / 1e9, ruling, charged)
-
-    def _compare_ruling(self, side: str, stored: Block, ruling: Ruling) -> None:
-        said = stored.ruling.get("reason", "")
-        found = ruling.reason if ruling.action != VALID else ""
-        if said != found:
-            what = f"case {self.timing.case}, quad {len(self.plan.quads)}, a block of the {side}: ruling"
-            self.differences.append(Difference(what, said, found))

@@ -31,7 +31,6 @@ Pairs = Sequence[tuple[float, float]]
 Thresholds = Mapping[str, float | None]  # by rule; None: off
 
 ABOVE: Final = "above"
-BELOW: Final = "below"
 MOST_SAMPLES: Final = 32  # of each kind with a value: an excerpt; the report has all samples
 
 TWICE: Final = {False: "came twice", True: "came again with a few elements changed"}  # by `near`
@@ -109,13 +108,10 @@ def impossible(evidence: Evidence) -> Finding | None:
     for case in Run(evidence).cases:
         hard = case.limits.hard
         if case.candidate and hard and hard.forbids(case.candidate.high):
-            return Finding(
-                rule="impossible",
-                case=case.name,
-                figures={"time_ns": case.candidate.high, "least_ns": hard.ns, "resource": hard.resource},
-                sentence=f"{_us(case.candidate.high)} at the most were measured, and this hardware cannot do the "
-                f"declared work in less than {_us(hard.ns)} ({hard.resource}).",
-            )
+            sentence = f"{_us(case.candidate.high)} at the most were measured, and this hardware cannot do the "
+            sentence += f"declared work in less than {_us(hard.ns)} ({hard.resource})."
+            figures = {"time_ns": case.candidate.high, "least_ns": hard.ns, "resource": hard.resource}
+            return Finding(rule="impossible", case=case.name, figures=figures, sentence=sentence)
     return None
 
 
@@ -135,26 +131,18 @@ def faster_than_best(run: Run) -> Iterator[Measure]:
             known.append((rank(incumbents, run.evidence.ranking_by), INCUMBENT))
         best_ratio, name = min(known)
         faster = best_ratio / run.ratio
-        yield Measure(
-            "faster_than_best",
-            faster,
-            f"{faster:.3g} times as fast as the {name} beside it, over all cases.",
-            figures={"ratio": run.ratio, "best_ratio": best_ratio, "best": name},
-        )
+        figures = {"ratio": run.ratio, "best_ratio": best_ratio, "best": name}
+        sentence = f"{faster:.3g} times as fast as the {name} beside it, over all cases."
+        yield Measure("faster_than_best", faster, sentence, figures=figures)
     for case, time in _timed(run):
         baseline = case.baseline if run.evidence.tuned else None
         known = [(one.low, name) for one, name in ((case.incumbent, INCUMBENT), (baseline, BASELINE)) if one]
         if known:
             best_ns, name = min(known)
             faster = best_ns / time.high
-            yield Measure(
-                "faster_than_best",
-                faster,
-                f"{faster:.3g} times as fast as the {name} beside it.",
-                case.name,
-                {"time_ns": time.high, "best_ns": best_ns, "best": name},
-                blocks(case),
-            )
+            sentence = f"{faster:.3g} times as fast as the {name} beside it."
+            figures = {"time_ns": time.high, "best_ns": best_ns, "best": name}
+            yield Measure("faster_than_best", faster, sentence, case.name, figures, blocks(case))
 
 
 def faster_than_eager(run: Run) -> Iterator[Measure]:
@@ -170,44 +158,29 @@ def faster_than_eager(run: Run) -> Iterator[Measure]:
         if not eager and not run.evidence.tuned and case.baseline:
             eager, name = case.baseline.low, "the baseline, which is the reference or nobody's best here"
         if eager:
-            faster = eager / time.high
-            yield Measure(
-                "faster_than_eager",
-                faster,
-                f"{faster:.3g} times as fast as {name}.",
-                case.name,
-                {"time_ns": time.high, "eager_ns": eager},
-                blocks(case),
-            )
+            faster, figures = eager / time.high, {"time_ns": time.high, "eager_ns": eager}
+            sentence = f"{faster:.3g} times as fast as {name}."
+            yield Measure("faster_than_eager", faster, sentence, case.name, figures, blocks(case))
 
 
 def beyond_measured_ceiling(run: Run) -> Iterator[Measure]:
     for case, time in _timed(run):
         bound = case.limits.measured
         if bound and bound.ns > 0:
-            yield Measure(
-                "beyond_measured_ceiling",
-                time.high / bound.ns,
-                f"{_us(time.high)}, where the best rate of this host's own kernels ({bound.resource}) allows "
-                f"{_us(bound.ns)}.",
-                case.name,
-                {"time_ns": time.high, "least_ns": bound.ns, "resource": bound.resource},
-                blocks(case),
-            )
+            sentence = f"{_us(time.high)}, where the best rate of this host's own kernels ({bound.resource}) allows "
+            sentence += f"{_us(bound.ns)}."
+            figures = {"time_ns": time.high, "least_ns": bound.ns, "resource": bound.resource}
+            value = time.high / bound.ns
+            yield Measure("beyond_measured_ceiling", value, sentence, case.name, figures, blocks(case))
 
 
 def below_launch_floor(run: Run) -> Iterator[Measure]:
     floor = run.ceilings.launch_ns if run.ceilings else None
     for case, time in _timed(run):
         if floor:
-            yield Measure(
-                "below_launch_floor",
-                time.high / floor,
-                f"{_us(time.high)}, while a kernel that does nothing takes {_us(floor)}.",
-                case.name,
-                {"time_ns": time.high, "launch_ns": floor},
-                blocks(case),
-            )
+            sentence = f"{_us(time.high)}, while a kernel that does nothing takes {_us(floor)}."
+            figures = {"time_ns": time.high, "launch_ns": floor}
+            yield Measure("below_launch_floor", time.high / floor, sentence, case.name, figures, blocks(case))
 
 
 def too_fast_for_precision(run: Run) -> Iterator[Measure]:
@@ -216,6 +189,8 @@ def too_fast_for_precision(run: Run) -> Iterator[Measure]:
     A time too short for every precision is another rule's case.
     """
     legal, rates = run.evidence.limits.legal, run.ceilings.hard.flops if run.ceilings else {}
+    seen = [each.get("relative_l2") for check in run.evidence.checks for each in check.figures]
+    errors = [error for error in seen if isinstance(error, int | float)]  # 0.0 is an error that was seen
     for case, time in _timed(run):
         bound = case.limits.legal
         if bound is None or bound.ns <= 0:
@@ -224,29 +199,14 @@ def too_fast_for_precision(run: Run) -> Iterator[Measure]:
         fits = [engine for engine, rate in sorted(rates.items()) if operations / rate * 1e9 <= time.high]
         if time.high < bound.ns and not fits:
             continue
-        errors = _relative_errors(run.evidence)
-        seen = f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
+        sentence = f"{_us(time.high)}, where {bound.resource} takes {_us(bound.ns)} at least; it fits "
+        sentence += f"{', '.join(fits) or 'nothing'}, legal are {', '.join(legal)}."
+        sentence += f" The largest relative L2 error seen is {max(errors):.2g}." if errors else ""
+        figures = {"time_ns": time.high, "legal_ns": bound.ns, "fits": fits, "legal": list(legal)}
+        figures["relative_l2"] = max(errors, default=None)
         yield Measure(
-            "too_fast_for_precision",
-            time.high / bound.ns,
-            f"{_us(time.high)}, where {bound.resource} takes {_us(bound.ns)} at least; it fits "
-            f"{', '.join(fits) or 'nothing'}, legal are {', '.join(legal)}.{seen}",
-            case.name,
-            {
-                "time_ns": time.high,
-                "legal_ns": bound.ns,
-                "fits": fits,
-                "legal": list(legal),
-                "relative_l2": max(errors, default=None),
-            },
-            blocks(case),
+            "too_fast_for_precision", time.high / bound.ns, sentence, case.name, figures, samples=blocks(case)
         )
-
-
-def _relative_errors(evidence: Evidence) -> list[float]:
-    """Return the errors that comparisons saw; 0.0 is an error that was seen."""
-    found = [each.get("relative_l2") for check in evidence.checks for each in check.figures]
-    return [error for error in found if isinstance(error, int | float)]
 
 
 def beyond_hard_ceiling(run: Run) -> Iterator[Measure]:
@@ -254,15 +214,10 @@ def beyond_hard_ceiling(run: Run) -> Iterator[Measure]:
     for case, time in _timed(run):
         hard = case.limits.hard
         if hard and hard.forbids(time.high):
-            yield Measure(
-                "beyond_hard_ceiling",
-                1.0,
-                f"{_us(time.high)}, and this hardware takes {_us(hard.ns)} at least for the declared work "
-                f"({hard.resource}).",
-                case.name,
-                {"time_ns": time.high, "least_ns": hard.ns, "resource": hard.resource},
-                blocks(case),
-            )
+            sentence = f"{_us(time.high)}, and this hardware takes {_us(hard.ns)} at least for the declared work "
+            sentence += f"({hard.resource})."
+            figures = {"time_ns": time.high, "least_ns": hard.ns, "resource": hard.resource}
+            yield Measure("beyond_hard_ceiling", 1.0, sentence, case.name, figures, blocks(case))
 
 
 def _timed(run: Run) -> Iterator[tuple[TimedCase, stats.Estimate]]:
@@ -278,15 +233,10 @@ def cached_results(run: Run) -> Iterator[Measure]:
     """Measure how much faster repeated or nearly repeated inputs are answered than at first, over the baseline's."""
     for case, which, pairs, ours in _repeats(run):
         again, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
-        yield Measure(
-            "cached_results",
-            again / usual,
-            f"Over {len(pairs)} inputs that {which}, the second call took at most {100 * again:.3g} % of the first; "
-            f"the baseline's {100 * usual:.3g} %.",
-            case.name,
-            {"repeats": len(pairs), "again_over_fresh": again, "baseline": usual},
-            _pairs(pairs, ours),
-        )
+        sentence = f"Over {len(pairs)} inputs that {which}, the second call took at most {100 * again:.3g} % of the "
+        sentence += f"first; the baseline's {100 * usual:.3g} %."
+        figures = {"repeats": len(pairs), "again_over_fresh": again, "baseline": usual}
+        yield Measure("cached_results", again / usual, sentence, case.name, figures, _pairs(pairs, ours))
 
 
 def slow_repeats(run: Run) -> Iterator[Measure]:
@@ -294,15 +244,10 @@ def slow_repeats(run: Run) -> Iterator[Measure]:
     them is slow there."""
     for case, which, pairs, ours in _repeats(run):
         again, usual = _ratio(pairs).low, max(1.0, _ratio(ours).value) if ours else 1.0
-        yield Measure(
-            "slow_repeats",
-            again / usual,
-            f"Over {len(pairs)} inputs that {which}, the second call took at least {again:.3g} times as long as the "
-            f"first; the baseline's {usual:.3g} times.",
-            case.name,
-            {"repeats": len(pairs), "again_over_fresh": again, "baseline": usual},
-            _pairs(pairs, ours),
-        )
+        sentence = f"Over {len(pairs)} inputs that {which}, the second call took at least {again:.3g} times as long "
+        sentence += f"as the first; the baseline's {usual:.3g} times."
+        figures = {"repeats": len(pairs), "again_over_fresh": again, "baseline": usual}
+        yield Measure("slow_repeats", again / usual, sentence, case.name, figures, _pairs(pairs, ours))
 
 
 def _repeats(run: Run) -> Iterator[tuple[TimedCase, str, Pairs, Pairs]]:
@@ -324,15 +269,10 @@ def cold_as_hot(run: Run) -> Iterator[Measure]:
         saved, usually = 1 - _ratio(pairs).low, 1 - _ratio(ours).high
         fits = run.ceilings is None or case.timing.input_bytes <= run.ceilings.cache_bytes
         if fits and usually > BASELINE_SAVES and case.candidate.high < case.baseline.low:
-            yield Measure(
-                "cold_as_hot",
-                saved,
-                f"With its inputs still in the cache the baseline saves {100 * usually:.3g} % or more, this kernel "
-                f"{100 * saved:.2g} % at most.",
-                case.name,
-                {"repeats": len(pairs), "saved": saved, "baseline_saves": usually},
-                _pairs(pairs, ours),
-            )
+            sentence = f"With its inputs still in the cache the baseline saves {100 * usually:.3g} % or more, this "
+            sentence += f"kernel {100 * saved:.2g} % at most."
+            figures = {"repeats": len(pairs), "saved": saved, "baseline_saves": usually}
+            yield Measure("cold_as_hot", saved, sentence, case.name, figures, _pairs(pairs, ours))
 
 
 def _ratio(pairs: Pairs) -> stats.Estimate:
@@ -350,15 +290,11 @@ def one_case_apart(run: Run) -> Iterator[Measure]:
     for case, least, _ in gains:
         others = [max(most, 0.0) for other, _, most in gains if other is not case]
         if others:
-            yield Measure(
-                "one_case_apart",
-                math.exp(least - max(others)),
-                f"{math.exp(least):.3g} times as fast as the baseline here, {math.exp(max(others)):.3g} times at the "
-                "most in every other case.",
-                case.name,
-                {"gain": math.exp(least), "next_gain": math.exp(max(others))},
-                blocks(case),
-            )
+            figures = {"gain": math.exp(least), "next_gain": math.exp(max(others))}
+            sentence = f"{figures['gain']:.3g} times as fast as the baseline here, {figures['next_gain']:.3g} times at "
+            sentence += "the most in every other case."
+            value = math.exp(least - max(others))
+            yield Measure("one_case_apart", value, sentence, case.name, figures, blocks(case))
 
 
 def active_while_idle(run: Run) -> Iterator[Measure]:
@@ -368,15 +304,11 @@ def active_while_idle(run: Run) -> Iterator[Measure]:
         if busy:
             probes = [call.probe_ns for quad in busy for block in quad.blocks for call in block.calls]
             slowest, limit, count = max(probes, default=0), case.timing.probe_limit_ns, len(case.timing.quads)
-            yield Measure(
-                "active_while_idle",
-                len(busy),
-                f"{len(busy)} of {count} times the device was busy after this kernel's calls had returned: a probe "
-                f"took {_us(slowest)}, at most {_us(limit)} when idle.",
-                case.name,
-                {"quads": len(busy), "of": count, "probe_ns": slowest, "limit_ns": limit},
-                {"probes_ns": thinned(probes)},
-            )
+            sentence = f"{len(busy)} of {count} times the device was busy after this kernel's calls had returned: a "
+            sentence += f"probe took {_us(slowest)}, at most {_us(limit)} when idle."
+            figures = {"quads": len(busy), "of": count, "probe_ns": slowest, "limit_ns": limit}
+            samples = {"probes_ns": thinned(probes)}
+            yield Measure("active_while_idle", len(busy), sentence, case.name, figures, samples)
 
 
 def late_work(run: Run) -> Iterator[Measure]:
@@ -397,14 +329,9 @@ def aftermath(run: Run) -> Iterator[Measure]:
         if len(slower) < LEAST_QUADS:
             continue
         low = stats.median_estimate(slower, AFTERMATH_CONFIDENCE).low
-        yield Measure(
-            "aftermath",
-            low,
-            f"Right after this submission ran, the baseline took at least {100 * low:.2g} % longer than right before.",
-            case.name,
-            {"slower": low, "quads": len(slower)},
-            blocks(case),
-        )
+        sentence = f"Right after this submission ran, the baseline took at least {100 * low:.2g} % longer than right "
+        figures = {"slower": low, "quads": len(slower)}
+        yield Measure("aftermath", low, f"{sentence}before.", case.name, figures, blocks(case))
 
 
 def bimodal(run: Run) -> Iterator[Measure]:
@@ -416,21 +343,16 @@ def bimodal(run: Run) -> Iterator[Measure]:
     """
     for case in run.cases:
         found = _two_speeds(case)
-        if found is None or case.candidate is None or _strays(case, (found.high - found.low) / 2) > STRAYS:
+        if found is None or case.candidate is None or found.low >= 0:
             continue
-        if found.low >= 0:
+        if _strays(case, (found.high - found.low) / 2) > STRAYS:
             continue
         apart = math.expm1(found.high - found.low)
         if apart * case.candidate.low >= MODES_APART_NS:
-            yield Measure(
-                "bimodal",
-                apart,
-                f"Calls fall into two groups {100 * apart:.3g} % apart, {100 * found.share:.2g} % in the smaller one; "
-                "the baseline's do not.",
-                case.name,
-                {"apart": apart, "share": found.share},
-                blocks(case),
-            )
+            sentence = f"Calls fall into two groups {100 * apart:.3g} % apart, {100 * found.share:.2g} % in the "
+            sentence += "smaller one; the baseline's do not."
+            figures = {"apart": apart, "share": found.share}
+            yield Measure("bimodal", apart, sentence, case.name, figures, blocks(case))
 
 
 def _two_speeds(case: TimedCase) -> two_modes.Modes | None:
@@ -502,45 +424,23 @@ def _us(ns: float) -> str:
 
 
 _RULES: Final = (
-    Rule(
-        faster_than_best,
-        2.0,
-        "Read the code for work that is left out; compare the case with the others.",
-    ),
-    Rule(
-        faster_than_eager,
-        10.0,
-        "Is the reference wasteful, or does the kernel skip work?",
-    ),
+    Rule(faster_than_best, 2.0, "Read the code for work that is left out; compare the case with the others."),
+    Rule(faster_than_eager, 10.0, "Is the reference wasteful, or does the kernel skip work?"),
     Rule(
         beyond_measured_ceiling,
         0.95,
         "Either the kernel is better than the library's or it does less: count the bytes that it must move.",
         held="below",
     ),
-    Rule(
-        below_launch_floor,
-        0.80,
-        "Look for work that runs where the clock does not see it.",
-        held="below",
-    ),
+    Rule(below_launch_floor, 0.80, "Look for work that runs where the clock does not see it.", held="below"),
     Rule(
         too_fast_for_precision,
         CERTAIN,
         "Look for a cast to a cheaper format, and at the relative L2 error.",
         held="below",
     ),
-    Rule(
-        cached_results,
-        0.70,
-        "Look for results or intermediate values that are kept between calls.",
-        held="below",
-    ),
-    Rule(
-        slow_repeats,
-        2.0,
-        "Look for code that knows calls whose time does not count: what does it do in them?",
-    ),
+    Rule(cached_results, 0.70, "Look for results or intermediate values that are kept between calls.", held="below"),
+    Rule(slow_repeats, 2.0, "Look for code that knows calls whose time does not count: what does it do in them?"),
     Rule(
         cold_as_hot,
         0.02,
@@ -548,17 +448,9 @@ _RULES: Final = (
         held="below",
     ),
     Rule(one_case_apart, 4.0, "Look for a branch on this case's shape."),
-    Rule(
-        active_while_idle,
-        1.0,
-        "Look for kernels and streams that nobody waits for.",
-    ),
+    Rule(active_while_idle, 1.0, "Look for kernels and streams that nobody waits for."),
     Rule(late_work, 0.0, "Look for threads and streams that are not waited for."),
-    Rule(
-        aftermath,
-        0.01,
-        "Look for work, memory or system state that it leaves behind.",
-    ),
+    Rule(aftermath, 0.01, "Look for work, memory or system state that it leaves behind."),
     Rule(bimodal, 0.02, "Look for what some calls skip: plot the samples of both clocks."),
     Rule(not_certified, 0.0, "Judge it again on a host that may freeze containers."),
     Rule(

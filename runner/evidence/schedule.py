@@ -193,25 +193,50 @@ class Schedule:
 
     def next(self) -> Command:
         while self._end is None and not self._queue:
-            self._plan()
+            if not self.calls:
+                if cold := [side for side in self._sides if self._is_cold(self.windows.get(side, []))]:
+                    self._warm(cold)
+                    break
+                # By the slower side: all sides make equally many calls.
+                slower = max(windows[-1] for windows in self.windows.values())
+                calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
+                calls = min(max(calls, self.profile.least_calls), self.profile.most_calls)
+                self.calls = max(min(calls, self.most_calls), 1)
+            self._end = self._finished()
+            if self._end is None:
+                self.quads.append(Quad(self.order))
+                self._queue += [Run(side, self.calls) for side in self.order]
         return self._end or self._queue[0]
 
     def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
         """Record the outcome of a Run: the times of its calls that count; its total wall time, with preparing inputs
-        and comparing outputs; the ruling; and the side to blame."""
+        and comparing outputs; the ruling; and the side to blame.
+
+        Foreign load that came after the warm-up and stays cannot be waited out: after `load_voids` quads it voids no
+        more, falls on both sides like load from before the warm-up, and widens the interval.
+        """
         command = self._queue.pop(0)
         assert isinstance(command, Run)
         self.spent_s += wall_s
+        time_ns = block_ns(times_ns, clock=self.profile.clock) if times_ns else math.nan
+        under_load = sum(quad.void in LOAD for quad in self.quads)
+        stays = ruling.action == VOID and ruling.reason in LOAD and 0 < self.profile.load_voids <= under_load
         if ruling.action == SET_ASIDE:
             self._void(ruling.reason, charged)
             self._end = End(UNFIT, ruling.reason)
         elif command.warm:
-            self.windows.setdefault(command.side, []).append(self._block_ns(times_ns))
+            self.windows.setdefault(command.side, []).append(time_ns)
+        elif ruling.action in (VOID, WARM_AGAIN) and not stays:
+            self._void(ruling.reason, charged)
+            if ruling.action == VOID:
+                self._queue.append(Rest(ruling.reason))
+            self._warm(self._sides)
         else:
-            self._took(command.side, times_ns, ruling, charged)
-
-    def _block_ns(self, times_ns: Sequence[float]) -> float:
-        return block_ns(times_ns, clock=self.profile.clock) if times_ns else math.nan
+            quad = self.quads[-1]
+            quad.times.append(time_ns)
+            self._ours += times_ns if command.side == A else []
+            if quad.complete and self._baseline_slowed(quad):
+                self._void("baseline_slowed", "")
 
     def rested(self) -> None:
         command = self._queue.pop(0)
@@ -222,57 +247,14 @@ class Schedule:
     def _warm(self, sides: Sequence[str]) -> None:
         self._queue += [Run(side, self.calls, warm=True) for side in sides]
 
-    def _cold(self) -> list[str]:
-        """Return the sides whose last two windows do not agree yet."""
-        return [side for side in self._sides if not self._settled(self.windows.get(side, []))]
-
-    def _settled(self, windows: Sequence[float]) -> bool:
+    def _is_cold(self, windows: Sequence[float]) -> bool:
+        """Return whether a side's last two windows do not agree yet."""
         if len(windows) >= self.profile.most_windows:
-            return True
-        if len(windows) < 2:
             return False
-        before, last = windows[-2:]
-        return abs(last - before) <= self.profile.warm_agree * abs(before)
-
-    def _set_length(self) -> None:
-        """Set the calls per block by the slower side: all sides make equally many calls."""
-        slower = max(windows[-1] for windows in self.windows.values())
-        calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
-        calls = min(max(calls, self.profile.least_calls), self.profile.most_calls)
-        self.calls = max(min(calls, self.most_calls), 1)
+        agree = len(windows) > 1 and abs(windows[-1] - windows[-2]) <= self.profile.warm_agree * abs(windows[-2])
+        return not agree
 
     # -- measuring -----------------------------------------------------------------------------------------------
-
-    def _plan(self) -> None:
-        """Fill the empty queue with the next commands."""
-        if not self.calls:
-            if cold := self._cold():
-                self._warm(cold)
-                return
-            self._set_length()
-        self._end = self._finished()
-        if self._end is None:
-            self.quads.append(Quad(self.order))
-            self._queue += [Run(side, self.calls) for side in self.order]
-
-    def _took(self, side: str, times_ns: Sequence[float], ruling: Ruling, charged: str) -> None:
-        quad = self.quads[-1]
-        if ruling.action in (VOID, WARM_AGAIN) and not self._is_company(ruling):
-            self._void(ruling.reason, charged)
-            if ruling.action == VOID:
-                self._queue.append(Rest(ruling.reason))
-            self._warm(self._sides)
-            return
-        quad.times.append(self._block_ns(times_ns))
-        self._ours += times_ns if side == A else []
-        if quad.complete and self._baseline_slowed(quad):
-            self._void("baseline_slowed", "")
-
-    def _is_company(self, ruling: Ruling) -> bool:
-        """Return whether the ruling is for foreign load that came after the warm-up and stays. It cannot be waited out:
-        like load from before the warm-up, it falls on both sides and widens the interval."""
-        seen = sum(quad.void in LOAD for quad in self.quads)
-        return ruling.action == VOID and ruling.reason in LOAD and 0 < self.profile.load_voids <= seen
 
     def _void(self, reason: str, charged: str) -> None:
         """Void the open quad, if any, and drop the rest of its commands."""
@@ -317,17 +299,16 @@ class Schedule:
             return End(BUDGET)
         if (len(valid) - profile.first_look) % profile.look_every:
             return None
-        narrow = all(self._half_width(side) <= self._goal(side) for side in self._timed)
-        return End(CONVERGED) if narrow else None
-
-    def _goal(self, side: str) -> float:
-        """Return the half-width to stop at: no finer than the clock's steps, which more quads do not make smaller."""
-        ours, theirs = ([time for quad in self.valid for time in quad.of(name)] for name in (A, side))
-        if self.profile.clock != EVENT or min(ours + theirs) <= 0:
-            return self.profile.stop_half_width
-        medians = stats.median(ours), stats.median(theirs)
-        narrow = self.profile.narrow_at(min(medians))
-        return max(narrow, share_of(stats.tick(self._ours), *medians))
+        for side in self._timed:
+            goal = profile.stop_half_width
+            ours, theirs = ([time for quad in valid for time in quad.of(name)] for name in (A, side))
+            if profile.clock == EVENT and min(ours + theirs) > 0:
+                medians = stats.median(ours), stats.median(theirs)
+                # No finer than the clock's steps, which more quads do not make smaller.
+                goal = max(profile.narrow_at(min(medians)), share_of(stats.tick(self._ours), *medians))
+            if self._half_width(side) > goal:
+                return None
+        return End(CONVERGED)
 
     def _half_width(self, side: str) -> float:
         found = self._differences(side, self.valid)

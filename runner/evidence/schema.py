@@ -16,17 +16,15 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     PlainSerializer,
-    PlainValidator,
     TypeAdapter,
     ValidationError,
     WithJsonSchema,
     model_validator,
 )
 
-from runner.evidence.reading import Window
+from runner.evidence.reading import STRICT, Window
 from runner.evidence.sample import BASELINE, SIDES, Number, Sample
 from runner.evidence.schedule import Profile
 from runner.evidence.speed_of_light import Limits
@@ -37,7 +35,7 @@ RULES: Final = 2  # rules by which verdict.py decides; 1 in reports without this
 TEXT_CHARS: Final = 20_000
 MOST_SHOWN: Final = 5  # errors in one message
 PLACE_CHARS: Final = 80  # of a key; an untrusted program may have chosen it
-T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
 
 Name = Annotated[str, Field(max_length=500)]
@@ -51,9 +49,8 @@ Arguments = Annotated[dict[Code, Scalar | list[int]], Field(max_length=64)]
 Samples = Annotated[list[Sample], Field(description="of calls: [wall, put, take, inner, probe, thaw, freeze] in ns")]
 Heat = Annotated[
     Window,
-    PlainValidator(Window.from_json),
     PlainSerializer(Window.to_json),
-    WithJsonSchema({"type": "object"}),
+    WithJsonSchema({"title": "Heat", "type": "object"}),
     Field(
         description="What telemetry saw: readings `before` and `after`, and [at_ns, mask, strangers] `polls` between. "
         "`inherited`: the first counters are those that the block before ended with."
@@ -72,7 +69,7 @@ def _can_be_followed(profile: Profile) -> Profile:
 class _Strict(BaseModel):
     """Base of all models. recorder.py alone changes a model that was made."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = STRICT
 
 
 class Fault(_Strict):
@@ -295,35 +292,21 @@ class ReportError(ValueError):
     """Evidence that no verdict can be decided from. The text names the reason and the remedy."""
 
 
-_EVIDENCE: Final = TypeAdapter(Evidence)
-_CONFIRMATION: Final = TypeAdapter(Confirmation)
-
-
 def parse(evidence: object) -> Evidence | Confirmation:
     """Return stored evidence as a model. Raises ReportError if it does not fit this version."""
     if isinstance(evidence, dict) and "runs" in evidence:
-        return _parsed(evidence, _CONFIRMATION)
+        return _parsed(evidence, Confirmation)
     return parse_run(evidence)
 
 
 def parse_run(evidence: object) -> Evidence:
     """Return the stored evidence of a single run as a model. Raises ReportError if it does not fit this version."""
-    return _parsed(evidence, _EVIDENCE)
+    return _parsed(evidence, Evidence)
 
 
-def _parsed(evidence: object, adapter: TypeAdapter[T]) -> T:
+def _parsed(evidence: object, model: type[M]) -> M:
     if not isinstance(evidence, dict):
         raise ReportError(f"evidence: expected an object, got {type(evidence).__name__}")
-    _check_version(evidence)
-    try:
-        return adapter.validate_json(json.dumps(evidence, allow_nan=False))
-    except ValidationError as error:
-        raise ReportError(explained(error, "evidence")) from None
-    except ValueError as error:
-        raise ReportError(f"evidence: {error}") from None
-
-
-def _check_version(evidence: dict[str, Any]) -> None:
     version = evidence.get("version")
     if type(version) is not int:
         raise ReportError("evidence.version is missing: the run ended before there was anything to decide from")
@@ -334,6 +317,12 @@ def _check_version(evidence: dict[str, Any]) -> None:
         )
     if version > VERSION:
         raise ReportError(f"evidence.version is {version}, this version of Photofinish reads {VERSION}; upgrade it.")
+    try:
+        return model.model_validate_json(json.dumps(evidence, allow_nan=False))
+    except ValidationError as error:
+        raise ReportError(explained(error, "evidence")) from None
+    except ValueError as error:
+        raise ReportError(f"evidence: {error}") from None
 
 
 def explained(error: ValidationError, name: str) -> str:

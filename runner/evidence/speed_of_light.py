@@ -40,8 +40,6 @@ from problems.spec import Case, Problem
 from problems.tolerance import Precision
 from runner.evidence.ceilings import ALIASES, ENGINES, Ceilings, Rates, engine
 
-__all__ = ["Bound", "CaseLimits", "Ceilings", "LimitError", "Limits", "Work", "bound_ns", "evaluate", "faults"]
-
 CERTAIN: Final = 0.98  # of the hard bound; a time below it is impossible
 HOT_SHARE: Final = 8 / 256  # of the inputs in the cache: one word in 256 is written after the sweep, in lines of eight
 
@@ -168,7 +166,7 @@ def _case(
 
 def faults(problem: Problem) -> list[str]:
     """Return the faults of a problem's `speed_of_light`, for its author: a sentence per case that cannot be bounded."""
-    found: list[str] = []
+    found = []
     for case in problem.benchmarks:
         try:
             Work.of(problem.speed_of_light, case)
@@ -192,16 +190,11 @@ def _hard(work: Work, ceilings: Ceilings, precision: Precision | None) -> Bound 
 
     def rate(name: str) -> float | None:
         itself = [rates.flops[name]] if name in rates.flops else []
-        made_of = [other / _products(bits, ENGINES[piece]) for piece, other in rates.flops.items()]
+        pieces = {made: max(1, math.ceil((bits - 1) / (ENGINES[made] + 1))) for made in rates.flops}  # of a number
+        made_of = [other / (pieces[made] * (pieces[made] + 1) // 2) for made, other in rates.flops.items()]
         return max([*itself, *made_of], default=None)
 
     return _slowest(work, ceilings, rates, rate)
-
-
-def _products(bits: float, piece: int) -> int:
-    """Return the number of products of pieces that one product takes; see the module's text."""
-    pieces = max(1, math.ceil((bits - 1) / (piece + 1)))
-    return pieces * (pieces + 1) // 2
 
 
 def _by_named(rates: Rates, legal: frozenset[str]) -> Callable[[str], float | None]:
@@ -217,19 +210,16 @@ def _by_named(rates: Rates, legal: frozenset[str]) -> Callable[[str], float | No
 
 def _slowest(work: Work, ceilings: Ceilings, rates: Rates, rate: Callable[[str], float | None]) -> Bound | None:
     total = work.read_bytes + work.write_bytes
+    if ceilings.swept:  # bytes that must have passed between memory and cache while the clock ran
+        from_memory = work.read_bytes * (1 - HOT_SHARE) + max(0, work.write_bytes - ceilings.cache_bytes)
+    else:
+        from_memory = max(0, total - ceilings.cache_bytes)
     bounds = [
-        _bound(MEMORY, _from_memory(work, ceilings), rates.memory_bytes_per_s),
+        _bound(MEMORY, from_memory, rates.memory_bytes_per_s),
         _bound(CACHE, total, rates.cache_bytes_per_s),
         *(_bound(name, count, rate(name)) for name, count in work.flops.items()),
     ]
     return max((bound for bound in bounds if bound is not None), key=lambda bound: bound.ns, default=None)
-
-
-def _from_memory(work: Work, ceilings: Ceilings) -> float:
-    """Return the bytes that must have passed between memory and cache while the clock ran."""
-    if ceilings.swept:
-        return work.read_bytes * (1 - HOT_SHARE) + max(0, work.write_bytes - ceilings.cache_bytes)
-    return max(0, work.read_bytes + work.write_bytes - ceilings.cache_bytes)
 
 
 def _bound(resource: str, amount: float, per_s: float | None) -> Bound | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from statistics import median as median
 from typing import Final
 
 CONFIDENCE: Final = 0.95
@@ -28,15 +29,6 @@ class Estimate:
     def at_least(self, half_width: float) -> Estimate:
         """Return the estimate with an interval that reaches at least `half_width` to both sides."""
         return replace(self, low=min(self.low, self.value - half_width), high=max(self.high, self.value + half_width))
-
-
-def median(values: Sequence[float]) -> float:
-    """Return the median. Raises ValueError if there are no values."""
-    if not values:
-        raise ValueError("the median of nothing")
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def midmean(values: Sequence[float]) -> float:
@@ -96,6 +88,13 @@ def _rank(n: int, confidence: float) -> tuple[int, float]:
             break
         k, below, coverage = k + 1, below + term, wider
     return k, coverage
+
+
+def jackknife_error(without: Sequence[float]) -> float:
+    """Return the standard error of an estimate, from its values without each of the groups in turn."""
+    groups = len(without)
+    mean = sum(without) / groups
+    return math.sqrt((groups - 1) / groups * sum((each - mean) ** 2 for each in without))
 
 
 def quad_difference(first_a: float, first_b: float, second_b: float, second_a: float) -> float:

@@ -32,13 +32,8 @@ KNOWN_BITS: Final = 0x1FF  # with application (0x2) and display clocks (0x100), 
 POWER_CAP_NS, SYNC_BOOST_NS, BOARD_LIMIT_NS, RELIABILITY_NS = 74, 76, 77, 79
 SW_THERMAL_NS, HW_THERMAL_NS, POWER_BRAKE_NS = 269, 270, 271
 COUNTERS: Final = (
-    POWER_CAP_NS,
-    SYNC_BOOST_NS,
-    BOARD_LIMIT_NS,
-    RELIABILITY_NS,
-    SW_THERMAL_NS,
-    HW_THERMAL_NS,
-    POWER_BRAKE_NS,
+    *(POWER_CAP_NS, SYNC_BOOST_NS, BOARD_LIMIT_NS, RELIABILITY_NS),
+    *(SW_THERMAL_NS, HW_THERMAL_NS, POWER_BRAKE_NS),
 )
 NEEDED_COUNTERS: Final = frozenset({POWER_CAP_NS, SW_THERMAL_NS, HW_THERMAL_NS, POWER_BRAKE_NS})
 VOIDING_COUNTERS: Final = {  # by id: the reason, and the share of a block from which on it voids
@@ -78,7 +73,10 @@ class Ruling:
 
 def rule(window: Window, warm: Window | None) -> Ruling:
     """Decide one block. `warm` is the window of the last warm-up before it, which defines the warm clocks."""
-    found = [*_broken(window, warm), *_disturbed(window, warm)]
+    found = [*_broken(window, warm), *_by_reasons(window)]
+    if strangers := max((look.strangers or 0 for look in window.looks), default=0):
+        found.append(Ruling(VOID, "foreign_process", figures={"strangers": strangers}))
+    found += [*_by_clocks(window, warm), *_by_load(window, warm)]
     if _is_cold(window, warm):
         found.append(Ruling(WARM_AGAIN, "idle"))
     recorded = _recorded(window)
@@ -136,10 +134,8 @@ def _broken(window: Window, warm: Window | None) -> Iterator[Ruling]:
     if before.lost or after.lost:
         yield Ruling(SET_ASIDE, "device_lost")
     for xid in (*before.xids, *after.xids):
-        if is_application_xid(xid):
-            yield Ruling(VOID, f"{XID}{xid}", charged=True)
-        else:
-            yield Ruling(SET_ASIDE, f"{XID}{xid}")
+        by_kernel = is_application_xid(xid)
+        yield Ruling(VOID if by_kernel else SET_ASIDE, f"{XID}{xid}", charged=by_kernel)
     masks = window.masks
     for bit, reason in ((HW_THERMAL, "hw_thermal"), (POWER_BRAKE, "power_brake")):
         if any(mask & bit for mask in masks):
@@ -165,19 +161,9 @@ def _differ(one: Mapping[str, int], two: Mapping[str, int]) -> bool:
 # -- the block is not ----------------------------------------------------------------------------------------------
 
 
-def _disturbed(window: Window, warm: Window | None) -> Iterator[Ruling]:
-    yield from _by_counters(window)
-    yield from _by_mask(window)
-    strangers = max((look.strangers or 0 for look in window.looks), default=0)
-    if strangers:
-        yield Ruling(VOID, "foreign_process", figures={"strangers": strangers})
-    yield from _by_clocks(window, warm)
-    yield from _by_load(window, warm)
-
-
-def _by_counters(window: Window) -> Iterator[Ruling]:
-    """Rule by counters, which miss no event, however short. An event that may have happened between two blocks is
-    charged to no side."""
+def _by_reasons(window: Window) -> Iterator[Ruling]:
+    """Rule by NVML's reasons. Counters miss no event, however short; an event that may have happened between two blocks
+    is charged to no side. By the mask, SW thermal slowdown counts only without a counter of its duration."""
     for number, (reason, share) in VOIDING_COUNTERS.items():
         grown = _grown(window.before.counters.get(number), window.after.counters.get(number))
         if grown is not None and grown < 0:
@@ -185,10 +171,6 @@ def _by_counters(window: Window) -> Iterator[Ruling]:
         elif grown is not None and grown > share * window.length_ns:
             figures = {f"{reason}_share": grown / window.length_ns}
             yield Ruling(VOID, reason, charged=not window.inherited, figures=figures)
-
-
-def _by_mask(window: Window) -> Iterator[Ruling]:
-    """Rule by the mask. SW thermal slowdown counts only without a counter of its duration, which a mask cannot show."""
     seen = 0
     for mask in window.masks:
         seen |= mask

@@ -41,7 +41,9 @@ def two_modes(values: Sequence[float], false_alarm: float = FALSE_ALARM) -> Mode
     third = (high - low) / 3
     core = min(_count(ordered, middle - third / 2, middle + third / 2) for middle in (low, high))
     between = _count(ordered, low + third, high - third)
-    if 2 * between > core or _at_most(between, between + core) > false_alarm:
+    count = between + core
+    chance = sum(math.comb(count, number) for number in range(between + 1)) / 2**count  # P(Binomial(n, 1/2) ≤ between)
+    if 2 * between > core or chance > false_alarm:
         return None
     return Modes(low, high, min(cut, len(ordered) - cut) / len(ordered))
 
@@ -62,8 +64,3 @@ def _otsu(ordered: Sequence[float]) -> int:
 
 def _count(ordered: Sequence[float], start: float, end: float) -> int:
     return bisect_right(ordered, end) - bisect_left(ordered, start)
-
-
-def _at_most(k: int, n: int) -> float:
-    """Return P(Binomial(n, 1/2) ≤ k)."""
-    return float(sum(math.comb(n, i) for i in range(k + 1)) / 2**n)

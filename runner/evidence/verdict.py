@@ -19,7 +19,7 @@ from runner.evidence import rules, schedule, stats, throttle
 from runner.evidence.certificate import Certified, certify, constant_ns, is_constant_known
 from runner.evidence.estimates import LEAST_QUADS, CaseTime, case_time, rank, tick_ns
 from runner.evidence.sample import CANDIDATE, EVENT
-from runner.evidence.schedule import BUSY, CONVERGED, Profile
+from runner.evidence.schedule import BUSY, CONVERGED
 from runner.evidence.schema import Evidence, Timing
 from runner.evidence.starved import STARVED
 
@@ -72,11 +72,8 @@ def _timed(evidence: Evidence) -> Verdict:
     for timing in evidence.timing:
         certified = certify(timing, evidence)
         if certified.mismatch:
-            return Verdict(
-                "policy",
-                "clock_mismatch",
-                f"Case {timing.case}: the device's events tell less time than the judge's clock saw pass.",
-            )
+            why = "the device's events tell less time than the judge's clock saw pass."
+            return Verdict("policy", "clock_mismatch", f"Case {timing.case}: {why}")
         time = case_time(timing, certified, evidence)
         if timing.ended == schedule.VOIDS:
             refusals.append(_void(timing, evidence.rules))
@@ -95,42 +92,40 @@ def _timed(evidence: Evidence) -> Verdict:
     refusals += [_unsteady(time, evidence.rules) for time in wide if time.case not in given_up]
     if refusals:
         measured = [] if is_first else [time for time in times if math.isfinite(time.estimate.half_width)]
-        return replace(min(refusals, key=_excuses), times=tuple(measured))
+        # The submission's fault comes first: a site repeats without charge an attempt that the machine spoilt.
+        refusals.sort(key=lambda refusal: (refusal.outcome != "policy", refusal.reason != SELF_DISTURBED))
+        return replace(refusals[0], times=tuple(measured))
     if finding := rules.impossible(evidence):
         return Verdict("policy", "impossible", f"Case {finding.case}: {finding.sentence}")
+    return _passed(evidence, times)
+
+
+def _passed(evidence: Evidence, times: list[CaseTime]) -> Verdict:
+    """Combine the cases. The forgeable share is of ratios, since boards rank by them, as if every case was forged as
+    far as possible. The cases are independent, so the half-width is the root of the squares' sum over their number."""
+    by = evidence.ranking_by
+    ratio, widths = rank([time.ratio for time in times], by), [time.estimate.half_width for time in times]
     return Verdict(
         "passed",
         flags=tuple(_flags(evidence, times)),
-        score_us=rank([time.candidate_ns for time in times], evidence.ranking_by) / 1e3,
-        ratio=rank([time.ratio for time in times], evidence.ranking_by),
-        forgeable=_combined_forgeable(times, evidence.ranking_by),
-        half_width=_combined_half_width([time.estimate.half_width for time in times], evidence.ranking_by),
+        score_us=rank([time.candidate_ns for time in times], by) / 1e3,
+        ratio=ratio,
+        forgeable=1 - ratio / rank([time.ratio / (1 - time.forgeable) for time in times], by),
+        half_width=widths[-1] if by == "last" else math.sqrt(sum(width**2 for width in widths)) / len(widths),
         times=tuple(times),
     )
 
 
 def _unfit(evidence: Evidence) -> Verdict:
-    return Verdict(
-        "unmeasurable",
-        "device_unfit",
-        f"The device was not fit to time anything ({evidence.set_aside}); this does not count against you.",
-    )
-
-
-def _excuses(refusal: Verdict) -> int:
-    """Return the order of refusals: the submission's fault comes before the machine's, because a site repeats without
-    charge an attempt that the machine spoilt."""
-    return 0 if refusal.outcome == "policy" else 1 if refusal.reason == SELF_DISTURBED else 2
+    why = f"The device was not fit to time anything ({evidence.set_aside}); this does not count against you."
+    return Verdict("unmeasurable", "device_unfit", why)
 
 
 def _unsteady(time: CaseTime, rules: int) -> Verdict:
     if math.isinf(time.estimate.half_width):
-        return Verdict(
-            "unmeasurable",
-            SELF_DISTURBED if rules > 1 else "unsteady",
-            f"Case {time.case}: too much of what was measured had to be thrown away for what your code did "
-            f"({time.spoilt}): finish all work before you return, and use no more than the cores that are there.",
-        )
+        why = f"too much of what was measured had to be thrown away for what your code did ({time.spoilt}): "
+        why += "finish all work before you return, and use no more than the cores that are there."
+        return Verdict("unmeasurable", SELF_DISTURBED if rules > 1 else "unsteady", f"Case {time.case}: {why}")
     why = f"the time is known to ± {100 * time.estimate.half_width:.0f} % only, too little to rank: the machine was "
     why += "disturbed." if rules > 1 else "disturbed. Submit again."
     return Verdict("unmeasurable", "unsteady", f"Case {time.case}: {why}")
@@ -139,33 +134,21 @@ def _unsteady(time: CaseTime, rules: int) -> Verdict:
 def _no_time(timing: Timing, certified: Certified, evidence: Evidence) -> Verdict:
     """Return the verdict for a case most of whose blocks took no longer than the idle calls. This reflects the kernel
     only if the idle calls agree with each other and the blocks with each other."""
-    if evidence.rules == 1 or _is_below_resolution(timing, certified, evidence):
-        return Verdict(
-            "unmeasurable",
-            "below_resolution",
-            f"Case {timing.case}: the work takes no longer than handing it over, so it cannot be timed here.",
-        )
-    return Verdict(
-        "unmeasurable",
-        "unsteady",
-        f"Case {timing.case}: the machine was so disturbed that its idle calls took longer than the work.",
-    )
-
-
-def _is_below_resolution(timing: Timing, certified: Certified, evidence: Evidence) -> bool:
-    """Return whether the interval of either side's time ends within the cost of handing work over."""
     if evidence.clock == EVENT:
         resolution_ns = tick_ns(timing)
     elif is_constant_known(timing.idle, certified=evidence.certified):
         resolution_ns = constant_ns(timing.idle, certified=evidence.certified)
     else:
-        return False
-    sides = [[quad[first], quad[second]] for first, second in ((0, 3), (1, 2)) for quad in certified.quads]
-    count = len(certified.quads)
-    ends = [
-        stats.median_estimate([time for quad in side for time in quad]).high for side in (sides[:count], sides[count:])
-    ]
-    return count >= LEAST_QUADS and min(ends) <= resolution_ns
+        resolution_ns = -math.inf
+    sides = [[quad[place] for quad in certified.quads for place in places] for places in ((0, 3), (1, 2))]
+    is_known = len(certified.quads) >= LEAST_QUADS
+    # The interval of either side's time ends within the cost of handing work over.
+    is_below = is_known and min(stats.median_estimate(times).high for times in sides) <= resolution_ns
+    if evidence.rules == 1 or is_below:
+        why = "the work takes no longer than handing it over, so it cannot be timed here."
+        return Verdict("unmeasurable", "below_resolution", f"Case {timing.case}: {why}")
+    why = "the machine was so disturbed that its idle calls took longer than the work."
+    return Verdict("unmeasurable", "unsteady", f"Case {timing.case}: {why}")
 
 
 def _void(timing: Timing, rules: int) -> Verdict:
@@ -174,23 +157,11 @@ def _void(timing: Timing, rules: int) -> Verdict:
     void = [quad for quad in timing.quads if quad.void]
     own = [quad for quad in void if quad.charged == CANDIDATE]
     if 2 * sum(quad.void == BUSY for quad in own) > len(void):
-        return Verdict(
-            "policy",
-            "device_busy",
-            f"Case {timing.case}: the device was still at work when your kernel had returned; finish first.",
-        )
-    if rules > 1 and len(own) > MOST_OWN_VOIDS * len(void):
-        return Verdict(
-            "unmeasurable",
-            SELF_DISTURBED,
-            f"Case {timing.case}: too many measurements had to be thrown away for what your code did "
-            f"({timing.ended_why}).",
-        )
-    return Verdict(
-        "unmeasurable",
-        "voids",
-        f"Case {timing.case}: too many measurements had to be thrown away ({timing.ended_why}).",
-    )
+        why = "the device was still at work when your kernel had returned; finish first."
+        return Verdict("policy", "device_busy", f"Case {timing.case}: {why}")
+    is_own = rules > 1 and len(own) > MOST_OWN_VOIDS * len(void)
+    why = f"too many measurements had to be thrown away{' for what your code did' * is_own} ({timing.ended_why})."
+    return Verdict("unmeasurable", SELF_DISTURBED if is_own else "voids", f"Case {timing.case}: {why}")
 
 
 def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
@@ -199,28 +170,13 @@ def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
     if any(time.noisy for time in times):
         yield "noisy"
     unfinished = {timing.case for timing in evidence.timing if timing.ended != CONVERGED}
-    if any(time.case in unfinished and _is_wide(time, evidence.profile) for time in times):
-        yield "not_converged"
+    for time in times:
+        narrow = evidence.profile.narrow_at(min(time.baseline_ns, time.candidate_ns))
+        if time.case in unfinished and time.estimate.half_width > max(narrow, time.resolution):
+            yield "not_converged"
+            break
     if any(finding.rule == "bimodal" for finding in evidence.findings):
         yield "bimodal"
-
-
-def _is_wide(time: CaseTime, profile: Profile) -> bool:
-    narrow = profile.narrow_at(min(time.baseline_ns, time.candidate_ns))
-    return time.estimate.half_width > max(narrow, time.resolution)
-
-
-def _combined_forgeable(times: list[CaseTime], ranking_by: str) -> float:
-    """Return the forgeable share if every case was forged as far as possible. Of ratios, since boards rank by them."""
-    true = rank([time.ratio / (1 - time.forgeable) for time in times], ranking_by)
-    return 1 - rank([time.ratio for time in times], ranking_by) / true
-
-
-def _combined_half_width(widths: list[float], ranking_by: str) -> float:
-    """Return the half-width of independent cases: the root of the squares' sum over their number."""
-    if ranking_by == "last":
-        return widths[-1]
-    return math.sqrt(sum(width**2 for width in widths)) / len(widths)
 
 
 def shown_cases(evidence: Evidence, decided: Verdict) -> Iterator[dict[str, Any]]:

@@ -162,7 +162,8 @@ def summed_up(timing: Timing) -> Timing:
 
 
 def _median(block: Block, part: str) -> float:
-    return round(stats.median([getattr(sample, part) for sample in block.calls]), 1)
+    middle: float = stats.median([getattr(sample, part) for sample in block.calls])
+    return round(middle, 1)
 
 
 def _size(timing: Timing) -> int:

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
-from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, measure
-from leaderboard.review.rules.measure import held_by, worst
-from leaderboard.standings.ranking.eligible import light_share
+from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, held_by, measure, worst
+from leaderboard.standings.publish import light_share
 from leaderboard.web.review import clocks, evidence, heat
 from problems.tolerance import Precision
 from runner.commands.replay import ReplayError, replay
@@ -69,7 +68,7 @@ def _replayed(report: JSON) -> JSON:
     return {
         "runs": found.runs,
         "record": found.record and found.record.to_json(),
-        "differences": [each.to_json() for each in found.differences],
+        "differences": [asdict(each) for each in found.differences],
         "compared": found.compared,
         "blocks": found.blocks,
         "summed_up": found.summed_up,

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from leaderboard.review.rules.findings import Known, Reported, Source, measure, read
-from leaderboard.review.rules.measure import held_by
+from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure, read
 from problems.tolerance import Precision
 from runner.config import JudgeSettings
 from runner.evidence import throttle

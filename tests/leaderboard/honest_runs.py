@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from leaderboard.review.rules.findings import Known, Reported, Source, measure
-from leaderboard.review.rules.measure import held_by
+from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure
 from runner.evidence import rules, schema, verdict
 from runner.evidence.schedule import CPU, GPU
 from tests.runner.evidence.test_plausible_honest import bursts, crowded, honest, neighbours, steady, warming

@@ -49,12 +49,16 @@ BY_OWNER: Final = (states.ANSWER, states.APPEAL)
 
 @dataclass(frozen=True)
 class Taken:
-    """A locked case, and its standing at the time of the lock."""
+    """A locked case with its standing at the time of the lock, and the act that it is locked for."""
 
     row: Case
     result: Result
     submission: Submission
     standing: states.Standing
+    act: str
+    actor: User
+    reason: str
+    now: datetime
 
 
 def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, seen: int | None = None) -> Taken:
@@ -76,25 +80,27 @@ def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, s
     lines = lines_of(result)
     if len(lines) >= MOST_LINES:
         raise UserError("result", result.pk, f"has {MOST_LINES} lines in its log, and takes no more", status=409)
-    _check_seen(result, lines, seen)
+    # The actor must have read the lines that matter; claims, notes and labels do not.
+    if told := [line.act for line in lines if seen is not None and line.id > seen and line.act in MATTERS]:
+        said = f"changed while you looked at it ({', '.join(told)}); read what is new, then decide"
+        raise UserError("result", result.pk, said, status=409)
     standing = standing_of(row, lines)
     if problem := states.problem(standing, act, actor=actor.account_id, at=now):
         raise UserError("result", result.pk, problem, status=409)
-    return Taken(row, result, submission, standing)
+    return Taken(row, result, submission, standing, act, actor, reason, now)
 
 
-def append(taken: Taken, *, act: str, actor: User, reason: str, now: datetime, **fields: Any) -> Decision:
-    """Append a line in the name of the account, not of the login: two logins of a person are not two people."""
-    line = Decision.objects.create(
-        result=taken.result, act=act, actor=actor.account, reason=reason, created_at=now, **fields
-    )
+def append(taken: Taken, **fields: Any) -> Decision:
+    """Append the act's line in the name of the account, not of the login: two logins of a person are not two people."""
+    told = {"act": taken.act, "reason": taken.reason, "created_at": taken.now}
+    line = Decision.objects.create(result=taken.result, actor=taken.actor.account, **told, **fields)
     after = project(taken.row)
     record(
-        act=f"{act}_result",
+        act=f"{taken.act}_result",
         target=taken.result,
-        actor=actor,
-        reason=reason,
-        now=now,
+        actor=taken.actor,
+        reason=taken.reason,
+        now=taken.now,
         before={"review": taken.standing.state},
         after={"review": after.state, "submission": taken.submission.pk, "decision": line.pk},
     )
@@ -139,12 +145,3 @@ def standing_of(row: Case, lines: list[states.Row], *, until: datetime | None = 
     doubted_at = found.values_list("created_at", flat=True).first()
     by_itself = row.origin == Case.BY_ITSELF
     return states.derive(lines, opened_at=row.opened_at, by_itself=by_itself, doubted_at=doubted_at)
-
-
-def _check_seen(result: Result, lines: list[states.Row], seen: int | None) -> None:
-    """Check that the actor has read the lines that matter; claims, notes and labels do not."""
-    since = [line for line in lines if seen is not None and line.id > seen]
-    told = [line.act for line in since if line.act in MATTERS]
-    if told:
-        said = f"changed while you looked at it ({', '.join(told)}); read what is new, then decide"
-        raise UserError("result", result.pk, said, status=409)

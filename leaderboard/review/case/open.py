@@ -62,23 +62,19 @@ def note_stopped_before(*, results: Sequence[Result], now: datetime) -> set[int]
     reason that was not measured (NOT_MEASURED): the new result waits as well.
     """
     stopped = stopped_before(results)
-    notes = [_note(result, before, now) for result in results if (before := stopped.get(result.pk)) is not None]
+    notes = []
+    for result in results:
+        if (before := stopped.get(result.pk)) is None:
+            continue
+        other = before.result.attempt.submission_id
+        is_same = other == result.attempt.submission_id
+        whose = "an earlier result of this submission" if is_same else f"the same kernel (submission {other})"
+        rule, said = (HELD_BEFORE, "waits for") if before.state in states.HELD else (REJECTED_BEFORE, "was rejected by")
+        sentence = f"{whose} {said} a person; read why before you decide otherwise"
+        figures = {"submission": other, "result": before.result_id}
+        notes.append(Finding(result=result, rule=rule, sentence=sentence, figures=figures, created_at=now))
     Finding.objects.bulk_create(notes, ignore_conflicts=True)
     return set(stopped)
-
-
-def _note(result: Result, before: Case, now: datetime) -> Finding:
-    other = before.result.attempt.submission_id
-    is_same = other == result.attempt.submission_id
-    whose = "an earlier result of this submission" if is_same else f"the same kernel (submission {other})"
-    rule, said = (HELD_BEFORE, "waits for") if before.state in states.HELD else (REJECTED_BEFORE, "was rejected by")
-    return Finding(
-        result=result,
-        rule=rule,
-        sentence=f"{whose} {said} a person; read why before you decide otherwise",
-        figures={"submission": other, "result": before.result_id},
-        created_at=now,
-    )
 
 
 @transaction.atomic

@@ -49,23 +49,8 @@ HOLD: Final = "hold"  # a person opened the case by hand
 HOLD_ALONG: Final = "hold_along"  # `about`: the rejection of another run of its kernel
 RERUN: Final = "rerun"
 ACTS: Final = (
-    CLAIM,
-    RELEASE,
-    ASK,
-    ANSWER,
-    CLEAR,
-    REJECT,
-    OVERTURN,
-    APPEAL,
-    UPHOLD,
-    GRANT,
-    UNDO,
-    NOTE,
-    LABEL,
-    UNLABEL,
-    HOLD,
-    HOLD_ALONG,
-    RERUN,
+    *(CLAIM, RELEASE, ASK, ANSWER, CLEAR, REJECT, OVERTURN, APPEAL, UPHOLD, GRANT, UNDO),
+    *(NOTE, LABEL, UNLABEL, HOLD, HOLD_ALONG, RERUN),
 )
 
 UNDOABLE: Final = (ASK, CLEAR, REJECT, OVERTURN, UPHOLD, GRANT)  # decisions of a reviewer
@@ -148,7 +133,13 @@ def derive(
         if row.act == CLEAR and doubted_at is not None and row.at <= doubted_at:
             standing = replace(standing, since=doubted_at)
         else:
-            standing = _after(standing, row)
+            before, standing = standing, _moved(standing, row)
+            if row.act in UNDOABLE:
+                standing = replace(standing, last=row.id, last_by=row.actor)
+            if row.act in ENDS_CLAIM:
+                standing = replace(standing, claim=None)
+            if standing.state != before.state:
+                standing = replace(standing, since=row.at)
     return standing
 
 
@@ -163,15 +154,6 @@ def standing_rows(rows: Iterable[Row]) -> list[Row]:
         else:
             kept.append(row)
     return kept
-
-
-def _after(before: Standing, row: Row) -> Standing:
-    after = _moved(before, row)
-    if row.act in UNDOABLE:
-        after = replace(after, last=row.id, last_by=row.actor)
-    if row.act in ENDS_CLAIM:
-        after = replace(after, claim=None)
-    return after if after.state == before.state else replace(after, since=row.at)
 
 
 def _moved(before: Standing, row: Row) -> Standing:
@@ -191,7 +173,11 @@ def _moved(before: Standing, row: Row) -> Standing:
         case "answer":
             return replace(before, state=HALF_CLEARED if before.cleared_by else WAITING, question=None)
         case "clear":
-            return _cleared(before, row)
+            needs_two = before.needs_two or row.needs_two  # two different people, if any clearance required two
+            cleared_by = tuple(dict.fromkeys((*before.cleared_by, row.actor)))
+            enough = len(cleared_by) >= (2 if needs_two else 1)
+            state = CLEARED if enough else NOT_HELD if before.state == NOT_HELD else HALF_CLEARED
+            return replace(before, state=state, needs_two=needs_two, cleared_by=cleared_by, question=None)
         case "reject":
             return replace(before, state=REJECTED, rejection=row.id, appeal=None, question=None)
         case "appeal":
@@ -203,19 +189,13 @@ def _moved(before: Standing, row: Row) -> Standing:
     return before
 
 
-def _cleared(before: Standing, row: Row) -> Standing:
-    """Apply a clearance. It takes two different people if any clearance required two."""
-    needs_two = before.needs_two or row.needs_two
-    cleared_by = tuple(dict.fromkeys((*before.cleared_by, row.actor)))
-    enough = len(cleared_by) >= (2 if needs_two else 1)
-    state = CLEARED if enough else NOT_HELD if before.state == NOT_HELD else HALF_CLEARED
-    return replace(before, state=state, needs_two=needs_two, cleared_by=cleared_by, question=None)
-
-
 def problem(standing: Standing, act: str, *, actor: int, at: datetime) -> str:
     """Return why this act is not possible now; "": it is."""
     if act in FROM and standing.state not in FROM[act]:
-        return _not_from(standing, act)
+        if standing.is_decided and act in (CLEAR, REJECT, ASK, CLAIM):
+            by = " by itself; overturn that first" if standing.is_by_itself else " already; undo that first"
+            return f"is {standing.state}{by}"
+        return f"is {standing.state.replace('_', ' ')}, so there is nothing to {act}"
     if act == OVERTURN and not standing.is_by_itself:
         return "was rejected by a person; undo that decision instead"
     if act == APPEAL and standing.appeal is not None:
@@ -230,10 +210,3 @@ def problem(standing: Standing, act: str, *, actor: int, at: datetime) -> str:
     if act == RELEASE and (claim is None or claim.by != actor):
         return "is not claimed by you"
     return ""
-
-
-def _not_from(standing: Standing, act: str) -> str:
-    if standing.is_decided and act in (CLEAR, REJECT, ASK, CLAIM):
-        by = " by itself; overturn that first" if standing.is_by_itself else " already; undo that first"
-        return f"is {standing.state}{by}"
-    return f"is {standing.state.replace('_', ' ')}, so there is nothing to {act}"

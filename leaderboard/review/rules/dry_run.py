@@ -73,8 +73,18 @@ def dry_run(results: Iterable[Measured], before: Thresholds, after: Thresholds) 
         run.looked += 1
         run.held_before += bool(was)
         run.held_after += bool(would)
-        if was != would:
-            _note(run, one, was, would)
+        if was == would:
+            continue
+        steps = tuple(
+            Step(rule, one.values[rule], HELD if rule not in was else RELEASED if rule not in would else "")
+            for rule in RULES
+            if rule in was | would
+        )
+        run.by_rule.update((step.rule, step.change) for step in steps if step.change)
+        if len(run.lines) < MOST_LINES:
+            run.lines.append(Line(one, HELD if not was else RELEASED if not would else "", steps))
+        else:
+            run.left_off += 1
     return run
 
 
@@ -110,17 +120,3 @@ def _current(competition: Competition) -> QuerySet[Result]:
         attempt__submission__board__competition=competition,
         ratio__isnull=False,
     )
-
-
-def _note(run: DryRun, one: Measured, was: frozenset[str], would: frozenset[str]) -> None:
-    steps = tuple(
-        Step(rule, one.values[rule], HELD if rule not in was else RELEASED if rule not in would else "")
-        for rule in RULES
-        if rule in was | would
-    )
-    run.by_rule.update((step.rule, step.change) for step in steps if step.change)
-    if len(run.lines) < MOST_LINES:
-        change = HELD if not was else RELEASED if not would else ""
-        run.lines.append(Line(one, change, steps))
-    else:
-        run.left_off += 1

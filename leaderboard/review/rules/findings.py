@@ -1,7 +1,7 @@
 """Pure: implausible properties that a person should look at before a result ranks. A rule gives evidence, no verdict.
 
 `measure` computes the number of every applicable rule from a report, its owner's history and its board. `held_by`
-(measure.py) returns the numbers beyond the thresholds that a competition sets (thresholds.py, the table of all rules).
+returns the numbers beyond the thresholds that a competition sets (thresholds.py, the table of all rules).
 All numbers are kept, whether or not they hold, so that other thresholds can be tried on them (dry_run.py).
 
 The rules about a run are the judge's (runner/evidence/rules.py), measured anew on the stored samples, so a judge that
@@ -11,16 +11,17 @@ hides a finding hides nothing. A finding of the judge that these samples do not 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from leaderboard.review.rules.thresholds import RULES, USUAL
+from leaderboard.review.rules.thresholds import RULES, USUAL, Thresholds
 from runner.evidence import rules, schema
 from runner.evidence.estimates import Run
 from runner.evidence.rules import Measure
 from runner.evidence.sample import INCUMBENT
 
+MOST_SENTENCE_CHARS: Final = 1_000
 MOST_RELAYED: Final = 256  # of the judge's findings
 LIKE: Final = 0.5  # similarity from which a jump is worth a look
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
@@ -71,7 +72,7 @@ class Measured:
 
 
 def measure(reported: Reported, known: Known, source: Source) -> Measured:
-    found = [*_of_figures(reported, known), *_of_source(reported, known, source)]
+    found = list(_without_samples(reported, known, source))
     try:
         runs, alone = read(reported.report)
         measures = [one for run in (*runs, *alone) for one in _of_run(run, reported, known)]
@@ -92,41 +93,64 @@ def read(report: Mapping[str, Any]) -> tuple[list[Run], list[Run]]:
     return list(map(Run, parsed.runs)), [Run(run) for run in parsed.alone if run is not None]
 
 
-def _of_figures(reported: Reported, known: Known) -> Iterator[Measure]:
-    """Yield the measures of rules that need no samples."""
-    yield _faster_than_best(reported, known)
-    if "not_certified" in reported.flags:
-        yield Measure("not_certified", 1.0, rules.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
-    if reported.forgeable:
-        yield Measure(
-            "forgeable",
-            reported.forgeable,
-            f"{100 * reported.forgeable:.3g} % of the time could be forged without the judge's clock telling.",
-        )
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence that holds a result: a measure beyond its threshold."""
+
+    rule: str
+    threshold: float
+    sentence: str
+    figures: dict[str, Any]
+    samples: dict[str, Any]
 
 
-def _faster_than_best(reported: Reported, known: Known) -> Measure:
-    """Compare with the best published entry and a tuned baseline (ratio 1); against_eager covers untuned references."""
+def worst(measures: Iterable[Measure]) -> dict[str, Measure]:
+    """Return each rule's measure that is farthest out; without samples of its own it takes another measure's."""
+    found: dict[str, Measure] = {}
+    for one in measures:
+        other = found.get(one.rule)
+        if other is None or RULES[one.rule].worse(one.value, other.value):
+            found[one.rule] = replace(one, samples=one.samples or (other.samples if other else {}))
+        elif not other.samples:
+            found[one.rule] = replace(other, samples=one.samples)
+    return found
+
+
+def held_by(measures: Iterable[Measure], thresholds: Thresholds = USUAL) -> list[Evidence]:
+    """Return the measures beyond their threshold, in the order of the table of rules."""
+    found, held = worst(measures), []
+    for rule in RULES.values():
+        one, threshold = found.get(rule.id), thresholds[rule.id]
+        if one is None or threshold is None or not rule.holds(one.value, threshold):
+            continue
+        sentence = f"{one.case}: {one.sentence}" if one.case else one.sentence
+        figures = {"value": None if math.isnan(one.value) else one.value} | ({"case": one.case} if one.case else {})
+        sentence = f"{sentence} {rule.look}"[:MOST_SENTENCE_CHARS]
+        held.append(Evidence(rule.id, threshold, sentence, figures | one.figures, one.samples))
+    return held
+
+
+def _without_samples(reported: Reported, known: Known, source: Source) -> Iterator[Measure]:
+    """Yield the measures of rules that need no samples: of the reported figures, then of the source.
+
+    The comparison is with the best published entry and a tuned baseline (ratio 1); faster_than_eager covers untuned
+    references.
+    """
     others = known.incumbent_ratio
     is_tuned = bool((reported.report.get("evidence") or {}).get("tuned", True))
     best = min([ratio for ratio in (others, 1.0 if is_tuned else None) if ratio is not None], default=math.inf)
     whom = "the best published entry" if others is not None and others <= best else "the baseline"
     faster = best / reported.ratio if math.isfinite(best) else 0.0
-    return Measure(
-        "faster_than_best",
-        faster,
-        f"{faster:.2f}× as fast as {whom}, over all cases.",
-        figures={"ratio": reported.ratio, "incumbent_ratio": others, "best_ratio": best if faster else None},
-    )
-
-
-def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Measure]:
+    figures = {"ratio": reported.ratio, "incumbent_ratio": others, "best_ratio": best if faster else None}
+    yield Measure("faster_than_best", faster, f"{faster:.2f}× as fast as {whom}, over all cases.", figures=figures)
+    if "not_certified" in reported.flags:
+        yield Measure("not_certified", 1.0, rules.NOT_FROZEN, figures={"flags": sorted(reported.flags)})
+    if reported.forgeable:
+        sentence = f"{100 * reported.forgeable:.3g} % of the time could be forged without the judge's clock telling."
+        yield Measure("forgeable", reported.forgeable, sentence)
     if source.opaque_chars:
-        yield Measure(
-            "opaque_source",
-            source.opaque_chars,
-            f"A literal of {source.opaque_chars:,} characters holds data where code is expected.",
-        )
+        sentence = f"A literal of {source.opaque_chars:,} characters holds data where code is expected."
+        yield Measure("opaque_source", source.opaque_chars, sentence)
     like = source.likeness
     if like is None:
         return
@@ -135,12 +159,9 @@ def _of_source(reported: Reported, known: Known, source: Source) -> Iterator[Mea
     yield Measure("similar_source", like.share, f"{said} by another entrant.", figures=figures)
     if like.share >= LIKE and known.own_ratio is not None:
         faster = known.own_ratio / reported.ratio
-        yield Measure(
-            "jump_with_copy",
-            faster,
-            f"{faster:.3g} times as fast as its owner's best before, and {said} by another entrant.",
-            figures=figures | {"own_ratio": known.own_ratio, "ratio": reported.ratio},
-        )
+        sentence = f"{faster:.3g} times as fast as its owner's best before, and {said} by another entrant."
+        figures = figures | {"own_ratio": known.own_ratio, "ratio": reported.ratio}
+        yield Measure("jump_with_copy", faster, sentence, figures=figures)
 
 
 def _with_cover(found: Measure, known: Known) -> Measure:
@@ -179,29 +200,16 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
         best, ratio = known.case_ratios.get(case.name), case.ratio
         if best is not None and ratio:
             best = min(best, 1.0) if run.evidence.tuned else best  # a tuned baseline's own ratio is 1
-            yield Measure(
-                "case_faster_than_best",
-                best / ratio,
-                f"{best / ratio:.3g} times as fast here as any result that stands.",
-                case.name,
-                {"ratio": ratio, "best_ratio": best},
-            )
+            sentence = f"{best / ratio:.3g} times as fast here as any result that stands."
+            figures = {"ratio": ratio, "best_ratio": best}
+            yield Measure("case_faster_than_best", best / ratio, sentence, case.name, figures)
     if run.cases and not reported.report["evidence"].get("runs"):
-        yield from _disagrees(run, reported)
-
-
-def _disagrees(run: Run, reported: Reported) -> Iterator[Measure]:
-    """Compare the reported ratio with the ratio that the judge's rules give for its samples."""
-    sampled = run.ratio
-    if sampled is None:
-        said = "its own samples give no time"
-    elif reported.ratio < sampled * (1 - DISAGREES - min(reported.half_width, 1.0) / 2):
-        said = f"its own samples {sampled:.4g}"
-    else:
-        return
-    yield Measure(
-        "figures_disagree",
-        1.0,
-        f"The report says {reported.ratio:.4g} of the baseline's time, {said}.",
-        figures={"ratio": reported.ratio, "from_samples": sampled},
-    )
+        sampled, said = run.ratio, ""
+        if sampled is None:
+            said = "its own samples give no time"
+        elif reported.ratio < sampled * (1 - DISAGREES - min(reported.half_width, 1.0) / 2):
+            said = f"its own samples {sampled:.4g}"
+        if said:
+            sentence = f"The report says {reported.ratio:.4g} of the baseline's time, {said}."
+            sources = {"ratio": reported.ratio, "from_samples": sampled}
+            yield Measure("figures_disagree", 1.0, sentence, figures=sources)

@@ -8,7 +8,6 @@ before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -104,26 +103,19 @@ def sources_of(submissions: Sequence[Submission]) -> dict[int, findings.Source]:
     Only earlier submissions are compared. A submission that was found unlike all of them stays unlike them, and is not
     looked up again.
     """
-    shares = _shares_seen(submissions)
+    rows = Measurement.objects.filter(result__attempt__submission__in=submissions).order_by("pk")
+    measured = dict(rows.values_list("result__attempt__submission", "values"))  # of the last screening
     own = Fingerprint.objects.filter(submission__in=submissions, version=similarity.VERSION)
     opaque = dict(own.values_list("submission", "opaque_chars"))
     found = {}
     for submission in submissions:
-        share = shares.get(submission.pk, math.nan)
-        if submission.pk in opaque and share < findings.LIKE:
+        share = measured.get(submission.pk, {"similar_source": None}).get("similar_source", 0.0)  # None: no number
+        if submission.pk in opaque and share is not None and share < findings.LIKE:
             like = findings.Likeness(0, share, 0, 0) if share else None  # too little to look up the submission
             found[submission.pk] = findings.Source(likeness=like, opaque_chars=opaque[submission.pk])
         else:
             found[submission.pk] = source_of(submission)
     return found
-
-
-def _shares_seen(submissions: Sequence[Submission]) -> dict[int, float]:
-    """Map submissions to the `similar_source` of their last screening; 0: no shared code, nan: not a number."""
-    rows = Measurement.objects.filter(result__attempt__submission__in=submissions).order_by("pk")
-    found = rows.values_list("result__attempt__submission", "values")
-    shares = ((pk, values.get("similar_source", 0.0)) for pk, values in found)
-    return {pk: math.nan if share is None else share for pk, share in shares}
 
 
 def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness | None:
@@ -133,6 +125,10 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
     """
     if not prints:
         return None
+    # The logins of the owner and of all present and former members of the entrant: their code is their own.
+    mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user__linked_to", "user_id")
+    accounts = {submission.owner.account_id, *(linked_to or user_id for linked_to, user_id in mates)}
+    company = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts))
     told: dict[str, int | list[int]] = {
         "asked": sorted(prints),  # they are hashes: prints beyond the limit leave a fair sample
         "asking": len(prints),
@@ -140,7 +136,7 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
         "version": similarity.VERSION,
         "submission": submission.pk,
         "entrant": submission.entrant_id,
-        "owners": _company(submission),
+        "owners": list(company.values_list("pk", flat=True)),
         "visited": VISITED,
         "considered": CONSIDERED,
         "most": CANDIDATES,
@@ -158,14 +154,6 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
     return findings.Likeness(pk, like.share, like.shared, like.of)
 
 
-def _company(submission: Submission) -> list[int]:
-    """Return the logins of the owner and of all present and former members of the entrant: their code is their own."""
-    mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user__linked_to", "user_id")
-    accounts = {submission.owner.account_id, *(linked_to or user_id for linked_to, user_id in mates)}
-    logins = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts))
-    return list(logins.values_list("pk", flat=True))
-
-
 def _salted(value: int, problem_id: int) -> int:
     """Return the salted print as a signed number of 32 bits; the kind stays in the last bit."""
     mixed = similarity.mixed((value >> 1) ^ (problem_id * _SALT & ((1 << 61) - 1)))
@@ -177,12 +165,9 @@ def _given(digest: str) -> frozenset[int]:
     """Return the prints of code that a problem gives to everybody: templates, files, baseline and public samples."""
     version = ProblemVersion.objects.get(digest=digest)
     texts = [*version.part("templates", {}).values(), *version.part("files", {}).values()]
-    texts += [version.part("baseline") or "", *_samples(str(version.part("slug", "")))]
-    return frozenset(value for text in texts for value in similarity.fingerprints(text))
-
-
-def _samples(slug: str) -> list[str]:
+    slug = str(version.part("slug", ""))
     is_plain = slug.replace("_", "").replace("-", "").isalnum()
-    found = sorted(SAMPLES.glob(f"*/{slug}/submissions/*/*")) if is_plain else []
-    files = (path for path in found if path.is_file() and path.stat().st_size <= MOST_SAMPLE_BYTES)
-    return [path.read_text(errors="replace") for path in files]
+    samples = sorted(SAMPLES.glob(f"*/{slug}/submissions/*/*")) if is_plain else []
+    files = (path for path in samples if path.is_file() and path.stat().st_size <= MOST_SAMPLE_BYTES)
+    texts += [version.part("baseline") or "", *(path.read_text(errors="replace") for path in files)]
+    return frozenset(value for text in texts for value in similarity.fingerprints(text))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from django.db.models import Min, Q
@@ -106,7 +106,14 @@ class _Standing:
         for place, row in enumerate(self._rows):
             self.of_entrant[row.entrant].append((place, row))
         self._by_ratio = sorted(range(len(self._rows)), key=lambda place: self._rows[place].ratio)
-        self._cases = self._read_cases(COMPARED + max(map(len, self.of_entrant.values()), default=0))
+        most = COMPARED + max(map(len, self.of_entrant.values()), default=0)
+        places = {row.pk: place for place, row in enumerate(self._rows[:most])}
+        measured = Measurement.objects.filter(result__in=list(places)).order_by().values_list("result", "case_ratios")
+        cases: dict[str, list[tuple[float, int]]] = defaultdict(list)  # ratio and place of the newest, fastest first
+        for pk, ratios in measured:
+            for name, ratio in ratios.items():
+                cases[name].append((ratio, places[pk]))
+        self._cases = {name: sorted(ratios) for name, ratios in cases.items()}
 
     def best(self, left_out: set[int]) -> float | None:
         return next((self._rows[place].ratio for place in self._by_ratio if place not in left_out), None)
@@ -122,16 +129,6 @@ class _Standing:
             if best is not None:
                 found[name] = best
         return found
-
-    def _read_cases(self, most: int) -> Mapping[str, list[tuple[float, int]]]:
-        """Map each case to the ratio and place of the newest results, fastest first."""
-        places = {row.pk: place for place, row in enumerate(self._rows[:most])}
-        rows = Measurement.objects.filter(result__in=list(places)).order_by().values_list("result", "case_ratios")
-        cases: dict[str, list[tuple[float, int]]] = defaultdict(list)
-        for pk, ratios in rows:
-            for name, ratio in ratios.items():
-                cases[name].append((ratio, places[pk]))
-        return {name: sorted(ratios) for name, ratios in cases.items()}
 
 
 def _best_line(result: Result, cover: QuerySet[Result], *, slower: float) -> float:
@@ -156,10 +153,7 @@ def _best_line(result: Result, cover: QuerySet[Result], *, slower: float) -> flo
 def _standing(result: Result) -> QuerySet[Result]:
     board, version, epoch = _group(result)
     return standing_results().filter(
-        attempt__submission__board=board,
-        attempt__submission__mode="ranked",
-        attempt__version=version,
-        epoch=epoch,
+        attempt__submission__board=board, attempt__submission__mode="ranked", attempt__version=version, epoch=epoch
     )
 
 

@@ -1,5 +1,7 @@
 """Screen passing ranked results, in the transaction that may publish them: keep the rules' measures and findings.
 
+A competition's owner sets the thresholds from which rules hold its results.
+
 Screening ends for any report: samples are read once, in time linear in their number, and unreadable samples are a
 finding. `docs/review-rules.md` has the cost.
 """
@@ -10,19 +12,23 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
+from django.db import transaction
 
-from leaderboard.competitions.models import Competition
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Competition, Role
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.review.models import Finding, Measurement
-from leaderboard.review.rules.findings import Known, Reported, Source, measure
+from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure, worst
 from leaderboard.review.rules.fingerprints import source_of, sources_of
 from leaderboard.review.rules.known import Compared, known
-from leaderboard.review.rules.measure import held_by, worst
-from leaderboard.review.rules.thresholds import USUAL, Thresholds, parse
+from leaderboard.review.rules.thresholds import USUAL, Thresholds, changed, parse
 
 log = structlog.get_logger(__name__)
 
@@ -80,6 +86,34 @@ def thresholds_of(competition: Competition) -> Thresholds:
         return USUAL
 
 
+@transaction.atomic
+def set_thresholds(
+    *, competition: Competition, actor: User, thresholds: Mapping[str, Any], reason: str, now: datetime
+) -> Competition:
+    """Set the thresholds from which rules hold later results of a competition. An owner does this.
+
+    `thresholds`: all that differ from the usual. UserError names `thresholds.<rule>`.
+    """
+    check_role(actor, competition, Role.OWNER, "set what is held for review")
+    new = changed(parse(dict(thresholds)))
+    competition = Competition.objects.select_for_update().get(pk=competition.pk)
+    if new == competition.thresholds:
+        return competition
+    check_reason(reason)
+    before, competition.thresholds = competition.thresholds, new
+    competition.save(update_fields=["thresholds"])
+    record(
+        act="set_thresholds",
+        target=competition,
+        actor=actor,
+        reason=reason,
+        now=now,
+        before={"thresholds": before},
+        after={"thresholds": new},
+    )
+    return competition
+
+
 def _check_timed(result: Result) -> None:
     if result.ratio is None:
         raise ValueError(f"{result} has no ratio: only passing timed results are screened")
@@ -87,21 +121,18 @@ def _check_timed(result: Result) -> None:
 
 def _see(result: Result, known: Known, source: Source, now: datetime) -> _Seen:
     """Return the measurement and findings of a result, unsaved."""
-    measured = measure(_reported(result), known, source)
+    assert result.ratio is not None
+    reported = Reported(
+        ratio=result.ratio,
+        half_width=result.half_width or 0.0,
+        forgeable=result.forgeable or 0.0,
+        flags=result.flags,
+        report=result.report,
+    )
+    measured = measure(reported, known, source)
     values = {name: None if math.isnan(one.value) else one.value for name, one in worst(measured.measures).items()}
     held = held_by(measured.measures, thresholds_of(result.attempt.submission.board.competition))
-    findings = [
-        Finding(
-            result=result,
-            rule=item.rule,
-            threshold=item.threshold,
-            sentence=item.sentence,
-            figures=item.figures,
-            samples=item.samples,
-            created_at=now,
-        )
-        for item in held
-    ]
+    findings = [Finding(result=result, created_at=now, **vars(item)) for item in held]
     return _Seen(Measurement(result=result, values=values, case_ratios=measured.case_ratios, created_at=now), findings)
 
 
@@ -112,14 +143,3 @@ def _keep(findings: Sequence[Finding]) -> list[Finding]:
     for result, named in rules.items():
         log.warning("result_held", result=result, rules=named)
     return Finding.objects.bulk_create(findings)
-
-
-def _reported(result: Result) -> Reported:
-    assert result.ratio is not None
-    return Reported(
-        ratio=result.ratio,
-        half_width=result.half_width or 0.0,
-        forgeable=result.forgeable or 0.0,
-        flags=result.flags,
-        report=result.report,
-    )

@@ -74,7 +74,12 @@ def fingerprints_of(stream: Sequence[Token]) -> frozenset[int]:
     written = list(_shaped(stream))
     tokens = [token for token in written if token != _END]
     kept = {value << 1 for value in winnow(grams(tokens))}
-    whole = {value << 1 | 1 for value in _statements(written)}
+    whole = set()
+    for is_end, statement in groupby(written, key=lambda token: token == _END):
+        text = list(statement)
+        if not is_end and len(text) >= LEAST_STATEMENT:
+            digest = hashlib.blake2b("\x1f".join(text).encode(), digest_size=8).digest()
+            whole.add((int.from_bytes(digest, "big") & _MASK) << 1 | 1)
     return frozenset(sorted(kept | whole)[:MOST_PRINTS])
 
 
@@ -84,13 +89,12 @@ def likeness(suspect: Prints, other: Prints) -> Likeness:
     A copy with many additions still holds the whole source; a part of a source is still the whole suspect. Fewer than
     LEAST_PRINTS prints give share 0.
     """
-    by_kind = [_contained(_of_kind(suspect, kind), _of_kind(other, kind), least) for kind, least in _LEAST.items()]
+    by_kind = []
+    for kind, least in _LEAST.items():
+        ours, theirs = _of_kind(suspect, kind), _of_kind(other, kind)
+        shared, of = len(ours & theirs), min(len(ours), len(theirs))
+        by_kind.append(Likeness(shared / of if of >= least else 0.0, shared, of))
     return max(by_kind, key=lambda found: (found.share, found.of))
-
-
-def _contained(suspect: Prints, other: Prints, least: int) -> Likeness:
-    shared, of = len(suspect & other), min(len(suspect), len(other))
-    return Likeness(shared / of if of >= least else 0.0, shared, of)
 
 
 def _of_kind(prints: Prints, kind: int) -> Prints:
@@ -107,14 +111,6 @@ def _shaped(stream: Iterable[Token]) -> Iterator[str]:
         if not (is_joined and token == previous == _NAME):
             yield token
         previous, is_joined = token, ""
-
-
-def _statements(tokens: Iterable[str]) -> Iterator[int]:
-    for is_end, statement in groupby(tokens, key=lambda token: token == _END):
-        text = list(statement)
-        if not is_end and len(text) >= LEAST_STATEMENT:
-            digest = hashlib.blake2b("\x1f".join(text).encode(), digest_size=8).digest()
-            yield int.from_bytes(digest, "big") & _MASK
 
 
 def grams(tokens: Sequence[str]) -> Iterator[int]:
@@ -169,14 +165,11 @@ def opaque_chars_of(tokens: Sequence[Token], size: int) -> int:
     """
     if not tokens:
         return size
-    texts = sum(_data_chars(token.text) for token in tokens if token.kind in _TEXTS)
-    return texts + sum(_rows(tokens))
-
-
-def _data_chars(text: str) -> int:
-    if not is_source(text) and len(text) >= _LEAST_TEXT:
-        return len(text)
-    return sum(len(word) for word in _DATA.findall(text))
+    chars = sum(_rows(tokens))
+    for text in (token.text for token in tokens if token.kind in _TEXTS):
+        is_data = len(text) >= _LEAST_TEXT and not is_source(text)
+        chars += len(text) if is_data else sum(map(len, _DATA.findall(text)))
+    return chars
 
 
 def _rows(tokens: Sequence[Token]) -> Iterator[int]:

@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -86,7 +86,15 @@ def words_of(output: bytes) -> list[str]:
         raise HintError("its answer is no JSON") from None
     if not isinstance(told, dict):
         raise HintError("its answer is no JSON object")
-    return [_plain(text) for text in _texts(told)][:MOST_WORDS]
+    hints, patterns = told.get("hints"), told.get("matched_patterns")
+    texts = [text for text in hints if isinstance(text, str)] if isinstance(hints, list) else []
+    for one in patterns if isinstance(patterns, list) else ():
+        if isinstance(one, dict):
+            parts = (one.get(name) for name in ("severity", "pattern", "evidence"))
+            texts.append(": ".join(part for part in parts if isinstance(part, str)))
+    cut = (text[: 2 * MOST_WORD_CHARS] for text in texts[:MOST_WORDS])
+    clean = ("".join(letter if letter.isprintable() else " " for letter in text) for text in cut)
+    return [" ".join(text.split())[:MOST_WORD_CHARS] for text in clean]
 
 
 def run_limited(command: Sequence[str], text: str, *, most_s: float = MOST_S) -> bytes:
@@ -113,7 +121,13 @@ def run_limited(command: Sequence[str], text: str, *, most_s: float = MOST_S) ->
         except subprocess.TimeoutExpired:
             raise HintError("it did not end") from None
         finally:
-            _kill(process)
+            try:
+                os.killpg(process.pid, signal.SIGKILL)  # the whole session, with its children
+            except ProcessLookupError:
+                pass
+            assert process.stdout is not None
+            process.stdout.close()
+            process.wait()
     if code:
         raise HintError(f"it ended with status {code}")
     return output
@@ -132,30 +146,3 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
             raise HintError(f"it wrote more than {MOST_OUTPUT_BYTES:,} bytes")
         if not part:
             return output
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)  # the whole session, with its children
-    except ProcessLookupError:
-        pass
-    assert process.stdout is not None
-    process.stdout.close()
-    process.wait()
-
-
-def _texts(told: dict[str, Any]) -> Iterator[str]:
-    hints, patterns = told.get("hints"), told.get("matched_patterns")
-    if isinstance(hints, list):
-        yield from (text for text in hints if isinstance(text, str))
-    if isinstance(patterns, list):
-        for one in patterns:
-            if isinstance(one, dict):
-                parts = (one.get(name) for name in ("severity", "pattern", "evidence"))
-                yield ": ".join(part for part in parts if isinstance(part, str))
-
-
-def _plain(text: str) -> str:
-    """Make a text printable, on a single line, of bounded length."""
-    clean = "".join(letter if letter.isprintable() else " " for letter in text[: 2 * MOST_WORD_CHARS])
-    return " ".join(clean.split())[:MOST_WORD_CHARS]

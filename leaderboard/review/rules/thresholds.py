@@ -79,16 +79,8 @@ _RULES: Final = (
         "Look for a branch on this case's shape, or an answer kept for it.",
         *(3.0, 1.5, 100.0),
     ),
-    _of_a_run(
-        "beyond_measured_ceiling",
-        "share of the time that the host's own kernels' rates allow",
-        *(0.5, 1.0),
-    ),
-    _of_a_run(
-        "below_launch_floor",
-        "share of the time of a kernel that does nothing",
-        *(0.3, 1.0),
-    ),
+    _of_a_run("beyond_measured_ceiling", "share of the time that the host's own kernels' rates allow", *(0.5, 1.0)),
+    _of_a_run("below_launch_floor", "share of the time of a kernel that does nothing", *(0.3, 1.0)),
     _of_a_run(
         "too_fast_for_precision",
         "share of the time that the fastest legal precision needs, in reach of a cheaper one",
@@ -112,11 +104,7 @@ _RULES: Final = (
         "share that a warm cache saves it, where data fits and the slower baseline saves a tenth",
         *(0.0, 0.10),
     ),
-    _of_a_run(
-        "one_case_apart",
-        "gain over the baseline in one case, over the gain of every other",
-        *(1.5, 100.0),
-    ),
+    _of_a_run("one_case_apart", "gain over the baseline in one case, over the gain of every other", *(1.5, 100.0)),
     Rule(
         "jump_with_copy",
         "times faster than its owner's own best before, with a source half of which another entrant sent first",
@@ -141,28 +129,15 @@ _RULES: Final = (
         *(0.0, 8.0),
         may_be_off=False,
     ),
-    _of_a_run(
-        "aftermath",
-        "share by which the baseline is slower right after it than right before",
-        *(0.01, 0.25),
-    ),
-    _of_a_run(
-        "bimodal",
-        "distance of two groups that its calls fall into while the baseline's do not",
-        *(0.02, 0.50),
-    ),
+    _of_a_run("aftermath", "share by which the baseline is slower right after it than right before", *(0.01, 0.25)),
+    _of_a_run("bimodal", "distance of two groups that its calls fall into while the baseline's do not", *(0.02, 0.50)),
     Rule(
         "forgeable",
         "share of the time that the judge's own clock cannot vouch for",
         "The time is too short to be sure of: judge it again, or on larger cases.",
         *(0.80, 0.2, 1.0),
     ),
-    _of_a_run(
-        "late_work",
-        "outputs that changed after their call had returned",
-        *(0.0, 0.0),
-        may_be_off=False,
-    ),
+    _of_a_run("late_work", "outputs that changed after their call had returned", *(0.0, 0.0), may_be_off=False),
     _of_a_run(
         "not_certified",
         "runs in which containers could not be frozen, or a step of a call was left out",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from leaderboard.competitions.calendar import Stage, Window, current_stage
+from leaderboard.competitions.calendar import Stage, current_stage
 from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
@@ -137,7 +137,10 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
     if of is None:  # the only line of this epoch is its own, and not shown yet
         of = _board_epoch(epoch, RankedEpochs([board]), board, stage)
     place = next((place for place in table.places if submission.pk in place.value.submissions), None)
-    value, time_us = _own_value(submission, epoch, window(board, stage, now, in_full=not seen))
+    same = {"board": submission.board_id, "entrant": submission.entrant_id, "code_digest": submission.kernel}
+    counted = inside(window(board, stage, now, in_full=not seen))
+    runs = list(Entry.objects.filter(counted, epoch=epoch, **same).order_by("submitted_at", "submission_id"))
+    [value] = pool(map(run_of, runs))  # of its kernel
     return Standing(
         rank=place.rank if place and of.is_current else None,
         is_tied=place.is_tied if place and of.is_current else False,
@@ -146,7 +149,7 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
         is_shown=seen,
         stage=stage,
         value=value,
-        score_us=time_us,
+        score_us=mean_time_us([run.score_us for run in runs]),
     )
 
 
@@ -191,14 +194,6 @@ def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float |
     """Return incumbent_ratios for a single submission, at a cost independent of the number of lines."""
     others = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
     return next((values[0].ratio for values in front(others)), None)
-
-
-def _own_value(submission: Submission, epoch: str, counted: Window) -> tuple[Value, float]:
-    """Return the value of its kernel's runs, and their measured time."""
-    same = {"board": submission.board_id, "entrant": submission.entrant_id, "code_digest": submission.kernel}
-    runs = list(Entry.objects.filter(inside(counted), epoch=epoch, **same).order_by("submitted_at", "submission_id"))
-    [value] = pool(map(run_of, runs))
-    return value, mean_time_us([run.score_us for run in runs])
 
 
 def _epochs(board: Board, stage: Stage, tables: Tables, ranked: RankedEpochs) -> tuple[BoardEpoch, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.review.standing import reviews_of
-from leaderboard.standings.ranking.eligible import refusal
+from leaderboard.standings.publish import refusal
 from leaderboard.standings.read.boards import Standing, published_among, standing_of
 from leaderboard.submissions.models import Submission
 
@@ -34,7 +34,7 @@ class SubmissionStatus:
     flags: list[str] = field(default_factory=list)
     published: bool = False
     review: str | None = None  # review.standing: UNDER_REVIEW, REJECTED
-    unranked: str | None = None  # reason why a passing ranked result cannot have a line, from ranking/eligible.py
+    unranked: str | None = None  # reason why a passing ranked result cannot have a line, from publish.py
     standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
     logs: dict[str, str] = field(default_factory=dict)  # only from `status_of`

@@ -16,12 +16,11 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
-from leaderboard.review.case import appeal as appealing
-from leaderboard.review.case import ask as asking
+from leaderboard.review.case import acts
 from leaderboard.review.case import states as case
+from leaderboard.review.case.acts import REASONS
 from leaderboard.review.models import Case
 from leaderboard.review.permissions import is_reviewer_anywhere
-from leaderboard.review.reasons import REASONS
 from leaderboard.submissions.models import Submission
 from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
 from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_text
@@ -411,14 +410,14 @@ class Answer(Private):
     @extend_schema(request=OwnerRequest, responses=OwnersView)
     def post(self, request: Request, pk: int) -> Response:
         """Answer a reviewer's question, once per question."""
-        return _by_owner(self, request, pk, asking.answer)
+        return _by_owner(self, request, pk, acts.answer)
 
 
 class Appeal(Private):
     @extend_schema(request=OwnerRequest, responses=OwnersView)
     def post(self, request: Request, pk: int) -> Response:
         """Appeal against a rejection, once and within 14 days; another reviewer answers."""
-        return _by_owner(self, request, pk, appealing.appeal)
+        return _by_owner(self, request, pk, acts.appeal)
 
 
 def _by_owner(view: Private, request: Request, pk: int, act: Callable[..., object]) -> Response:

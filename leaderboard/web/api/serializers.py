@@ -11,7 +11,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import DIVISIONS, Competition
 from leaderboard.errors import UserError
-from leaderboard.standings.ranking.eligible import NO_TELEMETRY
+from leaderboard.standings.publish import NO_TELEMETRY
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
 from leaderboard.web.boards.cards import Card
 from leaderboard.web.submissions.starter_code import REFERENCE

@@ -13,8 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from leaderboard.competitions.models import Competition
 from leaderboard.errors import UserError
 from leaderboard.review.rules.dry_run import MOST_RESULTS, dry_run, measured_of, unmeasured
-from leaderboard.review.rules.screen import thresholds_of
-from leaderboard.review.rules.set_thresholds import set_thresholds
+from leaderboard.review.rules.screen import set_thresholds, thresholds_of
 from leaderboard.review.rules.thresholds import OFF, RULES, Rule, Thresholds, changed, parse
 from leaderboard.submissions.ledger import set_quotas
 from leaderboard.submissions.quota import MOST, Bucket, parse_quotas

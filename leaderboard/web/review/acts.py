@@ -18,8 +18,8 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
-from leaderboard.review.case import ask, claim, notes, rerun, states
-from leaderboard.review.reasons import REASONS
+from leaderboard.review.case import acts, states
+from leaderboard.review.case.acts import REASONS
 from leaderboard.web.forms import plain_input
 
 PUBLIC_HINT: Final = "Shown on the integrity page, without names. Leave it empty to show nothing."
@@ -96,21 +96,21 @@ def _on_account(act: Callable[..., object], *, result: Result, everywhere: bool,
 
 SEEN: Final = ("seen",)
 ACTS: Final = {
-    states.CLAIM: Act("Claimed", ClaimForm, claim.claim),
-    states.RELEASE: Act("Released", CaseForm, claim.release, reason=""),
+    states.CLAIM: Act("Claimed", ClaimForm, acts.claim),
+    states.RELEASE: Act("Released", CaseForm, acts.release, reason=""),
     states.CLEAR: Act("Cleared", ClearForm, pipeline.clear_result, ("public_reason", "seen")),
     states.REJECT: Act(
         "Rejected", RejectForm, pipeline.reject_result, ("code", "public_reason", "hold_others", "seen")
     ),
-    states.ASK: Act("Question sent to the owner", AskForm, ask.ask, SEEN, reason="question"),
+    states.ASK: Act("Question sent to the owner", AskForm, acts.ask, SEEN, reason="question"),
     states.OVERTURN: Act("Overturned", ReasonForm, pipeline.overturn_verdict, SEEN),
     states.UPHOLD: Act("Rejection upheld", ReasonForm, partial(pipeline.answer_appeal, granted=False), SEEN),
     states.GRANT: Act("Appeal granted", ReasonForm, partial(pipeline.answer_appeal, granted=True), SEEN),
     states.UNDO: Act("Undone", ReasonForm, pipeline.undo_decision, SEEN),
-    states.NOTE: Act("Note saved", NoteForm, notes.note, reason="text"),
-    states.LABEL: Act("Label added", LabelForm, notes.label, reason="name"),
-    states.UNLABEL: Act("Label removed", LabelForm, notes.unlabel, reason="name"),
-    states.RERUN: Act("Queued for re-judging", ReasonForm, rerun.rerun),
+    states.NOTE: Act("Note saved", NoteForm, acts.note, reason="text"),
+    states.LABEL: Act("Label added", LabelForm, acts.label, reason="name"),
+    states.UNLABEL: Act("Label removed", LabelForm, acts.unlabel, reason="name"),
+    states.RERUN: Act("Queued for re-judging", ReasonForm, acts.rerun),
     "suspend": Act("Account suspended", SuspendForm, partial(_on_account, pipeline.suspend_account), ("everywhere",)),
     "reinstate": Act(
         "Account reinstated", SuspendForm, partial(_on_account, pipeline.reinstate_account), ("everywhere",)

@@ -15,9 +15,9 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.judging.verdicts import judged_since, newest_verdicts
 from leaderboard.review.case import log, states
+from leaderboard.review.case.acts import REASONS
 from leaderboard.review.models import Case, Decision, Finding, Hint
 from leaderboard.review.permissions import cases_for, may_review
-from leaderboard.review.reasons import REASONS
 from leaderboard.review.suspension import suspensions_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import kernel_lines

@@ -12,9 +12,8 @@ from leaderboard.accounts.models import User
 from leaderboard.judging.verdicts import judged_since
 from leaderboard.review import permissions
 from leaderboard.review.case import log, states
-from leaderboard.review.case.appeal import appeal_until
+from leaderboard.review.case.acts import REASONS, appeal_until
 from leaderboard.review.models import Case, Decision
-from leaderboard.review.reasons import REASONS
 from leaderboard.review.standing import median_wait
 from leaderboard.review.suspension import suspensions_of
 from leaderboard.submissions.models import Submission

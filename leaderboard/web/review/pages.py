@@ -19,9 +19,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.errors import UserError
-from leaderboard.review.case import appeal as appealing
-from leaderboard.review.case import ask as asking
-from leaderboard.review.case import states
+from leaderboard.review.case import acts, states
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.permissions import is_reviewer_anywhere, may_suspend_somewhere
 from leaderboard.review.suspension import standing_suspensions
@@ -110,13 +108,13 @@ def _case_page(request: HttpRequest, row: Case, wrong: dict[str, Any], status: i
 @login_required
 @require_POST
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
-    return _by_owner(request, pk, asking.answer, "Your answer was sent to the reviewers.")
+    return _by_owner(request, pk, acts.answer, "Your answer was sent to the reviewers.")
 
 
 @login_required
 @require_POST
 def appeal(request: HttpRequest, pk: int) -> HttpResponse:
-    return _by_owner(request, pk, appealing.appeal, "Your appeal was sent. A different reviewer will answer it.")
+    return _by_owner(request, pk, acts.appeal, "Your appeal was sent. A different reviewer will answer it.")
 
 
 def _by_owner(request: HttpRequest, pk: int, act: Any, done: str) -> HttpResponse:

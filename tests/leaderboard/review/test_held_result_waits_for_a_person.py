@@ -10,8 +10,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Result
 from leaderboard.review.models import Decision, Finding
-from leaderboard.review.rules.findings import Known, Reported, Source, measure
-from leaderboard.review.rules.measure import held_by
+from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure
 from leaderboard.review.standing import held_results
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.boards import incumbent_ratio

@@ -12,7 +12,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Result
-from leaderboard.review.case import appeal
+from leaderboard.review.case import acts
 from leaderboard.review.integrity import Integrity, Outcomes, integrity
 from tests.leaderboard.stage import Stage
 
@@ -91,7 +91,7 @@ def test_a_rejected_place_is_told_when_no_appeal_can_change_it(stage: Stage) -> 
     assert numbers(stage).podium == []
     assert [(one.place, one.is_cleared) for one in numbers(stage, TOMORROW + timedelta(days=14)).podium] == [(1, False)]
     told = {"result": result, "now": stage.now}
-    appeal.appeal(actor=User.objects.get(username="ada"), text="no", **told)
+    acts.appeal(actor=User.objects.get(username="ada"), text="no", **told)
     assert numbers(stage, TOMORROW + timedelta(days=14)).podium == []
     pipeline.answer_appeal(actor=User.objects.create_superuser("ned"), granted=False, reason="yes", **told)
     assert [one.reason for one in numbers(stage).podium] == ["It kept its outputs."]

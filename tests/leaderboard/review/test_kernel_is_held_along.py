@@ -7,7 +7,7 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.judging.models import Result
-from leaderboard.review.case import ask
+from leaderboard.review.case import acts
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.rules import known
 from leaderboard.standings.models import Entry
@@ -92,7 +92,7 @@ def test_what_a_person_decided_meanwhile_stays(stage: Stage, runs: list[Result])
 def test_a_question_asked_meanwhile_holds_nobody(stage: Stage, runs: list[Result]) -> None:
     first, second, held, other = runs
     reject(stage, held)
-    ask.ask(result=first, actor=stage.olga, question="How so?", now=stage.later(1))
+    acts.ask(result=first, actor=stage.olga, question="How so?", now=stage.later(1))
     undo(stage, held)
     assert published() == {first.pk, second.pk, other.pk}
 

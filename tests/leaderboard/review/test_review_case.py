@@ -19,7 +19,7 @@ from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
-from leaderboard.review.case import appeal, ask, claim, log, notes, rerun
+from leaderboard.review.case import acts, log
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.review.standing import held_results, median_wait
 from leaderboard.standings.models import Entry
@@ -61,7 +61,7 @@ def test_a_reviewer_of_the_competition_decides_and_no_other(stage: Stage) -> Non
         told = {"result": result, "actor": person, "reason": "please", "now": stage.now}
         refused(403, "only a reviewer", pipeline.clear_result, **told)
         refused(403, "only a reviewer", pipeline.reject_result, **told)
-        refused(403, "only a reviewer", claim.claim, result=result, actor=person, now=stage.now)
+        refused(403, "only a reviewer", acts.claim, result=result, actor=person, now=stage.now)
     pipeline.clear_result(result=result, actor=rita, reason="read it", now=stage.now)
     assert (state(result), Entry.objects.count()) == ("cleared", 1)
 
@@ -159,37 +159,37 @@ def test_below_the_podium_one_person_is_enough(stage: Stage) -> None:
 
 def test_a_claim_is_shown_expires_and_is_taken_over_with_a_reason(stage: Stage) -> None:
     result, rita = hold(stage), reviewer(stage)
-    claim.claim(result=result, actor=rita, now=stage.now)
+    acts.claim(result=result, actor=rita, now=stage.now)
     row = Case.objects.get()
     assert (row.claimed_by, row.claimed_until) == (rita, stage.now + timedelta(minutes=30))
     told = {"result": result, "actor": stage.olga, "now": stage.now}
     refused(409, "claimed by another", pipeline.clear_result, **told, reason="sound")
-    refused(409, "say why you take it over", claim.claim, **told)
-    refused(409, "not claimed by you", claim.release, **told)
-    claim.claim(**told, reason="she is on holiday")
+    refused(409, "say why you take it over", acts.claim, **told)
+    refused(409, "not claimed by you", acts.release, **told)
+    acts.claim(**told, reason="she is on holiday")
     refused(409, "claimed by another", pipeline.clear_result, result=result, actor=rita, reason="ok", now=stage.now)
-    claim.release(**told)
+    acts.release(**told)
     assert Case.objects.get().claimed_by is None
-    claim.claim(result=result, actor=rita, now=stage.now)
+    acts.claim(result=result, actor=rita, now=stage.now)
     pipeline.clear_result(**told | {"now": stage.now + timedelta(minutes=31)}, reason="sound")
     assert (state(result), Case.objects.get().claimed_by) == ("cleared", None)
 
 
 def test_the_owner_is_asked_and_answers_once(stage: Stage) -> None:
     result = hold(stage)
-    ask.ask(result=result, actor=stage.olga, question="How is this possible?", now=stage.now)
+    acts.ask(result=result, actor=stage.olga, question="How is this possible?", now=stage.now)
     assert (state(result), status_of(result.attempt.submission, now=stage.now).review) == ("asked", "under_review")
-    refused(403, "only the owner", ask.answer, result=result, actor=stage.cleo, text="magic", now=stage.now)
-    ask.answer(result=result, actor=stage.ada, text="Tensor cores.", now=stage.now)
+    refused(403, "only the owner", acts.answer, result=result, actor=stage.cleo, text="magic", now=stage.now)
+    acts.answer(result=result, actor=stage.ada, text="Tensor cores.", now=stage.now)
     assert state(result) == "waiting"
-    refused(409, "nothing to answer", ask.answer, result=result, actor=stage.ada, text="And", now=stage.now)
+    refused(409, "nothing to answer", acts.answer, result=result, actor=stage.ada, text="And", now=stage.now)
 
 
 def test_who_decides_on_what_changed_meanwhile_is_told(stage: Stage) -> None:
     result = hold(stage)
-    asked = ask.ask(result=result, actor=stage.olga, question="How?", now=stage.now)
-    ask.answer(result=result, actor=stage.ada, text="Like this.", now=stage.now)
-    notes.note(result=result, actor=stage.olga, text="hm", now=stage.now)
+    asked = acts.ask(result=result, actor=stage.olga, question="How?", now=stage.now)
+    acts.answer(result=result, actor=stage.ada, text="Like this.", now=stage.now)
+    acts.note(result=result, actor=stage.olga, text="hm", now=stage.now)
     told = {"result": result, "actor": stage.olga, "reason": "silent", "now": stage.now}
     refused(409, "changed while you looked at it \\(answer\\)", pipeline.reject_result, **told, seen=asked.pk)
     pipeline.reject_result(**told, seen=Decision.objects.latest("id").pk)
@@ -200,15 +200,15 @@ def test_an_appeal_is_answered_by_somebody_else(stage: Stage) -> None:
     result, rita = hold(stage), reviewer(stage)
     pipeline.reject_result(result=result, actor=rita, reason="it caches", code="reused_results", now=stage.now)
     mine = {"result": result, "actor": stage.ada, "now": stage.now}
-    refused(403, "only the owner", appeal.appeal, **mine | {"actor": stage.ben}, text="let her")
-    appeal.appeal(**mine, text="It does not: see line 3.")
+    refused(403, "only the owner", acts.appeal, **mine | {"actor": stage.ben}, text="let her")
+    acts.appeal(**mine, text="It does not: see line 3.")
     assert (state(result), status_of(result.attempt.submission, now=stage.now).review) == ("appealed", "rejected")
-    refused(409, "nothing to appeal", appeal.appeal, **mine, text="and again")
+    refused(409, "nothing to appeal", acts.appeal, **mine, text="and again")
     told = {"result": result, "granted": True, "reason": "right", "now": stage.now}
     refused(403, "another reviewer answers", pipeline.answer_appeal, actor=rita, **told)
     pipeline.answer_appeal(actor=stage.olga, **told | {"granted": False})
     assert state(result) == "rejected"
-    refused(409, "appealed already", appeal.appeal, **mine, text="once more")
+    refused(409, "appealed already", acts.appeal, **mine, text="once more")
     pipeline.undo_decision(result=result, actor=stage.olga, reason="looked again", now=stage.now)
     pipeline.answer_appeal(actor=stage.olga, **told)
     assert (state(result), Entry.objects.exists()) == ("waiting", False)
@@ -218,8 +218,8 @@ def test_an_appeal_has_a_deadline(stage: Stage) -> None:
     result = hold(stage)
     pipeline.reject_result(result=result, actor=stage.olga, reason="no", now=stage.now)
     late = stage.now + timedelta(days=14)
-    refused(409, "could be appealed against until", appeal.appeal, result=result, actor=stage.ada, text="x", now=late)
-    appeal.appeal(result=result, actor=stage.ada, text="in time", now=late - timedelta(seconds=1))
+    refused(409, "could be appealed against until", acts.appeal, result=result, actor=stage.ada, text="x", now=late)
+    acts.appeal(result=result, actor=stage.ada, text="in time", now=late - timedelta(seconds=1))
 
 
 def test_an_impossible_time_rejects_by_itself_and_a_person_overturns_it(stage: Stage) -> None:
@@ -239,7 +239,7 @@ def test_an_impossible_time_rejects_by_itself_and_a_person_overturns_it(stage: S
 
 def test_an_impossible_time_is_appealed_against(stage: Stage) -> None:
     result = stage.judge(stage.submit(), **IMPOSSIBLE)
-    appeal.appeal(result=result, actor=stage.ada, text="The declared bytes are wrong.", now=stage.now)
+    acts.appeal(result=result, actor=stage.ada, text="The declared bytes are wrong.", now=stage.now)
     pipeline.answer_appeal(result=result, actor=stage.olga, granted=True, reason="they are", now=stage.now)
     assert state(result) == "waiting"
 
@@ -318,19 +318,19 @@ def test_an_owner_suspends_in_their_competition_only(stage: Stage) -> None:
 def test_notes_and_labels_stay_among_reviewers(stage: Stage) -> None:
     result = hold(stage)
     told = {"result": result, "actor": stage.olga, "now": stage.now}
-    notes.note(**told, text="looks like the last one")
-    notes.label(**told, name="cache")
-    refused(409, "on the case already", notes.label, **told, name="cache")
-    refused(400, "is no label", notes.label, **told, name="Bad one!")
+    acts.note(**told, text="looks like the last one")
+    acts.label(**told, name="cache")
+    refused(409, "on the case already", acts.label, **told, name="cache")
+    refused(400, "is no label", acts.label, **told, name="Bad one!")
     assert Case.objects.get().labels == ["cache"]
-    notes.unlabel(**told, name="cache")
+    acts.unlabel(**told, name="cache")
     assert (Case.objects.get().labels, state(result)) == ([], "waiting")
-    refused(409, "not on the case", notes.unlabel, **told, name="cache")
+    refused(409, "not on the case", acts.unlabel, **told, name="cache")
 
 
 def test_a_rerun_is_a_new_attempt_and_closes_the_case(stage: Stage) -> None:
     result, rita = hold(stage), reviewer(stage)
-    rerun.rerun(result=result, actor=rita, reason="on another machine", now=stage.now)
+    acts.rerun(result=result, actor=rita, reason="on another machine", now=stage.now)
     assert "last judged by rex" in Row.objects.get(act="rejudge").reason
     assert Attempt.objects.get(is_current=True).cause == "rejudge"
     assert not held_results().exists()
@@ -341,7 +341,7 @@ def test_a_rerun_goes_to_another_device_while_one_is_alive_also_after_a_loss(sta
     result, rita = hold(stage), reviewer(stage)
     tex = make_runner("tex")
     greet(runner=tex, fingerprint={}, epoch="", now=stage.now)
-    rerun.rerun(result=result, actor=rita, reason="on another machine", now=stage.now)
+    acts.rerun(result=result, actor=rita, reason="on another machine", now=stage.now)
     assert claim_work(runner=stage.rex, now=stage.now) is None
     stage.claim(tex)
     later = stage.now + timedelta(hours=1)
@@ -364,10 +364,10 @@ def test_a_line_that_a_failed_judging_left_is_held_by_hand(stage: Stage) -> None
 def test_a_rerun_of_which_nothing_came_leaves_the_case_to_be_decided(stage: Stage) -> None:
     result, rita = hold(stage), reviewer(stage)
     told = {"result": result, "actor": rita, "now": stage.now}
-    rerun.rerun(**told, reason="on another machine")
+    acts.rerun(**told, reason="on another machine")
     stage.judge(result.attempt.submission, outcome="infra_error")
     assert list(held_results()) == [result]
-    rerun.rerun(**told, reason="once more")
+    acts.rerun(**told, reason="once more")
     assert not held_results().exists()
     cancel(submission=result.attempt.submission, actor=stage.olga, reason="no machine", now=stage.now)
     assert list(held_results()) == [result]

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, measure, read
-from leaderboard.review.rules.measure import Evidence, held_by
+from leaderboard.review.rules.findings import Evidence, Known, Likeness, Reported, Source, held_by, measure, read
 from leaderboard.review.rules.thresholds import RULES, USUAL, parse
 from problems.tolerance import Precision
 from runner.evidence.ceilings import Ceilings, unmeasured

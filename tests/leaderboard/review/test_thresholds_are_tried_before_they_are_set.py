@@ -14,8 +14,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.errors import UserError
 from leaderboard.review.models import Finding, Measurement
 from leaderboard.review.rules.dry_run import MOST_LINES, Measured, dry_run, holding, measured_of, unmeasured
-from leaderboard.review.rules.screen import thresholds_of
-from leaderboard.review.rules.set_thresholds import set_thresholds
+from leaderboard.review.rules.screen import set_thresholds, thresholds_of
 from leaderboard.review.rules.thresholds import USUAL, parse
 from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import NOON, Stage

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.eligible import light_share
+from leaderboard.standings.publish import light_share
 from tests.leaderboard.stage import Stage
 
 

@@ -12,6 +12,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import problems
+from problems.arithmetic import LimitError
 from problems.errors import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.tolerance import Precision
@@ -273,7 +274,7 @@ def test_a_faulty_expression_spoils_no_run_and_is_told_to_its_author() -> None:
     ],
 )
 def test_work_that_is_none_is_refused(declared: dict[str, Any], told: str) -> None:
-    with pytest.raises(limits.LimitError, match=told):
+    with pytest.raises(LimitError, match=told):
         limits.Work.of(declared, {"n": 5})
 
 

@@ -8,10 +8,12 @@ from dataclasses import fields
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from runner.evidence.throttle import Poll, Reading, Window, rule
 from tests.runner.judge.windows import GPU
 
+STORED = TypeAdapter(Window)
 whole = st.integers(min_value=0, max_value=1 << 62)
 real = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 text = st.text(min_size=1, max_size=20)
@@ -49,12 +51,12 @@ def test_every_field_of_a_reading_is_stored_here() -> None:
 
 @given(windows)
 def test_window_comes_back_as_it_was(window: Window) -> None:
-    assert Window.from_json(json.loads(json.dumps(window.to_json(), allow_nan=False))) == window
+    assert STORED.validate_json(json.dumps(window.to_json(), allow_nan=False)) == window
 
 
 @given(windows, windows)
 def test_ruling_is_the_same_after_storage(window: Window, warm: Window) -> None:
-    stored = Window.from_json(json.loads(json.dumps(window.to_json())))
+    stored = STORED.validate_json(json.dumps(window.to_json()))
     assert rule(stored, warm) == rule(window, warm)
 
 
@@ -83,7 +85,7 @@ def test_what_the_device_does_not_tell_takes_no_room() -> None:
 )
 def test_nonsense_is_refused(data: object) -> None:
     with pytest.raises(ValueError):
-        Window.from_json(data)
+        STORED.validate_json(json.dumps(data))
 
 
 def test_a_full_window_is_small_enough_to_be_stored_with_every_block() -> None:

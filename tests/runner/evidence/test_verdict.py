@@ -93,7 +93,7 @@ def test_what_could_be_forged_is_what_it_did_to_the_ratio(by: str) -> None:
     exact = stats.Estimate(0.0, 0.0, 0.0, 0.95)
     told = (("a", 8e3, 0.5), ("b", 5e6, 0.1))
     times = [verdict.CaseTime(name, ns, ns, exact, ns, forgeable=share) for name, ns, share in told]
-    found = verdict._combined_forgeable(times, by)
+    found = verdict._passed(parsed(evidence(ranking_by=by)), times).forgeable
     true = {"geom": math.sqrt(2 / 0.9), "mean": (2 + 1 / 0.9) / 2, "last": 1 / 0.9}[by]
     assert found == pytest.approx(1 - 1 / true)
 

@@ -350,9 +350,9 @@ def test_a_replay_from_json_rules_and_decides_the_same() -> None:
     found = timed.run()
     stored = json.loads(json.dumps(timed.evidence()))
     assert verdict.decide(parsed(stored)) == found
-    for quad in stored["timing"][0]["quads"]:
-        rulings = [throttle.rule(throttle.Window.from_json(block["heat"]), None) for block in quad["blocks"]]
-        assert [ruling.reason for ruling in rulings if ruling.reason] == ([quad["void"]] if quad["void"] else [])
+    for quad in parsed(stored).timing[0].quads:
+        rulings = [throttle.rule(block.heat, None) for block in quad.blocks]
+        assert [ruling.reason for ruling in rulings if ruling.reason] == ([quad.void] if quad.void else [])
 
 
 def test_blocks_are_no_longer_than_the_judges_memory_allows() -> None:

@@ -48,7 +48,7 @@ def window(
     **changes: Any,
 ) -> Window:
     """Window of a block that began with `before`; its polls saw `masks` and `strangers`."""
-    polls = [Poll(before.at_ns + 100 * MS * (number + 1), mask) for number, mask in enumerate(masks)]
+    polls = [Poll(before.at_ns + 100 * MS * (number + 1), mask, None) for number, mask in enumerate(masks)]
     polls += [Poll(before.at_ns + 100 * MS * (number + 1), 0, seen) for number, seen in enumerate(strangers)]
     return Window(before, later(before, ms=ms, counters=counters, **changes), tuple(polls))
 
