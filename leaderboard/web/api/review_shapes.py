@@ -12,9 +12,9 @@ from leaderboard.review.case import states as case
 from leaderboard.review.models import Case
 from leaderboard.review.reasons import REASONS
 from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_text
-from leaderboard.web.review.evidence import SIDES
 from leaderboard.web.review.queue import ANY, OPEN, STATES, state_at
 from leaderboard.web.submissions import view
+from runner.evidence.sample import SIDES
 
 MAX_KEY: Final = 2**63 - 1
 SHOWN_STATES: Final = [state for state in STATES if state not in (OPEN, ANY)]

@@ -75,9 +75,7 @@ class Filters:
 
     def address(self, page: int) -> str:
         """Return the address of a page of the queue with these filters."""
-        plain = Filters()
-        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in chosen.items() if value != getattr(plain, name)}
+        given = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) != one.default}
         return f"/review?{urlencode(given | {'page': page} | ({'mine': '1'} if self.mine else {}))}"
 
     @property
@@ -96,14 +94,11 @@ def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
         cases = cases.filter(claimed_until__gt=now)
     if filters.mine:
         cases = cases.filter(claimed_by=user.account_id)
-    if filters.competition:
-        cases = cases.filter(board__competition__slug=filters.competition)
-    if filters.board:
-        cases = cases.filter(board=int(filters.board))
     if filters.rule:
         cases = cases.filter(result__in=Finding.objects.filter(rule=filters.rule).values("result"))
-    if filters.label:
-        cases = cases.filter(labels__contains=[filters.label])
+    labels = [filters.label] if filters.label else []
+    given = {"board__competition__slug": filters.competition, "board": filters.board, "labels__contains": labels}
+    cases = cases.filter(**{lookup: value for lookup, value in given.items() if value})
     found = cases.select_related(
         "board__problem",
         "board__competition",
@@ -133,10 +128,7 @@ def queue(user: User, filters: Filters, now: datetime) -> dict[str, Any]:
             }
             for case in cases[:ROWS]
         ],
-        "choices": [
-            {"name": name, "chosen": getattr(filters, name), "options": options}
-            for name, options in _choices(cases_for(user)).items()
-        ],
+        "choices": [(name, getattr(filters, name), options) for name, options in _choices(cases_for(user)).items()],
         "older": filters.address(filters.page - 1) if filters.page > 1 else "",
         "newer": filters.address(filters.page + 1) if len(cases) > ROWS else "",
     }
