@@ -7,7 +7,6 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import service, stream
-from leaderboard.web.accounts import login_pages
 from leaderboard.web.accounts import pages as account
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
@@ -22,13 +21,11 @@ from leaderboard.web.organise import (
     confirmations,
     epochs,
     exports,
-    people_pages,
     rejudge_pages,
     rule_pages,
     set_pages,
     standing_pages,
     state_pages,
-    track_pages,
 )
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.review import integrity
@@ -81,19 +78,17 @@ pages: list[URLPattern | URLResolver] = [
     path("rejudge/new", rejudge_pages.new),
     path("rejudge/<int:pk>", rejudge_pages.detail),
     path("rejudge/<int:pk>.csv", rejudge_pages.export),
-    path("rejudge/<int:pk>/apply", rejudge_pages.apply),
     path("rejudge/<int:pk>/try", rejudge_pages.attempt),
-    path("rejudge/<int:pk>/discard", rejudge_pages.discard),
-    path("rejudge/<int:pk>/stop", rejudge_pages.stop),
+    path("rejudge/<int:pk>/<slug:name>", rejudge_pages.settle),
     path("sets", set_pages.index),
     path("sets/<int:pk>", set_pages.detail),
     path("sets/<int:pk>/apply", set_pages.apply),
     path("sign-up", account.sign_up),
     path("sign-in", account.sign_in),
     path("sign-out", account.sign_out),
-    path("account", login_pages.mine),
-    path("account/link", login_pages.link),
-    path("account/password", login_pages.password),
+    path("account", account.mine),
+    path("account/link", account.link),
+    path("account/password", account.password),
     path("tokens", account.tokens),
     path("tokens/<int:pk>/revoke", account.revoke),
     path("readyz", service.readyz),
@@ -114,15 +109,15 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/boards/<int:pk>", board_pages.detail),
     path("organise/<slug:slug>/boards/<int:pk>/close", board_pages.close),
     path("organise/<slug:slug>/boards/<int:pk>/remove", board_pages.remove),
-    path("organise/<slug:slug>/tracks", track_pages.index),
-    path("organise/<slug:slug>/tracks/<int:pk>", track_pages.detail),
-    path("organise/<slug:slug>/tracks/<int:pk>/remove", track_pages.remove),
-    path("organise/<slug:slug>/tracks/<int:pk>/prizes", track_pages.prize),
-    path("organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove", track_pages.unprize),
-    path("organise/<slug:slug>/codes", people_pages.codes),
-    path("organise/<slug:slug>/codes/<int:pk>/revoke", people_pages.revoke_a_code),
-    path("organise/<slug:slug>/announcements", people_pages.announcements),
-    path("organise/<slug:slug>/announcements/<int:pk>/withdraw", people_pages.withdraw),
+    path("organise/<slug:slug>/tracks", board_pages.tracks),
+    path("organise/<slug:slug>/tracks/<int:pk>", board_pages.edit_a_track),
+    path("organise/<slug:slug>/tracks/<int:pk>/remove", board_pages.remove_a_track),
+    path("organise/<slug:slug>/tracks/<int:pk>/prizes", board_pages.prize),
+    path("organise/<slug:slug>/tracks/<int:pk>/prizes/<int:prize_pk>/remove", board_pages.unprize),
+    path("organise/<slug:slug>/codes", organise.codes),
+    path("organise/<slug:slug>/codes/<int:pk>/revoke", organise.revoke_a_code),
+    path("organise/<slug:slug>/announcements", organise.announcements),
+    path("organise/<slug:slug>/announcements/<int:pk>/withdraw", organise.withdraw),
     path("organise/<slug:slug>/quotas", rule_pages.quotas),
     path("organise/<slug:slug>/thresholds", rule_pages.thresholds),
     path(
@@ -190,7 +185,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *organisers,
     *prizes,
     path("api/v1/", include(people)),
-    path("api/runner/v1/", include("leaderboard.web.runners.urls")),
+    path("api/runner/v1/", include("leaderboard.web.runners.views")),
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),
     re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
 ]

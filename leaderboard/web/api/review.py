@@ -99,7 +99,7 @@ class CaseAct(Reviewers):
     def post(self, request: Request, pk: int) -> Response:
         row, now = self.case(request, pk), timezone.now()
         sent = parse(SENT[self.act][0] or serializers.Serializer, request.data)
-        ACTS[self.act](row.result, self.caller(request), sent, now)
+        ACTS[self.act](result=row.result, actor=self.caller(request), now=now, **sent)
         return self.summary(request, pk, now)
 
 

@@ -10,18 +10,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_POST
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.judging.epochs import choose_epoch, dismiss_epoch, move_pin
 from leaderboard.judging.models import Epoch, Runner
-from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.organise.gate import Act, competition_page, press
+from leaderboard.web.organise.gate import Act, competition_page, press, restricted_page
 
 EXPLAINED: Final = (
     "Times rank together only within a timing epoch: the same device, driver, limits, software and judge."
@@ -95,16 +92,15 @@ def _text(value: object) -> str:
     return str(value)[:MOST_CHARS]
 
 
-@login_required
-@require_POST
+@restricted_page("POST")
 def decide(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """Make a proposed epoch current, or dismiss it.
 
     Epochs belong to hardware that competitions share, so administrators of the site decide.
     """
-    do, done = ACTS.get(name, (None, ""))
-    if not user_of(request).is_staff or do is None:
+    if name not in ACTS:
         raise Http404
+    do, done = ACTS[name]
     epoch = get_object_or_404(Epoch, pk=pk)
     act = partial(do, hardware=epoch.hardware, name=epoch.name, reason=request.POST.get("reason", ""))
     to = "/runners" if request.POST.get("from") == "runners" else "/organise"

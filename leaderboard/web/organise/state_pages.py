@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -11,7 +10,7 @@ from django.utils import timezone
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.judging.epochs import RankedEpochs
-from leaderboard.judging.live import Host, hosts, queues
+from leaderboard.judging.live import hosts, queues
 from leaderboard.web.organise.epochs import EXPLAINED
 from leaderboard.web.organise.gate import competition_page, shell
 from leaderboard.wording.figures import ago, span
@@ -42,18 +41,27 @@ def data(request: HttpRequest, competition: Competition) -> JsonResponse:
 def _state(competition: Competition) -> dict[str, Any]:
     now = timezone.now()
     hardware = sorted(set(competition.boards.values_list("hardware", flat=True)))
-    return {
-        "at": now,
-        "queues": [
-            {name: getattr(queue, name) for name in FIGURES}
-            | {
-                "oldest": span(now - queue.oldest_at) if queue.oldest_at else "–",
-                "tone": "bad" if queue.queued and not queue.runners else "",
-            }
-            for queue in queues(hardware, competition_id=competition.pk, now=now)
-        ],
-        "runners": [_runner(host, competition, now) for host in hosts(hardware, now=now)],
-    }
+    runners = []
+    for host in hosts(hardware, now=now):
+        own = host.competition_id == competition.pk
+        doing = "" if host.submission is None else f"submission {host.submission}" if own else "another competition’s"
+        runner = {name: getattr(host, name) for name in ("name", "hardware", "state", "why", "epoch")} | {
+            "tone": TONES.get(host.state, ""),
+            "since": f"for {span(now - host.since)}" if host.since and host.state not in ("idle", "silent") else "",
+            "seen": ago(host.seen_at, now) if host.seen_at else "never",
+            "doing": f"{host.stage}: {doing}" if doing else "–",
+            "submission": host.submission if own else None,
+        }
+        runners.append(runner)
+    shown_queues = [
+        {name: getattr(queue, name) for name in FIGURES}
+        | {
+            "oldest": span(now - queue.oldest_at) if queue.oldest_at else "–",
+            "tone": "bad" if queue.queued and not queue.runners else "",
+        }
+        for queue in queues(hardware, competition_id=competition.pk, now=now)
+    ]
+    return {"at": now, "queues": shown_queues, "runners": runners}
 
 
 def _epochs(competition: Competition) -> list[dict[str, Any]]:
@@ -71,20 +79,3 @@ def _epochs(competition: Competition) -> list[dict[str, Any]]:
         for hardware, board in sorted(boards.items())
         if (known := [epoch for (of, _), epoch in ranked.known.items() if of == hardware])
     ]
-
-
-def _runner(host: Host, competition: Competition, now: datetime) -> dict[str, Any]:
-    own = host.competition_id == competition.pk
-    doing = "" if host.submission is None else f"submission {host.submission}" if own else "another competition’s"
-    return {
-        "name": host.name,
-        "hardware": host.hardware,
-        "state": host.state,
-        "tone": TONES.get(host.state, ""),
-        "since": f"for {span(now - host.since)}" if host.since and host.state not in ("idle", "silent") else "",
-        "why": host.why,
-        "seen": ago(host.seen_at, now) if host.seen_at else "never",
-        "doing": f"{host.stage}: {doing}" if doing else "–",
-        "submission": host.submission if own else None,
-        "epoch": host.epoch,
-    }

@@ -14,6 +14,8 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, Throttled
@@ -25,7 +27,7 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.lease import release, renew
+from leaderboard.judging.lease import kinds, release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import announce, note_refused
 from leaderboard.judging.runners import check_hardware, find_runner, greet, held_by, note_seen, set_draining
@@ -35,7 +37,6 @@ from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Eve
 
 SMALL_BODY_BYTES: Final = 1_000_000  # of any call but a report
 STANDING: Final = "Photofinish-Runner"  # header of a 204 to a runner that gets no work: Runner.standing
-CHUNK_BYTES: Final = 65_536
 UNKNOWN: Final = "This is no runner's token; `create_runner` makes one"
 REVOKED: Final = (
     "The token of runner {runner} was revoked; `create_runner` makes another runner with a token of its own"
@@ -96,17 +97,25 @@ class RunnerView(APIView):
         return request.auth
 
     def read(self, request: Request) -> dict[str, Any]:
-        """Return the body as a JSON object, within the limit of this call."""
-        return _parse(_read_body(request._request, self.limit_bytes))
+        """Return the body as a JSON object, within the limit of this call. DRF's and Django's readers have others."""
+        body = request._request.read(self.limit_bytes + 1)
+        if len(body) > self.limit_bytes:
+            raise UserError("body", None, f"more than {self.limit_bytes:,} bytes; send less", status=413)
+        try:
+            sent = json.loads(body)
+        except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a huge number, a thousand brackets
+            raise UserError("body", None, f"not JSON: {str(error)[:200]}") from None
+        if not isinstance(sent, dict):
+            raise UserError("body", None, f"expected an object, got {type(sent).__name__}")
+        return sent
 
 
 class Hello(RunnerView):
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
         if sent.get("wire") != WIRE_VERSION:
-            raise UserError(
-                "wire", sent.get("wire"), f"this site speaks version {WIRE_VERSION}; upgrade the older side"
-            )
+            said = f"this site speaks version {WIRE_VERSION}; upgrade the older side"
+            raise UserError("wire", sent.get("wire"), said)
         fingerprint = sent.get("fingerprint", {})
         if not isinstance(fingerprint, dict):
             raise UserError("fingerprint", None, "expected an object")
@@ -209,27 +218,6 @@ def _rolled_back_at(moment: float) -> Iterator[None]:
             raise OperationalError("the claim took longer than CLAIM_TIMEOUT_S")
 
 
-def _read_body(request: HttpRequest, limit_bytes: int) -> bytes:
-    """Read at most `limit_bytes`, regardless of the header. DRF's and Django's own readers know other limits."""
-    chunks, total = [], 0
-    while chunk := request.read(CHUNK_BYTES):
-        total += len(chunk)
-        if total > limit_bytes:
-            raise UserError("body", None, f"more than {limit_bytes:,} bytes; send less", status=413)
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _parse(body: bytes) -> dict[str, Any]:
-    try:
-        sent = json.loads(body)
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number of 5,000 digits, a thousand brackets
-        raise UserError("body", None, f"not JSON: {str(error)[:200]}") from None
-    if not isinstance(sent, dict):
-        raise UserError("body", None, f"expected an object, got {type(sent).__name__}")
-    return sent
-
-
 def _text(sent: dict[str, Any], field: str) -> str:
     value = sent.get(field)
     if not isinstance(value, str):
@@ -259,3 +247,22 @@ def _wire_errors_named() -> Iterator[None]:
         yield
     except WireError as error:
         raise UserError(error.field, None, str(error).removeprefix(f"{error.field}: ")) from None
+
+
+class AttemptId(StringConverter):
+    """Name of leased work on the wire: `12`, `admission-3`, `confirmation-4`."""
+
+    regex = f"(?:{'|'.join(kind.WIRE_PREFIX for kind in kinds())})[0-9]{{1,19}}"
+
+
+register_converter(AttemptId, "attempt")
+
+urlpatterns = [
+    path("hello", Hello.as_view()),
+    path("claim", Claim.as_view()),
+    path("drain", Drain.as_view()),
+    path("attempts/<attempt:attempt_id>/renew", Renew.as_view()),
+    path("attempts/<attempt:attempt_id>/release", Release.as_view()),
+    path("attempts/<attempt:attempt_id>/events", Events.as_view()),
+    path("attempts/<attempt:attempt_id>/report", TakeReport.as_view()),
+]
