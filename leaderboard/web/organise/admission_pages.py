@@ -115,10 +115,18 @@ def _found(request: HttpRequest, pk: int) -> AdmissionTest:
 
 
 def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm) -> HttpResponse:
+    lines = []
+    for line in test.lines:
+        name, good = line["name"], line["good"]
+        tried, must = TRIED.get(name, (name, line["expected"]))
+        if name.startswith(STARTER):
+            tried, must = f"{name.removeprefix(STARTER)} starter, in test mode", "may pass, or only show the form"
+        row = {"tried": tried, "must": must, "got": line["got"], "why": line["explained"]}
+        lines.append(row | {"chip": MARKS[good], "bad": good is False})
     context = {
         "test": test,
         "chip": chip(test),
-        "lines": [_line(line) for line in test.lines],
+        "lines": lines,
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
         "may_override": test.is_done and test.outcome != PASSED and not test.is_overridden,
         "form": form,
@@ -126,14 +134,3 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm) -> HttpRe
         "waits": not test.is_done,
     }
     return render(request, "web/admission.html", context, status=form.status)
-
-
-def _line(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table: test answer, expected outcome, actual outcome."""
-    name, good = line["name"], line["good"]
-    unknown = (name, line["expected"])
-    if name.startswith(STARTER):
-        unknown = (f"{name.removeprefix(STARTER)} starter, in test mode", "may pass, or only show the form")
-    tried, must = TRIED.get(name, unknown)
-    row = {"tried": tried, "must": must, "got": line["got"], "why": line["explained"]}
-    return row | {"chip": MARKS[good], "bad": good is False}

@@ -42,7 +42,6 @@ ACTS: Final[dict[str, tuple[Act, str]]] = {
     "choose": (choose_epoch, "the epoch is current now."),
     "dismiss": (dismiss_epoch, "the epoch is dismissed."),
 }
-PINNED: Final = {"hardware": "hardware", "name": "epoch", "reason": "reason"}  # argument of the act → form field
 
 
 def title_of(fingerprint: Mapping[str, Any]) -> str:
@@ -110,7 +109,7 @@ def decide(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 @competition_page("POST")
 def pin(request: HttpRequest, competition: Competition) -> HttpResponse:
     """Move a competition's contest to another epoch. Owners only."""
-    sent: dict[str, Any] = {name: request.POST.get(field, "") for name, field in PINNED.items()}
-    done = f"The contest now ranks this timing epoch on {sent['hardware']}."
-    act = partial(move_pin, competition=competition, **sent)
+    hardware, epoch, reason = (request.POST.get(name, "") for name in ("hardware", "epoch", "reason"))
+    done = f"The contest now ranks this timing epoch on {hardware}."
+    act = partial(move_pin, competition=competition, hardware=hardware, name=epoch, reason=reason)
     return press(request, act, to=f"/organise/{competition.slug}/state", done=done)

@@ -100,7 +100,6 @@ class CompetitionForm(ActForm):
         help_text="A held result that would reach the podium ranks once two reviewers have cleared it.",
     )
     default_licence = forms.ChoiceField(
-        label="Default licence",
         choices=tuple(checks.LICENCES.items()),
         initial=checks.DEFAULT_LICENCE,
         help_text="For code whose sender chooses no licence. A change applies to later submissions.",

@@ -135,13 +135,9 @@ def is_owner(user: User) -> bool:
 @restricted_page("GET", "HEAD", to=is_organiser)
 def index(request: HttpRequest) -> HttpResponse:
     judged = Count("items", filter=Q(items__after__state__in=FINISHED))
-    sets = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request))).select_related(
-        "competition", "board", "created_by"
-    )
-    context = {
-        "sets": sets.annotate(size=Count("items"), judged=judged)[:PAST_ROWS],
-        "may_make": is_owner(user_of(request)),
-    }
+    sets = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
+    sets = sets.select_related("competition", "board", "created_by").annotate(size=Count("items"), judged=judged)
+    context = {"sets": sets[:PAST_ROWS], "may_make": is_owner(user_of(request))}
     return render(request, "web/rejudge_sets.html", context)
 
 
@@ -213,11 +209,8 @@ def settle(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 
 def _found(request: HttpRequest, pk: int) -> RejudgeSet:
     """Return the set. A user without a role in its competition gets a 404."""
-    sets = RejudgeSet.objects.select_related("competition", "board", "created_by", "settled_by")
-    chosen = get_object_or_404(sets, pk=pk)
-    if not has_role(user_of(request), chosen.competition, Role.VIEWER):
-        raise Http404
-    return chosen
+    sets = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
+    return get_object_or_404(sets.select_related("competition", "board", "created_by", "settled_by"), pk=pk)
 
 
 def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, status: int = 200) -> HttpResponse:

@@ -13,7 +13,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
@@ -27,7 +27,7 @@ from leaderboard.review.models import Case, Finding
 from leaderboard.review.permissions import is_reviewer_anywhere, may_suspend_somewhere
 from leaderboard.review.suspension import standing_suspensions
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.organise.gate import posted, send
+from leaderboard.web.organise.gate import posted, restricted_page, send
 from leaderboard.web.review import case
 from leaderboard.web.review.acts import ACTS, AccountForm, CaseForm, HoldForm, OwnerForm, form_for
 from leaderboard.web.review.owner import case_of
@@ -35,14 +35,12 @@ from leaderboard.web.review.queue import Filters, queue
 from leaderboard.web.submissions.pages import detail_page, visible
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD", to=is_reviewer_anywhere)
 def index(request: HttpRequest) -> HttpResponse:
     return _queue_page(request, HoldForm(auto_id="hold_%s"))
 
 
-@login_required
-@require_POST
+@restricted_page("POST", to=is_reviewer_anywhere)
 def hold(request: HttpRequest) -> HttpResponse:
     def act(*, submission: int, actor: User, **rest: Any) -> Case:
         return pipeline.hold_result(result=case.ranking(actor, submission), actor=actor, **rest)
@@ -53,8 +51,6 @@ def hold(request: HttpRequest) -> HttpResponse:
 
 def _queue_page(request: HttpRequest, hold_form: HoldForm) -> HttpResponse:
     user = user_of(request)
-    if not is_reviewer_anywhere(user):
-        raise Http404
     found = queue(user, Filters.of(request.GET), timezone.now())
     context = {
         "queue": found,
@@ -116,14 +112,11 @@ def _by_owner(request: HttpRequest, pk: int, act: Any, done: str) -> HttpRespons
     return send(request, form, do, to=item.url, done=done, names=names) or detail_page(request, item, form, form.status)
 
 
-@login_required
-@require_http_methods(["GET", "POST"])
+@restricted_page("GET", "POST", to=may_suspend_somewhere)
 def accounts(request: HttpRequest) -> HttpResponse:
     """Suspended accounts; suspension by name, and reinstatement. For owners, and in all competitions for staff."""
     actor = user_of(request)
     owned = competitions_of(actor, Role.OWNER)
-    if not actor.is_staff and not owned.exists():
-        raise Http404
     form = AccountForm(posted(request), owned=owned, everywhere=actor.is_staff)
     if answer := send(request, form, _suspend, to="/review/accounts", done="{result}", names={"user": "name"}):
         return answer

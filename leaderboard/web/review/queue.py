@@ -38,12 +38,10 @@ STATES: Final = {
 TONES: Final = {
     states.WAITING: "warn",
     CLAIMED: "running",
-    states.ASKED: "",
     states.HALF_CLEARED: "warn",
     states.APPEALED: "warn",
     states.CLEARED: "good",
     states.REJECTED: "bad",
-    states.NOT_HELD: "",
 }
 
 
@@ -99,15 +97,10 @@ def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
     labels = [filters.label] if filters.label else []
     given = {"board__competition__slug": filters.competition, "board": filters.board, "labels__contains": labels}
     cases = cases.filter(**{lookup: value for lookup, value in given.items() if value})
-    found = cases.select_related(
-        "board__problem",
-        "board__competition",
-        "claimed_by",
-        "result__attempt__submission__owner",
-        "result__attempt__submission__entrant",
-    )
-    found = found.defer("result__report", "result__attempt__submission__source").prefetch_related("result__findings")
-    return found.order_by("opened_at", "result_id")
+    submission = "result__attempt__submission"
+    parts = ("board__problem", "board__competition", "claimed_by", f"{submission}__owner", f"{submission}__entrant")
+    found = cases.select_related(*parts).defer("result__report", f"{submission}__source")
+    return found.prefetch_related("result__findings").order_by("opened_at", "result_id")
 
 
 def queue(user: User, filters: Filters, now: datetime) -> dict[str, Any]:
@@ -139,7 +132,7 @@ def shown_state(case: Case, now: datetime) -> dict[str, Any]:
     state = state_at(case, now)
     return {
         "state": STATES[state],
-        "tone": TONES[state],
+        "tone": TONES.get(state, ""),
         "claimed_by": case.claimed_by if is_claimed(case, now) else None,
     }
 

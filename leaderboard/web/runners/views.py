@@ -22,7 +22,6 @@ from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from leaderboard import pipeline
@@ -62,21 +61,15 @@ class RunnerToken(BaseAuthentication):
         return "Bearer"
 
 
-class RunnerThrottle(BaseThrottle):
+class RunnerThrottle(limits.ApiThrottle):
     """Limit for a runaway runner.
 
     It is far above normal use: a renewal every 15 s, events up to four times a second.
     """
 
-    def __init__(self) -> None:
-        self._wait_s: int | None = None
-
-    def allow_request(self, request: Request, view: APIView) -> bool:
+    def allow_request(self, request: Request, view: object) -> bool:
         self._wait_s = limits.take(limits.RUNNER, str(request.auth.pk))
         return self._wait_s is None
-
-    def wait(self) -> float | None:
-        return self._wait_s
 
 
 class IsRunner(BasePermission):
@@ -197,7 +190,11 @@ class TakeReport(WorkView):
 
     def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
         try:
-            report = report_of(sent, known["attempt_id"])
+            with _wire_errors_named():
+                report = Report.from_json(sent)
+            if report.attempt_id != known["attempt_id"]:
+                said = f"the address says attempt {known['attempt_id']}"
+                raise UserError("report.attempt_id", report.attempt_id, said)
             return {"recorded": pipeline.take_report(runner=known["runner"], report=report, now=known["now"])}
         except UserError as error:
             # A refused report must not vanish. The work goes on and ends with a better report or with its lease.
@@ -230,14 +227,6 @@ def token_of(sent: dict[str, Any]) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise UserError("token", None, "missing; expected the fencing token of the job")
     return value
-
-
-def report_of(sent: dict[str, Any], attempt_id: str) -> Report:
-    with _wire_errors_named():
-        report = Report.from_json(sent)
-    if report.attempt_id != attempt_id:
-        raise UserError("report.attempt_id", report.attempt_id, f"the address says attempt {attempt_id}")
-    return report
 
 
 @contextmanager
