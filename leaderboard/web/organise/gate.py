@@ -71,7 +71,7 @@ def is_organiser(user: User) -> bool:
 
 
 def restricted_page(*methods: str, to: Callable[[User], bool] = attrgetter("is_staff")) -> Callable[[View], View]:
-    """Decorate a view that does not exist for other users than those that `to` admits: the staff, by default."""
+    """Decorate a view for the users that `to` admits, by default the staff. It does not exist for everybody else."""
 
     def decorate(view: View) -> View:
         @login_required

@@ -28,7 +28,6 @@ from leaderboard.review.models import Case
 from leaderboard.web import preview
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise import history
-from leaderboard.web.organise.epochs import EXPLAINED, waiting_decisions
 from leaderboard.web.organise.forms import AnnouncementForm, CloneForm, CodesForm, CompetitionForm, NewForm, RoleForm
 from leaderboard.web.organise.gate import (
     competition_page,
@@ -40,6 +39,7 @@ from leaderboard.web.organise.gate import (
     send,
     shell,
 )
+from leaderboard.web.organise.state_pages import EXPLAINED, waiting_decisions
 
 HISTORY_ROWS: Final = 8
 HISTORY_FIELDS: Final = 3

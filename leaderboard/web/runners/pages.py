@@ -14,8 +14,8 @@ from leaderboard.judging import runners
 from leaderboard.judging.models import Attempt, Epoch, Runner
 from leaderboard.judging.work import RUNNING
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.organise.epochs import EXPLAINED, title_of, waiting_decisions
 from leaderboard.web.organise.gate import restricted_page
+from leaderboard.web.organise.state_pages import EXPLAINED, title_of, waiting_decisions
 
 SHOW_ONCE: Final = "new_runner_token"  # session key; lives from the act to the page after it
 
