@@ -86,11 +86,11 @@ class RejudgeForm(ActForm):
         self.places: dict[str, tuple[Competition, Board | None]] = {}
         grouped = []
         for competition in competitions_of(user, Role.OWNER).prefetch_related("boards"):
-            boards = {f"board-{board.pk}": (competition, board) for board in competition.boards.all()}
-            choices = [(key, str(board)) for key, (_, board) in boards.items()]
-            everything = f"competition-{competition.pk}"
-            grouped.append((competition.name, [(everything, f"All boards of {competition}"), *choices]))
-            self.places |= {everything: (competition, None), **boards}
+            here: dict[str, Board | None] = {f"competition-{competition.pk}": None}
+            here |= {f"board-{board.pk}": board for board in competition.boards.all()}
+            self.places |= {key: (competition, board) for key, board in here.items()}
+            choices = [(key, str(board or f"All boards of {competition}")) for key, board in here.items()]
+            grouped.append((competition.name, choices))
         names = Runner.objects.order_by("name").values_list("name", flat=True)
         self.fields["where"].choices = grouped  # type: ignore[attr-defined]
         self.fields["runner"].choices = [("", "–"), *((name, name) for name in names)]  # type: ignore[attr-defined]
