@@ -1,13 +1,19 @@
-"""The audit row: actor, act, object, reason, and values before and after. Append-only in the database."""
+"""The audit row, and append-only tables for this and further apps: triggers of the database, which bind every role."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from django.conf import settings
 from django.db import models
+from django.db.migrations import RunSQL
 from django.utils import timezone
 
 
 class Row(models.Model):
+    """An act: actor, object, reason, and values before and after."""
+
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )  # null: the site
@@ -25,3 +31,21 @@ class Row(models.Model):
 
     def __str__(self) -> str:
         return f"{self.act} {self.object_type} {self.object_id}"
+
+
+def run_file(name: str, migration: str) -> RunSQL:
+    """Run the SQL file of this name that lies beside the file of the migration."""
+    return RunSQL((Path(migration).parent / name).read_text())
+
+
+def forbid_changes(table: str) -> RunSQL:
+    """Make `table` append-only; the migration must depend on audit's."""
+    if not re.fullmatch(r"[a-z_]+", table):
+        raise ValueError(f"{table!r} is not a table's name")
+    return RunSQL(
+        f"CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON {table} "
+        "FOR EACH ROW EXECUTE FUNCTION photofinish_append_only();"
+        f"CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION photofinish_append_only();",
+        f"DROP TRIGGER append_only ON {table}; DROP TRIGGER append_only_truncate ON {table};",
+    )

@@ -49,13 +49,24 @@ def sentence(text: str) -> str:
 
 
 def add_refusal(form: forms.BaseForm, error: UserError, names: Mapping[str, str] | None = None) -> None:
-    """Add an act's refusal to its field (`names`: fields of the act → fields of the form), else above the form."""
+    """Add an act's refusal to its field (`names`: fields of the act → fields of the form), else above the form.
+
+    The message about a result has no subject of its own.
+    """
     field = (names or {}).get(error.field, error.field)
-    form.add_error(field if field in form.fields else None, sentence(error.message))
+    message = f"this result {error.message}" if error.field == "result" else error.message
+    form.add_error(field if field in form.fields else None, sentence(message))
 
 
 class ActForm(forms.Form):
-    """A form that is sent to an act."""
+    """A form that is sent to an act. `refused`: the HTTP status of the act's refusal."""
+
+    refused: int | None = None
+
+    @property
+    def status(self) -> int:
+        """HTTP status of a page with this form: 400 for wrong input, and the refusal's own."""
+        return self.refused or (400 if self.errors else 200)
 
     def arguments(self) -> dict[str, Any]:
         """Return the act's arguments. The form must be valid."""

@@ -112,10 +112,12 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "rejudge/new": [("/rejudge/new", OWNERS_OR_NONE, OWNERS_OR_NONE)],
     "rejudge/<int:pk>": [("/rejudge/{rejudge}", ANY_ROLE, READ_ONLY)],
     "rejudge/<int:pk>.csv": [("/rejudge/{rejudge}.csv", ANY_ROLE, READ_ONLY)],
-    **{
-        f"rejudge/<int:pk>/{act}": [(f"/rejudge/{{rejudge}}/{act}", "IMMMMMMM", ANY_ROLE)]  # a reason is asked first
-        for act in ("apply", "discard", "stop")
-    },
+    "rejudge/<int:pk>/<slug:name>": [
+        *(
+            (f"/rejudge/{{rejudge}}/{act}", "IMMMMMMM", ANY_ROLE) for act in ("apply", "discard", "stop")
+        ),  # ask a reason
+        ("/rejudge/{rejudge}/nothing", "IMMMMMMM", "IN"),
+    ],
     "rejudge/<int:pk>/try": [("/rejudge/{rejudge}/try", "IMMMMMMM", OWNERS)],
     "admission": [("/admission", ANY_ROLE, READ_ONLY)],
     "admission/ask": [("/admission/ask", "IMMMMMMM", "INNNNNNN")],

@@ -3,7 +3,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from leaderboard.audit.append_only import forbid_changes, run_file
+from leaderboard.audit.models import forbid_changes, run_file
 
 
 class Migration(migrations.Migration):

@@ -1,4 +1,4 @@
--- The function behind the triggers of append-only tables (leaderboard/audit/append_only.py).
+-- The function behind the triggers of append-only tables (leaderboard/audit/models.py).
 
 CREATE FUNCTION photofinish_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -2,7 +2,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-from leaderboard.audit.append_only import forbid_changes
+from leaderboard.audit.models import forbid_changes
 
 
 class Migration(migrations.Migration):

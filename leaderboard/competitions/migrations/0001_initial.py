@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import leaderboard.competitions.models
-from leaderboard.audit.append_only import forbid_changes
+from leaderboard.audit.models import forbid_changes
 
 
 class Migration(migrations.Migration):

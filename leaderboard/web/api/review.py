@@ -27,9 +27,9 @@ from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_
 from leaderboard.web.review import case as review_case
 from leaderboard.web.review import owner, queue
 from leaderboard.web.review.acts import ACTS
-from leaderboard.web.review.evidence import SIDES
 from leaderboard.web.review.queue import ANY, OPEN, STATES, state_at
 from leaderboard.web.submissions import view as shape
+from runner.evidence.sample import SIDES
 
 MAX_KEY: Final = 2**63 - 1
 SHOWN_STATES: Final = [state for state in STATES if state not in (OPEN, ANY)]
@@ -389,7 +389,7 @@ class CaseAct(Reviewers):
     def post(self, request: Request, pk: int) -> Response:
         row, now = self.case(request, pk), timezone.now()
         sent = parse(SENT[self.act][0], request.data)
-        ACTS[self.act](row.result, self.caller(request), sent, now)
+        ACTS[self.act](result=row.result, actor=self.caller(request), now=now, **sent)
         return self.summary(request, pk, now)
 
 

@@ -104,7 +104,7 @@ def award_index(request: HttpRequest, slug: str) -> HttpResponse:
         "competition": competition,
         "shown": shown,
         "is_owner": is_owner,
-        "has_winners": any(one.winners for one in shown),
+        "has_winners": any(one["winners"] for one in shown),
     }
     return render(request, "web/awards.html", context)
 

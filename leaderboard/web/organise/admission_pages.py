@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
 
-from leaderboard.accounts.models import User
 from leaderboard.admissions import ask as admission_acts
 from leaderboard.admissions.door import newest_tests, refusal, refusals
 from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
-from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
 from leaderboard.judging.work import AT_WORK, ERROR
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.forms import ReasonForm, add_refusal, sentence
+from leaderboard.web.forms import ReasonForm, sentence
+from leaderboard.web.organise.gate import is_organiser, restricted_page, send
 from runner.wire import STARTER
 
 ALL: Final = "all"
@@ -57,10 +55,9 @@ def chip(test: AdmissionTest | None) -> dict[str, str]:
     return {"text": WORDS.get(state, state), "tone": TONES.get(state, "")}
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD", to=is_organiser)
 def index(request: HttpRequest) -> HttpResponse:
-    mine = boards_of(_organiser(request))
+    mine = boards_of(user_of(request))
     boards = list(mine.defer("version__bundle"))
     unsupported = dict(mine.values_list("pk", "version__bundle__unsupported"))
     newest = newest_tests(AdmissionTest.objects.filter(version__in={board.version_id for board in boards}))
@@ -87,17 +84,15 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/admissions.html", {"rows": found[shown], "filters": filters, "shown": shown})
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD", to=is_organiser)
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, _found(request, pk), ReasonForm())
 
 
-@login_required
-@require_POST
+@restricted_page("POST", to=is_organiser)
 def ask(request: HttpRequest) -> HttpResponse:
     board = request.POST.get("board", "")
-    actor = _organiser(request)
+    actor = user_of(request)
     found = get_object_or_404(boards_of(actor), pk=int(board) if board.isdecimal() and len(board) < 19 else 0)
     try:
         test = admission_acts.ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
@@ -108,56 +103,34 @@ def ask(request: HttpRequest) -> HttpResponse:
     return redirect(f"/admission/{test.pk}")
 
 
-@login_required
-@require_POST
+@restricted_page("POST", to=is_organiser)
 def override(request: HttpRequest, pk: int) -> HttpResponse:
-    actor, test, form = _organiser(request), _found(request, pk), ReasonForm(request.POST)
-    if not form.is_valid():
-        return _page(request, test, form)
-    try:
-        admission_acts.override(test=test, actor=actor, reason=form.cleaned_data["reason"], now=timezone.now())
-    except UserError as error:
-        add_refusal(form, error)
-        return _page(request, test, form, status=error.status)
-    messages.success(request, "Overridden. Submissions are accepted now.")
-    return redirect(f"/admission/{pk}")
-
-
-def _organiser(request: HttpRequest) -> User:
-    """Return the user: staff, or a person with a role in a competition, who may read the tests of its boards.
-
-    Raises Http404.
-    """
-    user = user_of(request)
-    if not user.is_staff and not competitions_of(user).exists():
-        raise Http404
-    return user
+    test, form = _found(request, pk), ReasonForm(request.POST)
+    act, done = partial(admission_acts.override, test=test), "Overridden. Submissions are accepted now."
+    return send(request, form, act, to=f"/admission/{pk}", done=done) or _page(request, test, form)
 
 
 def _found(request: HttpRequest, pk: int) -> AdmissionTest:
-    return get_object_or_404(tests_of(_organiser(request)).select_related("runner", "overridden_by"), pk=pk)
+    return get_object_or_404(tests_of(user_of(request)).select_related("runner", "overridden_by"), pk=pk)
 
 
-def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm) -> HttpResponse:
+    lines = []
+    for line in test.lines:
+        name, good = line["name"], line["good"]
+        tried, must = TRIED.get(name, (name, line["expected"]))
+        if name.startswith(STARTER):
+            tried, must = f"{name.removeprefix(STARTER)} starter, in test mode", "may pass, or only show the form"
+        row = {"tried": tried, "must": must, "got": line["got"], "why": line["explained"]}
+        lines.append(row | {"chip": MARKS[good], "bad": good is False})
     context = {
         "test": test,
         "chip": chip(test),
-        "lines": [_line(line) for line in test.lines],
+        "lines": lines,
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
         "may_override": test.is_done and test.outcome != PASSED and not test.is_overridden,
         "form": form,
         "boards": boards_of(user_of(request)).filter(version=test.version_id, hardware=test.hardware),
         "waits": not test.is_done,
     }
-    return render(request, "web/admission.html", context, status=status)
-
-
-def _line(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table: test answer, expected outcome, actual outcome."""
-    name, good = line["name"], line["good"]
-    unknown = (name, line["expected"])
-    if name.startswith(STARTER):
-        unknown = (f"{name.removeprefix(STARTER)} starter, in test mode", "may pass, or only show the form")
-    tried, must = TRIED.get(name, unknown)
-    row = {"tried": tried, "must": must, "got": line["got"], "why": line["explained"]}
-    return row | {"chip": MARKS[good], "bad": good is False}
+    return render(request, "web/admission.html", context, status=form.status)

@@ -1,4 +1,4 @@
-"""The boards of a competition, with their versions and admission tests: add, change, close, remove."""
+"""The boards of a competition with their versions and admission tests; its tracks and their prizes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from leaderboard import pipeline
 from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
-from leaderboard.competitions.models import Board, Competition, ProblemVersion
+from leaderboard.competitions.edit_tracks import create_track, edit_track, put_prize, remove_prize, remove_track
+from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Track
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.models import Runner
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ReasonForm
 from leaderboard.web.organise.admission_pages import chip
-from leaderboard.web.organise.forms import EditBoardForm, NewBoardForm
+from leaderboard.web.organise.forms import EditBoardForm, NewBoardForm, PrizeForm, TrackForm
 from leaderboard.web.organise.gate import competition_page, posted, press, send, shell
 
+NAMES: Final = {"ratio": "speedup"}  # of the tracks' fields in their form
 NO_RUNNER: Final = "No runner with {} has ever connected to this site. Submissions wait until one does."
 
 
@@ -130,3 +132,67 @@ def _page(request: HttpRequest, board: Board, form: EditBoardForm, close_form: R
         ],
     }
     return shell(request, board.competition, "board", context)
+
+
+@competition_page("GET", "POST")
+def tracks(request: HttpRequest, competition: Competition) -> HttpResponse:
+    form = TrackForm(posted(request), boards=competition.boards.all())
+    act, to = partial(create_track, competition=competition), f"/organise/{competition.slug}/tracks/{{result.pk}}"
+    context = {"form": form, "tracks": competition.tracks.prefetch_related("prizes")}
+    answer = send(request, form, act, to=to, done="Added {result}. Now add its prizes.", names=NAMES)
+    return answer or shell(request, competition, "tracks", context)
+
+
+@competition_page("GET", "POST")
+def edit_a_track(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    track = _track(competition, pk)
+    form = TrackForm.of(track, competition.boards.all(), posted(request))
+    act, to = partial(edit_track, track=track), f"/organise/{competition.slug}/tracks/{pk}"
+    return send(request, form, act, to=to, done="Saved.", names=NAMES) or _track_page(
+        request, track, form, _prize_form(request, track)
+    )
+
+
+@competition_page("POST")
+def remove_a_track(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    track, to = _track(competition, pk), f"/organise/{competition.slug}/tracks"
+    act, done = partial(remove_track, track=track), f"Removed {track}."
+    return press(request, act, to=to, done=done, refused="Not removed", back=f"{to}/{pk}")
+
+
+@competition_page("POST")
+def prize(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    track, form = _track(competition, pk), PrizeForm(request.POST)
+    act, to = partial(put_prize, track=track), f"/organise/{competition.slug}/tracks/{pk}#prizes"
+    return send(request, form, act, to=to, done="Saved the prize for place {result.place}.") or _track_page(
+        request, track, TrackForm.of(track, competition.boards.all()), form
+    )
+
+
+@competition_page("POST")
+def unprize(request: HttpRequest, competition: Competition, pk: int, prize_pk: int) -> HttpResponse:
+    track = _track(competition, pk)
+    found = get_object_or_404(Prize.objects.select_related("track__competition"), pk=prize_pk, track=track)
+    done, to = f"Removed the prize for place {found.place}.", f"/organise/{competition.slug}/tracks/{pk}#prizes"
+    return press(request, partial(remove_prize, prize=found), to=to, done=done, refused="Not removed")
+
+
+def _track(competition: Competition, pk: int) -> Track:
+    return get_object_or_404(Track.objects.select_related("competition"), pk=pk, competition=competition)
+
+
+def _prize_form(request: HttpRequest, track: Track) -> PrizeForm:
+    """Return the form for the place that `?place=` names, filled in, else for the next place."""
+    prizes = list(track.prizes.all())
+    for one in prizes:
+        if str(one.place) == request.GET.get("place"):
+            return PrizeForm.of(one)
+    if not prizes:
+        return PrizeForm(initial={"place": 1})
+    last = prizes[-1]
+    return PrizeForm(initial={"place": last.place + 1, "currency": last.currency, "sponsor": last.sponsor})
+
+
+def _track_page(request: HttpRequest, track: Track, form: TrackForm, prize_form: PrizeForm) -> HttpResponse:
+    context = {"track": track, "form": form, "prize_form": prize_form, "prizes": track.prizes.all()}
+    return shell(request, track.competition, "track", context)

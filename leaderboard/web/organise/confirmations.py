@@ -33,7 +33,6 @@ OUTCOMES: Final = {
     ERROR: ("could not be run", "warn"),
     confirmations.DROPPED: ("dropped", ""),
 }
-CAUSES: Final = {confirmations.RECORD: "record", confirmations.AWARD: "award"}
 ACTS: Final[dict[str, tuple[Act, str]]] = {
     "ask": (ask_again, "Asked again: a runner makes five more runs on fresh seeds."),
     "close": (close_confirmation, "Closed: nothing waits for this confirmation any more."),
@@ -56,7 +55,6 @@ def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:
     return [
         {
             "asked": asked,
-            "cause": CAUSES[asked.cause],
             "said": said_of(asked),
             "runs": runs_said(reports.get(asked.pk)),
             "waits": asked.pk in waits,

@@ -41,27 +41,37 @@ FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 Column = str | Callable[[Any], Any]  # an attribute's dotted path, or a function of the exported object
 
 
-def same_named(names: str) -> dict[str, Column]:
-    """Return columns that are attributes of the same name."""
-    return {name: name for name in names.split()}
+def columns(words: str) -> dict[str, Column]:
+    """Return columns from words: `name=dotted.path`, or `name` for the attribute of that name."""
+    pairs = (word.partition("=") for word in words.split())
+    return {name: path or name for name, _, path in pairs}
 
 
 @dataclass(frozen=True)
 class Export:
-    """An exported table. `rows` are Django objects; with `split`, each of them yields several exported objects."""
+    """An exported table. `rows` are Django objects of every competition, and `of` is their field for the competition.
+
+    With `split`, each row yields several exported objects.
+    """
 
     about: str
-    rows: Callable[[Competition], QuerySet[Any]]
+    rows: QuerySet[Any]
+    of: str
     columns: Mapping[str, Column]
     split: Callable[[Any], Iterable[Any]] | None = None
 
     def page(self, competition: Competition, after: int) -> tuple[list[list[Any]], int | None]:
         """Return the next rows after the object of that id, and the id for the following page; None: last page."""
         page_rows = 1 if self.split else PAGE_ROWS
-        found: list[Model] = list(self.rows(competition).filter(pk__gt=after).order_by("pk")[:page_rows])
-        exported = [part for row in found for part in self.split(row)] if self.split else found
-        read = [attrgetter(column) if isinstance(column, str) else column for column in self.columns.values()]
-        rows = [[value(one) for value in read] for one in exported]
+        try:
+            rest = self.rows.filter(**{self.of: competition}, pk__gt=after).order_by("pk")
+            found: list[Model] = list(rest[:page_rows])
+            exported = [part for row in found for part in self.split(row)] if self.split else found
+            read = [attrgetter(column) if isinstance(column, str) else column for column in self.columns.values()]
+            rows = [[value(one) for value in read] for one in exported]
+        finally:
+            if not connection.in_atomic_block:  # else the connection belongs to a caller inside a transaction
+                connection.close_if_unusable_or_obsolete()  # a slow reader must not hold a scarce connection
         return rows, found[-1].pk if len(found) == page_rows else None
 
 
@@ -85,7 +95,7 @@ async def stream(export: Export, competition: Competition, kind: str) -> AsyncIt
     yield csv_lines([list(export.columns)]) if kind == CSV else "["
     is_first = True
     while after is not None:
-        rows, after = await sync_to_async(_read)(export, competition, after)
+        rows, after = await sync_to_async(export.page)(competition, after)
         if kind == CSV:
             yield csv_lines(rows)
         elif rows:
@@ -93,14 +103,6 @@ async def stream(export: Export, competition: Competition, kind: str) -> AsyncIt
             yield ("\n" if is_first else ",\n") + ",\n".join(objects)
             is_first = False
     yield "" if kind == CSV else "\n]\n"
-
-
-def _read(export: Export, competition: Competition, after: int) -> tuple[list[list[Any]], int | None]:
-    try:
-        return export.page(competition, after)
-    finally:
-        if not connection.in_atomic_block:  # else the connection belongs to a caller inside a transaction
-            connection.close_if_unusable_or_obsolete()  # a slow reader must not hold a scarce connection
 
 
 def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
@@ -122,29 +124,8 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _entrants(competition: Competition) -> QuerySet[Entrant]:
-    present = Membership.objects.filter(left_at=None).select_related("user")
-    members = Prefetch("memberships", present, to_attr="members")
-    return Entrant.objects.filter(competition=competition).prefetch_related(members)
-
-
-def _submissions(competition: Competition) -> QuerySet[Submission]:
-    found = Submission.objects.filter(board__competition=competition).select_related("owner", "entrant", "board")
-    return found.prefetch_related(Prefetch("attempts", Attempt.objects.current(), to_attr="current")).defer("source")
-
-
 def _of_attempt(name: str) -> Callable[[Any], str]:
     return lambda submission: getattr(submission.current[0], name) if submission.current else ""
-
-
-def _results(competition: Competition) -> QuerySet[Result]:
-    found = Result.objects.filter(attempt__submission__board__competition=competition, attempt__is_shadow=False)
-    found = found.select_related("attempt__submission__board", "attempt__runner", "attempt__version")
-    return found.defer("report", "attempt__submission__source", "attempt__version__bundle")
-
-
-def _boards(competition: Competition) -> QuerySet[Board]:
-    return Board.objects.select_related("competition").filter(competition=competition)
 
 
 def _standings(board: Board) -> Iterator[SimpleNamespace]:
@@ -159,19 +140,14 @@ def _standings(board: Board) -> Iterator[SimpleNamespace]:
                 )
 
 
-def _decisions(competition: Competition) -> QuerySet[Decision]:
-    found = Decision.objects.filter(result__attempt__submission__board__competition=competition)
-    found = found.select_related("actor", "result__attempt__submission__board")
-    return found.defer("result__report", "result__attempt__submission__source")
-
-
+PRESENT: Final = Membership.objects.filter(left_at=None).select_related("user")
 EXPORTS: Final = {
     "entrants": Export(
         "Entrants with their members, division, affiliation and declarations.",
-        _entrants,
-        {
-            "entrant": "pk",
-            **same_named("name shown_name is_team division model_name affiliation declared"),
+        Entrant.objects.prefetch_related(Prefetch("memberships", PRESENT, to_attr="members")),
+        "competition",
+        columns("entrant=pk name shown_name is_team division model_name affiliation declared")
+        | {
             "members": lambda entrant: [one.user.get_username() for one in entrant.members],
             "accepted_rules": lambda entrant: [one.rules_digest for one in entrant.members],
             "created_at": "created_at",
@@ -179,73 +155,51 @@ EXPORTS: Final = {
     ),
     "submissions": Export(
         "All submissions with their state and outcome, without their code.",
-        _submissions,
-        {
-            "submission": "pk",
-            "board": "board.slug",
-            "hardware": "board.hardware",
-            "entrant": "entrant_id",
-            "shown_name": "entrant.shown_name",
-            "owner": "owner.username",
-            **same_named("mode filename size_bytes source_digest code_digest licence created_at"),
-            **{name: _of_attempt(name) for name in ("state", "outcome", "reason")},
-        },
+        Submission.objects.select_related("owner", "entrant", "board")
+        .prefetch_related(Prefetch("attempts", Attempt.objects.current(), to_attr="current"))
+        .defer("source"),
+        "board__competition",
+        columns(
+            "submission=pk board=board.slug hardware=board.hardware entrant=entrant_id shown_name=entrant.shown_name "
+            "owner=owner.username mode filename size_bytes source_digest code_digest licence created_at"
+        )
+        | {name: _of_attempt(name) for name in ("state", "outcome", "reason")},
     ),
     "results": Export(
         "All reports of runners: verdict, ratio to the baseline, interval, measured time, telemetry.",
-        _results,
-        {
-            "result": "pk",
-            "submission": "attempt.submission_id",
-            "board": "attempt.submission.board.slug",
-            "hardware": "attempt.hardware",
-            "attempt": "attempt.number",
-            "is_current": "attempt.is_current",
-            "cause": "attempt.cause",
-            "version": "attempt.version.digest",
-            "runner": lambda result: result.attempt.runner.name if result.attempt.runner else "",
-            **same_named("outcome reason flags ratio half_width score_us forgeable telemetry epoch created_at"),
-        },
+        Result.objects.filter(attempt__is_shadow=False)
+        .select_related("attempt__submission__board", "attempt__runner", "attempt__version")
+        .defer("report", "attempt__submission__source", "attempt__version__bundle"),
+        "attempt__submission__board__competition",
+        columns(
+            "result=pk submission=attempt.submission_id board=attempt.submission.board.slug hardware=attempt.hardware "
+            "attempt=attempt.number is_current=attempt.is_current cause=attempt.cause version=attempt.version.digest"
+        )
+        | {"runner": lambda result: result.attempt.runner.name if result.attempt.runner else ""}
+        | columns("outcome reason flags ratio half_width score_us forgeable telemetry epoch created_at"),
     ),
     "standings": Export(
         "The current ranking of each board, by timing epoch.",
-        _boards,
-        {
-            "board": "board.slug",
-            "hardware": "board.hardware",
-            "stage": "stage",
-            "epoch": "epoch.name",
-            "is_current_epoch": "epoch.is_current",
-            "rank": "rank",
-            "is_tied": "is_tied",
-            "entrant": "entry.entrant_id",
-            "shown_name": "entry.entrant.shown_name",
-            "submission": "entry.submission_id",
-            "submitted_at": "entry.submitted_at",
-            "ratio": "value.ratio",
-            "half_width": "value.half_width",
-            "score_us": "score_us",
-            "forgeable": "value.forgeable",
-            "runs": "runs",
-        },
+        Board.objects.select_related("competition"),
+        "competition",
+        columns(
+            "board=board.slug hardware=board.hardware stage epoch=epoch.name is_current_epoch=epoch.is_current rank "
+            "is_tied entrant=entry.entrant_id shown_name=entry.entrant.shown_name submission=entry.submission_id "
+            "submitted_at=entry.submitted_at ratio=value.ratio half_width=value.half_width score_us "
+            "forgeable=value.forgeable runs"
+        ),
         split=_standings,
     ),
     "decisions": Export(
         "The log of each review case: acts of reviewers and owners with times and reasons.",
-        _decisions,
-        {
-            "decision": "pk",
-            "result": "result_id",
-            "submission": "result.attempt.submission_id",
-            "board": "result.attempt.submission.board.slug",
-            "hardware": "result.attempt.submission.board.hardware",
-            "act": "act",
-            "code": "code",
-            "actor": "actor.username",
-            "reason": "reason",
-            "public_reason": "public_reason",
-            "about": "about_id",
-            **same_named("rank needs_two created_at"),
-        },
+        Decision.objects.select_related("actor", "result__attempt__submission__board").defer(
+            "result__report", "result__attempt__submission__source"
+        ),
+        "result__attempt__submission__board__competition",
+        columns(
+            "decision=pk result=result_id submission=result.attempt.submission_id "
+            "board=result.attempt.submission.board.slug hardware=result.attempt.submission.board.hardware act code "
+            "actor=actor.username reason public_reason about=about_id rank needs_two created_at"
+        ),
     ),
 }

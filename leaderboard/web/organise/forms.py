@@ -11,45 +11,21 @@ from typing import Any, Final
 
 from django import forms
 
-from leaderboard.competitions.access import MAX_AT_ONCE, MAX_NOTE_CHARS
-from leaderboard.competitions.announce import MAX_TEXT_CHARS as MAX_ANNOUNCEMENT_CHARS
-from leaderboard.competitions.announce import MAX_TITLE_CHARS
-from leaderboard.competitions.checks import (
-    DEFAULT_LICENCE,
-    LICENCES,
-    MAX_NAME_CHARS,
-    MAX_TEAM_SIZE,
-    MAX_TEXT_CHARS,
-    TIMES,
-)
+from leaderboard.competitions import access, announce, checks, models
 from leaderboard.competitions.edit import values_of
-from leaderboard.competitions.models import (
-    CLOSED,
-    DIVISIONS,
-    FAST_P,
-    GEOMETRIC_MEAN,
-    POINTS,
-    PUBLIC,
-    UNLISTED,
-    Board,
-    Competition,
-    Prize,
-    ProblemVersion,
-    Role,
-    Track,
-)
+from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Role, Track
 from leaderboard.web.forms import ActForm, plain_input, reason_field
 
 MINUTE: Final = "%Y-%m-%dT%H:%M"
 VISIBILITY: Final = (
-    (PUBLIC, "Public: listed; anybody can read and enter"),
-    (UNLISTED, "Unlisted: anybody with the link"),
-    (CLOSED, "Closed: organisers, and people with an invite code"),
+    (models.PUBLIC, "Public: listed; anybody can read and enter"),
+    (models.UNLISTED, "Unlisted: anybody with the link"),
+    (models.CLOSED, "Closed: organisers, and people with an invite code"),
 )
 SCORING: Final = (
-    (GEOMETRIC_MEAN, "Geometric mean of the speedups over all boards"),
-    (POINTS, "Points for the place on each board"),
-    (FAST_P, "fast_p: share of the boards on which the kernel is faster than the baseline"),
+    (models.GEOMETRIC_MEAN, "Geometric mean of the speedups over all boards"),
+    (models.POINTS, "Points for the place on each board"),
+    (models.FAST_P, "fast_p: share of the boards on which the kernel is faster than the baseline"),
 )
 KINDS: Final = (
     (Track.OVERALL, "Overall: standings over all boards"),
@@ -70,11 +46,12 @@ ROLES: Final = (
 
 
 class UtcField(forms.DateTimeField):
-    def __init__(self, **settings: Any) -> None:
-        widget = forms.DateTimeInput(attrs={"type": "datetime-local", "data-utc": ""}, format=MINUTE)
-        formats = [MINUTE, "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"]
-        errors = {"invalid": "Enter a date and time in UTC, such as 2027-03-01 12:00."}
-        super().__init__(required=False, widget=widget, input_formats=formats, error_messages=errors, **settings)
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "data-utc": ""}, format=MINUTE)
+    input_formats = [MINUTE, "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"]
+    default_error_messages = {"invalid": "Enter a date and time in UTC, such as 2027-03-01 12:00."}
+
+    def __init__(self, label: str, help_text: str = "") -> None:
+        super().__init__(label=label, help_text=help_text, required=False)
 
 
 def to_the_minute(moment: datetime | None) -> datetime | None:
@@ -88,23 +65,17 @@ def long_text(rows: int, max_length: int, help_text: str = "", *, strip: bool = 
 
 
 class CompetitionForm(ActForm):
-    name = forms.CharField(max_length=MAX_NAME_CHARS)
-    description = long_text(5, MAX_TEXT_CHARS, "Markdown, for the competition’s public page.", strip=False)
+    name = forms.CharField(max_length=checks.MAX_NAME_CHARS)
+    description = long_text(5, checks.MAX_TEXT_CHARS, "Markdown, for the competition’s public page.", strip=False)
     rules = long_text(
-        9, MAX_TEXT_CHARS, "Markdown. Everybody who enters accepts them. Empty: there are no rules.", strip=False
+        9, checks.MAX_TEXT_CHARS, "Markdown. Everybody who enters accepts them. Empty: there are no rules.", strip=False
     )
-    visibility = forms.ChoiceField(choices=VISIBILITY, widget=forms.RadioSelect, initial=CLOSED)
-    practice_at = UtcField(
-        label="Practice begins", help_text="Submissions are accepted from this time, as practice. Empty: at once."
-    )
-    contest_at = UtcField(
-        label="Contest begins", help_text="Submissions count from this time. Empty: they count from the beginning."
-    )
-    freeze_at = UtcField(
-        label="Freeze", help_text="Later submissions stay hidden until you reveal the standings. Empty: no freeze."
-    )
-    deadline = UtcField(label="Deadline", help_text="A submission at this time is too late. Empty: no deadline.")
-    merge_deadline = UtcField(label="Team deadline", help_text="From this time, nobody can join or leave a team.")
+    visibility = forms.ChoiceField(choices=VISIBILITY, widget=forms.RadioSelect, initial=models.CLOSED)
+    practice_at = UtcField("Practice begins", "Submissions are accepted from this time, as practice. Empty: at once.")
+    contest_at = UtcField("Contest begins", "Submissions count from this time. Empty: they count from the beginning.")
+    freeze_at = UtcField("Freeze", "Later submissions stay hidden until you reveal the standings. Empty: no freeze.")
+    deadline = UtcField("Deadline", "A submission at this time is too late. Empty: no deadline.")
+    merge_deadline = UtcField("Team deadline", "From this time, nobody can join or leave a team.")
     stays_open = forms.BooleanField(
         required=False,
         initial=True,
@@ -112,16 +83,16 @@ class CompetitionForm(ActForm):
         help_text="Once the standings are final, new submissions rank separately.",
     )
     divisions = forms.MultipleChoiceField(
-        choices=[(name, name.capitalize()) for name in DIVISIONS],
+        choices=[(name, name.capitalize()) for name in models.DIVISIONS],
         widget=forms.CheckboxSelectMultiple,
-        initial=list(DIVISIONS),
+        initial=list(models.DIVISIONS),
         error_messages={"required": "Choose at least one division."},
     )
     max_team_size = forms.IntegerField(
-        label="Largest team", initial=1, min_value=1, max_value=MAX_TEAM_SIZE, help_text="1: no teams."
+        label="Largest team", initial=1, min_value=1, max_value=checks.MAX_TEAM_SIZE, help_text="1: no teams."
     )
     scoring = forms.ChoiceField(
-        label="Overall standings", choices=SCORING, widget=forms.RadioSelect, initial=GEOMETRIC_MEAN
+        label="Overall standings", choices=SCORING, widget=forms.RadioSelect, initial=models.GEOMETRIC_MEAN
     )
     two_person_rule = forms.BooleanField(
         required=False,
@@ -129,9 +100,8 @@ class CompetitionForm(ActForm):
         help_text="A held result that would reach the podium ranks once two reviewers have cleared it.",
     )
     default_licence = forms.ChoiceField(
-        label="Default licence",
-        choices=tuple(LICENCES.items()),
-        initial=DEFAULT_LICENCE,
+        choices=tuple(checks.LICENCES.items()),
+        initial=checks.DEFAULT_LICENCE,
         help_text="For code whose sender chooses no licence. A change applies to later submissions.",
     )
     reason = reason_field(
@@ -143,7 +113,7 @@ class CompetitionForm(ActForm):
     @staticmethod
     def of(competition: Competition, data: Any = None) -> CompetitionForm:
         values = values_of(competition)
-        return CompetitionForm(data, initial=values | {name: to_the_minute(values[name]) for name in TIMES})
+        return CompetitionForm(data, initial=values | {name: to_the_minute(values[name]) for name in checks.TIMES})
 
     def arguments(self) -> dict[str, Any]:
         changed = set(self.changed_data) - {"reason"}
@@ -168,7 +138,7 @@ class NewForm(CompetitionForm):
 
 
 class CloneForm(ActForm):
-    name = forms.CharField(max_length=MAX_NAME_CHARS)
+    name = forms.CharField(max_length=checks.MAX_NAME_CHARS)
     slug = NewForm.base_fields["slug"]
     times = forms.ChoiceField(
         choices=[("shift", "Move all times by"), ("clear", "Clear all times")],
@@ -181,11 +151,7 @@ class CloneForm(ActForm):
     def arguments(self) -> dict[str, Any]:
         sent = self.cleaned_data
         shift = timedelta(weeks=sent["weeks"] or 0, days=sent["days"] or 0)
-        return {
-            "slug": sent["slug"],
-            "name": sent["name"],
-            "shift": None if sent["times"] == "clear" else shift,
-        }
+        return {"slug": sent["slug"], "name": sent["name"], "shift": None if sent["times"] == "clear" else shift}
 
 
 class TagsField(forms.CharField):
@@ -218,9 +184,7 @@ class BoardForm(ActForm):
         empty_label="Choose a problem and version",
         error_messages={"required": "Choose a problem.", "invalid_choice": "Choose a problem from the list."},
     )
-    deadline = UtcField(
-        label="Deadline of this board", help_text="UTC. Only if the board closes before the competition does."
-    )
+    deadline = UtcField("Deadline of this board", "UTC. Only if the board closes before the competition does.")
     tags = TagsField(
         required=False, max_length=600, help_text="Words by which tracks select boards, such as memory-bound attention."
     )
@@ -267,7 +231,7 @@ class EditBoardForm(BoardForm):
 
 
 class TrackForm(ActForm):
-    name = forms.CharField(max_length=MAX_NAME_CHARS)
+    name = forms.CharField(max_length=checks.MAX_NAME_CHARS)
     kind = forms.ChoiceField(choices=KINDS, label="Decided by")
     hardware = forms.ChoiceField(required=False, help_text="For a hardware track.")
     board = forms.ChoiceField(required=False, help_text="For a board track, or first to beat.")
@@ -351,9 +315,9 @@ class RoleForm(ActForm):
 class CodesForm(ActForm):
     """Invite codes. `boards`: of this competition; an empty choice means that the codes open all of it."""
 
-    count = forms.IntegerField(label="Number of codes", initial=1, min_value=1, max_value=MAX_AT_ONCE)
+    count = forms.IntegerField(label="Number of codes", initial=1, min_value=1, max_value=access.MAX_AT_ONCE)
     note = forms.CharField(
-        required=False, max_length=MAX_NOTE_CHARS, help_text="Such as the recipients. Only organisers see it."
+        required=False, max_length=access.MAX_NOTE_CHARS, help_text="Such as the recipients. Only organisers see it."
     )
     boards = forms.ModelMultipleChoiceField(
         label="Only these boards",
@@ -369,5 +333,5 @@ class CodesForm(ActForm):
 
 
 class AnnouncementForm(ActForm):
-    title = forms.CharField(max_length=MAX_TITLE_CHARS)
-    text = long_text(8, MAX_ANNOUNCEMENT_CHARS, "Markdown with math.")
+    title = forms.CharField(max_length=announce.MAX_TITLE_CHARS)
+    text = long_text(8, announce.MAX_TEXT_CHARS, "Markdown with math.")

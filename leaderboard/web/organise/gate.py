@@ -1,4 +1,4 @@
-"""Access to organisers' pages, and the steps that their views share.
+"""Access to pages of organisers and staff, and the steps that their views share.
 
 Any role in a competition reads its pages, and an owner changes them. For everybody else the pages do not exist.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Final
 
 from django.contrib import messages
@@ -17,9 +18,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import phase_at
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.permissions import ADMINISTRATOR, ORDER, role_of
+from leaderboard.competitions.permissions import ADMINISTRATOR, ORDER, competitions_of, role_of
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ActForm, add_refusal
@@ -63,6 +65,28 @@ def competition_page(*methods: str, to_change: str = Role.OWNER) -> Callable[[Vi
     return decorate
 
 
+def is_organiser(user: User) -> bool:
+    """Return whether a user is staff or has a role in a competition."""
+    return user.is_staff or competitions_of(user).exists()
+
+
+def restricted_page(*methods: str, to: Callable[[User], bool] = attrgetter("is_staff")) -> Callable[[View], View]:
+    """Decorate a view for the users that `to` admits, by default the staff. It does not exist for everybody else."""
+
+    def decorate(view: View) -> View:
+        @login_required
+        @require_http_methods(list(methods))
+        @wraps(view)
+        def checked(request: HttpRequest, **path: Any) -> HttpResponseBase:
+            if not to(user_of(request)):
+                raise Http404
+            return view(request, **path)
+
+        return checked
+
+    return decorate
+
+
 def posted(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
@@ -72,7 +96,8 @@ def send(
 ) -> HttpResponse | None:
     """Do the act of a form that was sent. Return the redirect, or None if the page is to be shown with the form.
 
-    `to` and `done` may name the act's result: "Added {result}." `names`: fields of the act → fields of the form.
+    `to` and `done` may name the act's result: "Added {result}." `names`: fields of the act → fields of the form. The
+    form keeps the status of a refusal.
     """
     if not form.is_bound or not form.is_valid():
         return None
@@ -80,6 +105,7 @@ def send(
         result = act(actor=user_of(request), now=timezone.now(), **form.arguments())
     except UserError as error:
         add_refusal(form, error, names)
+        form.refused = error.status
         return None
     if done:
         messages.success(request, done.format(result=result))

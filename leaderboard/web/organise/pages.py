@@ -1,4 +1,4 @@
-"""An organiser's competitions: list, new, clone, overview with pending work, settings, roles, preview."""
+"""Organisers' competitions: list, new, clone, overview, settings, roles, invite codes, announcements, preview."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from leaderboard.admissions.door import refusals
-from leaderboard.competitions.access import grant_role, revoke_role
+from leaderboard.competitions.access import codes_of, grant_role, issue_codes, revoke_code, revoke_role
+from leaderboard.competitions.announce import publish_announcement, withdraw_announcement
 from leaderboard.competitions.checks import TIMES
 from leaderboard.competitions.edit import clone_competition, create_competition, edit_competition
-from leaderboard.competitions.models import PUBLIC, Competition, Role
+from leaderboard.competitions.models import PUBLIC, Announcement, Competition, InviteCode, Role
 from leaderboard.competitions.permissions import competitions_of, role_of
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.verdicts import judged_since
@@ -28,12 +28,23 @@ from leaderboard.review.models import Case
 from leaderboard.web import preview
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise import history
-from leaderboard.web.organise.epochs import EXPLAINED, waiting_decisions
-from leaderboard.web.organise.forms import CloneForm, CompetitionForm, NewForm, RoleForm
-from leaderboard.web.organise.gate import competition_page, phase_chip, posted, press, send, shell
+from leaderboard.web.organise.forms import AnnouncementForm, CloneForm, CodesForm, CompetitionForm, NewForm, RoleForm
+from leaderboard.web.organise.gate import (
+    competition_page,
+    is_organiser,
+    phase_chip,
+    posted,
+    press,
+    restricted_page,
+    send,
+    shell,
+)
+from leaderboard.web.organise.state_pages import EXPLAINED, waiting_decisions
 
 HISTORY_ROWS: Final = 8
 HISTORY_FIELDS: Final = 3
+CODE_ROWS: Final = 500
+SHOW_ONCE: Final = "new_codes"  # session key; lives from the form to the page after it
 STEPS: Final = (
     ("practice_at", "Practice begins"),
     ("contest_at", "Contest begins"),
@@ -55,13 +66,10 @@ class Pending:
     urgent: bool = True
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD", to=is_organiser)
 def index(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     found = list(competitions_of(user).annotate(board_count=Count("boards")))
-    if not found and not user.is_staff:
-        raise Http404
     roles = dict(Role.objects.filter(user=user).values_list("competition_id", "role"))
     context = {
         "rows": [
@@ -74,16 +82,11 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/organise/index.html", context)
 
 
-@login_required
-@require_http_methods(["GET", "POST"])
+@restricted_page("GET", "POST")
 def create(request: HttpRequest) -> HttpResponse:
-    if not user_of(request).is_staff:
-        raise Http404
-    form = NewForm(posted(request))
-    to = "/organise/{result.slug}/boards"
-    if answer := send(request, form, create_competition, to=to, done="Created. Now add boards."):
-        return answer
-    return render(request, "web/organise/create.html", {"form": form}, status=400 if form.errors else 200)
+    form, to = NewForm(posted(request)), "/organise/{result.slug}/boards"
+    answer = send(request, form, create_competition, to=to, done="Created. Now add boards.")
+    return answer or render(request, "web/organise/create.html", {"form": form}, status=400 if form.errors else 200)
 
 
 @competition_page("GET", "POST")
@@ -91,9 +94,8 @@ def clone(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = CloneForm(posted(request), initial={"name": competition.name})
     act, names = partial(clone_competition, source=competition), dict.fromkeys(TIMES, "weeks")
     done = "Cloned. Only organisers can see it. Check it, then publish it."
-    if answer := send(request, form, act, to="/organise/{result.slug}", done=done, names=names):
-        return answer
-    return shell(request, competition, "clone", {"form": form})
+    answer = send(request, form, act, to="/organise/{result.slug}", done=done, names=names)
+    return answer or shell(request, competition, "clone", {"form": form})
 
 
 @competition_page("GET", "HEAD")
@@ -161,10 +163,9 @@ def settings(request: HttpRequest, competition: Competition) -> HttpResponse:
 def roles(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = RoleForm(posted(request))
     act, to = partial(grant_role, competition=competition), f"/organise/{competition.slug}/roles"
-    if answer := send(request, form, act, to=to, done="{result.user} is now {result.role}."):
-        return answer
     context = {"form": form, "roles": competition.roles.select_related("user").order_by("user__username")}
-    return shell(request, competition, "roles", context)
+    answer = send(request, form, act, to=to, done="{result.user} is now {result.role}.")
+    return answer or shell(request, competition, "roles", context)
 
 
 @competition_page("POST")
@@ -191,3 +192,56 @@ def leave_preview(request: HttpRequest) -> HttpResponse:
     seen: preview.Preview | None = getattr(request, "preview", None)
     preview.end(request)
     return redirect(f"/organise/{seen.slug}" if seen else "/")
+
+
+@competition_page("GET", "POST")
+def codes(request: HttpRequest, competition: Competition) -> HttpResponse:
+    """Issue codes, and list them with their use."""
+    slug = competition.slug
+
+    def issue(**arguments: object) -> None:
+        issued = issue_codes(competition=competition, **arguments)  # type: ignore[arg-type]
+        request.session[SHOW_ONCE] = {"slug": slug, "texts": [one.text for one in issued]}
+
+    form = CodesForm(competition, posted(request))
+    if answer := send(request, form, issue, to=f"/organise/{slug}/codes", done=""):
+        return answer
+    known = InviteCode.objects.filter(competition=competition)
+    living = known.filter(revoked_at=None)
+    context = {
+        "form": form,
+        "codes": codes_of(competition)[:CODE_ROWS],
+        "most": CODE_ROWS,
+        "counts": {
+            "issued": known.count(),
+            "used": living.filter(used_by__isnull=False).count(),
+            "unused": living.filter(used_by=None).count(),
+        },
+    }
+    kept = request.session.get(SHOW_ONCE)
+    if kept and kept["slug"] == slug and request.method == "GET":
+        context["texts"] = request.session.pop(SHOW_ONCE)["texts"]
+    return shell(request, competition, "codes", context)
+
+
+@competition_page("POST")
+def revoke_a_code(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    code = get_object_or_404(InviteCode.objects.select_related("competition"), pk=pk, competition=competition)
+    act, to = partial(revoke_code, code=code, reason="revoked on its page"), f"/organise/{competition.slug}/codes"
+    return press(request, act, to=to, done=f"Revoked {code.prefix}….")
+
+
+@competition_page("GET", "POST")
+def announcements(request: HttpRequest, competition: Competition) -> HttpResponse:
+    form = AnnouncementForm(posted(request))
+    act, to = partial(publish_announcement, competition=competition), f"/organise/{competition.slug}/announcements"
+    context = {"form": form, "announcements": competition.announcements.select_related("author")}
+    return send(request, form, act, to=to, done="Published.") or shell(request, competition, "announcements", context)
+
+
+@competition_page("POST")
+def withdraw(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
+    found = get_object_or_404(Announcement.objects.select_related("competition"), pk=pk, competition=competition)
+    act = partial(withdraw_announcement, announcement=found, reason=request.POST.get("reason", ""))
+    done, to = f"Withdrew “{found.title}”.", f"/organise/{competition.slug}/announcements"
+    return press(request, act, to=to, done=done, refused="Not withdrawn")

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Role
-from leaderboard.competitions.permissions import has_role
+from leaderboard.competitions.permissions import competitions_of, has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import RejudgeItem, RejudgeSet, Runner
 from leaderboard.judging.work import FINISHED
 from leaderboard.rejudging import apply as rejudging_acts
-from leaderboard.rejudging.compare import Comparison, Difference, compare
+from leaderboard.rejudging.compare import Difference, compare
 from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection, estimate_s
 from leaderboard.rejudging.sets import MAX_NAME_CHARS, discard_set, make_set, stop_set
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ActForm, ReasonForm, add_refusal, reason_field
 from leaderboard.web.organise.exports import csv_lines
 from leaderboard.web.organise.forms import UtcField
-from leaderboard.web.organise.gate import posted
+from leaderboard.web.organise.gate import is_organiser, posted, restricted_page
 
 PAGE_ROWS: Final = 50
 PAST_ROWS: Final = 100
@@ -74,8 +71,8 @@ class RejudgeForm(ActForm):
         required=False, max_length=80, help_text="Its digest, sha256:…. Empty: any but the board’s current version."
     )
     runner = forms.ChoiceField(required=False)
-    since = UtcField(label="Judged from (UTC)")
-    until = UtcField(label="Judged before (UTC)")
+    since = UtcField("Judged from (UTC)")
+    until = UtcField("Judged before (UTC)")
     ids = forms.CharField(
         required=False,
         max_length=MAX_LIST_CHARS,
@@ -86,15 +83,15 @@ class RejudgeForm(ActForm):
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.competitions = {one.pk: one for one in competitions_of(user, Role.OWNER)}
-        self.boards = {one.pk: one for one in Board.objects.filter(competition__in=self.competitions)}
-        names = list(Runner.objects.order_by("name").values_list("name", flat=True))
-        places: dict[int, list[tuple[str, str]]] = {
-            pk: [(f"competition-{pk}", f"All boards of {one}")] for pk, one in self.competitions.items()
-        }
-        for board in self.boards.values():
-            places[board.competition_id].append((f"board-{board.pk}", str(board)))
-        grouped = [(self.competitions[pk].name, choices) for pk, choices in places.items()]
+        self.places: dict[str, tuple[Competition, Board | None]] = {}
+        grouped = []
+        for competition in competitions_of(user, Role.OWNER).prefetch_related("boards"):
+            here: dict[str, Board | None] = {f"competition-{competition.pk}": None}
+            here |= {f"board-{board.pk}": board for board in competition.boards.all()}
+            self.places |= {key: (competition, board) for key, board in here.items()}
+            choices = [(key, str(board or f"All boards of {competition}")) for key, board in here.items()]
+            grouped.append((competition.name, choices))
+        names = Runner.objects.order_by("name").values_list("name", flat=True)
         self.fields["where"].choices = grouped  # type: ignore[attr-defined]
         self.fields["runner"].choices = [("", "–"), *((name, name) for name in names)]  # type: ignore[attr-defined]
 
@@ -115,11 +112,10 @@ class RejudgeForm(ActForm):
     def chosen(self) -> dict[str, Any]:
         """Return competition, board (None: all of its boards) and selection."""
         sent = self.cleaned_data
-        scope, _, pk = sent["where"].partition("-")
-        board = self.boards[int(pk)] if scope == "board" else None
+        competition, board = self.places[sent["where"]]
         by_version, by_runner = sent["kind"] == VERSION, sent["kind"] == RUNNER
         return {
-            "competition": self.competitions[board.competition_id if board else int(pk)],
+            "competition": competition,
             "board": board,
             "selection": Selection(
                 kind=sent["kind"],
@@ -132,37 +128,23 @@ class RejudgeForm(ActForm):
         }
 
 
-def competitions_of(user: User, least: str) -> list[Competition]:
-    """Return the competitions in which this person has at least that role."""
-    every = Competition.objects.all()
-    if user.is_staff or user.is_superuser:
-        return list(every)
-    roles = Role.ROLES[Role.ROLES.index(least) :]
-    return list(every.filter(roles__user=user, roles__role__in=roles))
+def is_owner(user: User) -> bool:
+    return competitions_of(user, Role.OWNER).exists()
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD", to=is_organiser)
 def index(request: HttpRequest) -> HttpResponse:
-    seen = competitions_of(user_of(request), Role.VIEWER)
-    if not seen:
-        raise Http404
     judged = Count("items", filter=Q(items__after__state__in=FINISHED))
-    sets = RejudgeSet.objects.filter(competition__in=seen).select_related("competition", "board", "created_by")
-    context = {
-        "sets": sets.annotate(size=Count("items"), judged=judged)[:PAST_ROWS],
-        "may_make": bool(competitions_of(user_of(request), Role.OWNER)),
-    }
+    sets = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
+    sets = sets.select_related("competition", "board", "created_by").annotate(size=Count("items"), judged=judged)
+    context = {"sets": sets[:PAST_ROWS], "may_make": is_owner(user_of(request))}
     return render(request, "web/rejudge_sets.html", context)
 
 
-@login_required
-@require_http_methods(["GET", "POST"])
+@restricted_page("GET", "POST", to=is_owner)
 def new(request: HttpRequest) -> HttpResponse:
     """Preview a set, and make it when the same form is sent again."""
     user = user_of(request)
-    if not competitions_of(user, Role.OWNER):
-        raise Http404
     form = RejudgeForm(user, posted(request))
     context: dict[str, Any] = {"form": form}
     status = 400 if form.is_bound else 200
@@ -181,14 +163,12 @@ def new(request: HttpRequest) -> HttpResponse:
     return render(request, "web/rejudge_new.html", context, status=status)
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD", to=is_organiser)
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     return _detail_page(request, _found(request, pk), ReasonForm())
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD", to=is_organiser)
 def export(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = _found(request, pk)
     text = csv_lines([COLUMNS, *map(_csv_row, compare(chosen).rows)])
@@ -196,32 +176,7 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
 
 
-@login_required
-@require_POST
-def apply(request: HttpRequest, pk: int) -> HttpResponse:
-    wanted: dict[str, Any] = {name: name in request.POST for name in ("leave_out", "anyway")}
-
-    def done(effects: Counter[str] | None) -> str:
-        return "It was already applied." if effects is None else f"Applied: {_described(effects)}."
-
-    return _settle(request, pk, partial(rejudging_acts.apply_rejudging, **wanted), done)
-
-
-@login_required
-@require_POST
-def discard(request: HttpRequest, pk: int) -> HttpResponse:
-    done = {True: "Discarded. Nothing was changed.", False: "It was already discarded."}
-    return _settle(request, pk, discard_set, done.__getitem__)
-
-
-@login_required
-@require_POST
-def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    return _settle(request, pk, stop_set, "Stopped: {} cancelled. Running submissions are finished.".format)
-
-
-@login_required
-@require_POST
+@restricted_page("POST", to=is_organiser)
 def attempt(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = _found(request, pk)
     try:
@@ -233,13 +188,18 @@ def attempt(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"/rejudge/{pk}")
 
 
-def _settle(request: HttpRequest, pk: int, act: Callable[..., Any], done: Callable[[Any], str]) -> HttpResponse:
-    """Do an act that needs a reason. `done`: the message about its result."""
+@restricted_page("POST", to=is_organiser)
+def settle(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """Apply, discard or stop a set, with a reason."""
     chosen, form = _found(request, pk), ReasonForm(request.POST)
+    if name not in ACTS:
+        raise Http404
     if not form.is_valid():
         return _detail_page(request, chosen, form, status=400)
+    act, done = ACTS[name]
+    wanted = {option: option in request.POST for option in OPTIONS} if name == "apply" else {}
     try:
-        result = act(chosen=chosen, actor=user_of(request), now=timezone.now(), **form.arguments())
+        result = act(chosen=chosen, actor=user_of(request), now=timezone.now(), **wanted, **form.arguments())
     except UserError as error:
         messages.error(request, f"Not done: {error.message}.")
         return _detail_page(request, chosen, form, status=error.status)
@@ -249,16 +209,22 @@ def _settle(request: HttpRequest, pk: int, act: Callable[..., Any], done: Callab
 
 def _found(request: HttpRequest, pk: int) -> RejudgeSet:
     """Return the set. A user without a role in its competition gets a 404."""
-    sets = RejudgeSet.objects.select_related("competition", "board", "created_by", "settled_by")
-    chosen = get_object_or_404(sets, pk=pk)
-    if not has_role(user_of(request), chosen.competition, Role.VIEWER):
-        raise Http404
-    return chosen
+    sets = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
+    return get_object_or_404(sets.select_related("competition", "board", "created_by", "settled_by"), pk=pk)
 
 
 def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, status: int = 200) -> HttpResponse:
     found = compare(chosen)
-    filters = _filters(found)
+    judged = [row for row in found.rows if row.fate]
+    filters = {
+        "all": found.rows,
+        "same verdict": [row for row in judged if row.same_verdict],
+        "other verdict": [row for row in judged if not row.same_verdict],
+        "other time": [row for row in judged if row.beyond_noise],
+        "other rank": [row for row in judged if row.moved],
+        "not applied": [row for row in judged if row.fate != RejudgeItem.APPLIED],
+        "not judged": [row for row in found.rows if not row.fate],
+    }
     shown = request.GET.get("show", "all")
     rows = filters.get(shown, filters["all"])
     given = request.GET.get("offset", "0")
@@ -274,26 +240,27 @@ def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, sta
         "later": offset + PAGE_ROWS if offset + PAGE_ROWS < len(rows) else None,
         "form": form,
         "may_settle": chosen.is_open and has_role(user_of(request), chosen.competition, Role.OWNER),
-        "wanted": {name for name in ("leave_out", "anyway") if name in request.POST},
+        "wanted": {option for option in OPTIONS if option in request.POST},
     }
     return render(request, "web/rejudge_set.html", context, status=status)
 
 
-def _filters(found: Comparison) -> dict[str, list[Difference]]:
-    judged = [row for row in found.rows if row.fate]
-    return {
-        "all": found.rows,
-        "same verdict": [row for row in judged if row.same_verdict],
-        "other verdict": [row for row in judged if not row.same_verdict],
-        "other time": [row for row in judged if row.beyond_noise],
-        "other rank": [row for row in judged if row.moved],
-        "not applied": [row for row in judged if row.fate != RejudgeItem.APPLIED],
-        "not judged": [row for row in found.rows if not row.fate],
-    }
-
-
 def _described(effects: Counter[str]) -> str:
     return ", ".join(f"{effects[name]} {words}" for name, words in EFFECTS.items() if effects[name]) or "nothing"
+
+
+OPTIONS: Final = ("leave_out", "anyway")  # of applying a set
+ACTS: Final[dict[str, tuple[Callable[..., Any], Callable[[Any], str]]]] = {  # act, and the message about its result
+    "apply": (
+        rejudging_acts.apply_rejudging,
+        lambda effects: "It was already applied." if effects is None else f"Applied: {_described(effects)}.",
+    ),
+    "discard": (
+        discard_set,
+        lambda done: "Discarded. Nothing was changed." if done else "It was already discarded.",
+    ),
+    "stop": (stop_set, "Stopped: {} cancelled. Running submissions are finished.".format),
+}
 
 
 def _csv_row(row: Difference) -> list[Any]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
-from leaderboard.accounts.models import User
 from leaderboard.admissions.door import unadmitted_boards
 from leaderboard.competitions.importing import CREATED
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
@@ -21,23 +18,21 @@ from leaderboard.errors import UserError
 from leaderboard.judging.work import DONE
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import SetForm
-from leaderboard.web.organise.gate import posted
+from leaderboard.web.organise.gate import posted, restricted_page
 from problems.formats.archive import MAX_ZIP_BYTES
 
 PAST_ROWS: Final = 50
 
 
-@login_required
-@require_http_methods(["GET", "POST"])
+@restricted_page("GET", "POST")
 def index(request: HttpRequest) -> HttpResponse:
-    organiser, status = _organiser(request), 200
-    form = SetForm(posted(request), request.FILES or None)
+    form, status = SetForm(posted(request), request.FILES or None), 200
     if form.is_valid():
         sent = form.cleaned_data
         archive = sent.pop("archive")
         data = archive.read(MAX_ZIP_BYTES + 1)
         try:
-            upload = take_upload(actor=organiser, filename=archive.name, data=data, now=timezone.now(), **sent)
+            upload = take_upload(actor=user_of(request), filename=archive.name, data=data, now=timezone.now(), **sent)
             return redirect(f"/sets/{upload.pk}")
         except UserError as error:
             form.add_error("archive", f"{error.value}: {error.message}.")
@@ -48,10 +43,8 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/sets.html", {"form": form, "uploads": uploads}, status=status)
 
 
-@login_required
-@require_safe
+@restricted_page("GET", "HEAD")
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
-    _organiser(request)
     upload = get_object_or_404(SetUpload.objects.select_related("actor").defer("data"), pk=pk)
     sets = upload.report["sets"]
     changes = {line["change"] for one in sets for line in one["problems"]} | {one["status"] for one in sets}
@@ -69,13 +62,11 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "web/set_upload.html", context)
 
 
-@login_required
-@require_POST
+@restricted_page("POST")
 def apply(request: HttpRequest, pk: int) -> HttpResponse:
-    organiser = _organiser(request)
     upload = get_object_or_404(SetUpload.objects.defer("data"), pk=pk)
     try:
-        if pipeline.import_set(upload=upload, actor=organiser, now=timezone.now()):
+        if pipeline.import_set(upload=upload, actor=user_of(request), now=timezone.now()):
             messages.success(
                 request,
                 "Imported. New boards accept submissions once their problem has passed its admission test. "
@@ -86,10 +77,3 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
     except UserError as error:
         messages.warning(request, f"Not imported: {error.message}.")
     return redirect(f"/sets/{pk}")
-
-
-def _organiser(request: HttpRequest) -> User:
-    organiser = user_of(request)
-    if not organiser.is_staff:
-        raise Http404
-    return organiser

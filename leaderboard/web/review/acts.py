@@ -20,7 +20,7 @@ from leaderboard.competitions.models import Competition
 from leaderboard.judging.models import Result
 from leaderboard.review.case import acts, states
 from leaderboard.review.case.acts import REASONS
-from leaderboard.web.forms import plain_input
+from leaderboard.web.forms import ActForm, plain_input
 
 PUBLIC_HINT: Final = "Shown on the integrity page, without names. Leave it empty to show nothing."
 
@@ -32,7 +32,7 @@ def text_field(*, rows: int = 3, **options: Any) -> forms.CharField:
     )
 
 
-class CaseForm(forms.Form):
+class CaseForm(ActForm):
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
@@ -82,7 +82,7 @@ class Act:
     fields: tuple[str, ...] = ()
     reason: str = "reason"
 
-    def __call__(self, result: Result, actor: User, sent: Mapping[str, Any], now: datetime) -> None:
+    def __call__(self, *, result: Result, actor: User, now: datetime, **sent: Any) -> None:
         given = {name: sent[name] for name in self.fields}
         if self.reason:
             given[self.reason] = sent["reason"]
@@ -122,12 +122,12 @@ def form_for(act: str, data: Mapping[str, Any] | None = None, *, seen: int | Non
     return ACTS[act].form(data, auto_id=f"{act}_%s", initial={"seen": seen})
 
 
-class HoldForm(forms.Form):
+class HoldForm(ActForm):
     submission = forms.IntegerField(min_value=1, max_value=2**63 - 1, label="Submission", help_text="Its number.")
     reason = text_field(rows=2)
 
 
-class AccountForm(forms.Form):
+class AccountForm(ActForm):
     act = forms.ChoiceField(choices=[("suspend", "Suspend"), ("reinstate", "Reinstate")])
     name = forms.CharField(label="Name", max_length=150, widget=plain_input())
     reason = text_field(rows=2, help_text="The account’s owner reads this.")
@@ -139,5 +139,5 @@ class AccountForm(forms.Form):
         self.fields["where"] = forms.ModelChoiceField(owned, to_field_name="slug", required=False, empty_label=label)
 
 
-class OwnerForm(forms.Form):
+class OwnerForm(ActForm):
     text = text_field(rows=4, error_messages={"required": "Write something first."})

@@ -69,18 +69,10 @@ DECISIONS: Final = {act for act, _, _ in SHOWN}
 
 def find(user: User, pk: int) -> Case:
     """Return a case. Raises Http404 if there is none, and if this person may not review it."""
-    submission = "result__attempt__submission"
-    cases = cases_for(user).select_related(
-        "board__competition",
-        "board__problem",
-        "claimed_by",
-        "result__attempt__runner",
-        f"{submission}__owner",
-        f"{submission}__entrant",
-        f"{submission}__board__competition",
-        f"{submission}__board__problem",
-    )
-    return get_object_or_404(cases, pk=pk)
+    of_case = ("board__competition", "board__problem", "claimed_by", "result__attempt__runner")
+    of_submission = ("owner", "entrant", "board__competition", "board__problem")
+    parts = (*of_case, *(f"result__attempt__submission__{part}" for part in of_submission))
+    return get_object_or_404(cases_for(user).select_related(*parts), pk=pk)
 
 
 def ranking(user: User, submission: int) -> Result:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from leaderboard.web.boards.curves import Tick
-from leaderboard.web.review.evidence import SIDES, Timed
+from leaderboard.web.review.evidence import Timed
 from leaderboard.wording.figures import duration_us
+from runner.evidence.sample import SIDES
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 408.0, 10.0, 150.0
 MOST_POINTS: Final = 600  # per side and panel; of more points every second, third, …

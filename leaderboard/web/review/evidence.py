@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from runner.evidence.reading import Window
-from runner.evidence.sample import SIDES
-from runner.evidence.schema import Evidence, ReportError, Timing, parse
-
-__all__ = ["SIDES", "Block", "CaseRow", "Timed", "case_rows", "evidence_of", "number", "real", "timings"]
+from runner.evidence.schema import Evidence, ReportError, parse
 
 MOST_CASES: Final = 12  # drawn cases
 MOST_BLOCKS: Final = 400  # per case
@@ -76,8 +73,20 @@ def evidence_of(report: Mapping[str, Any]) -> Evidence | None:
 
 
 def timings(evidence: Evidence | None) -> list[Timed]:
-    found = evidence.timing[:MOST_CASES] if evidence else []
-    return [Timed(timing.case, tuple(_bounded(_blocks(timing))), timing.ended) for timing in found]
+    """Return the cases to be drawn, with their first blocks."""
+    found = []
+    for timing in evidence.timing[:MOST_CASES] if evidence else []:
+        blocks: list[Block] = []
+        calls = 0
+        for void, block in ((quad.void, block) for quad in timing.quads for block in quad.blocks):
+            calls += len(block.calls)
+            if len(blocks) >= MOST_BLOCKS or calls > MOST_CALLS:
+                break
+            wall_us = tuple(sample.wall_ns / 1e3 for sample in block.calls)
+            inner_us = tuple(sample.inner_ns / 1e3 for sample in block.calls)
+            blocks.append(Block(block.side, wall_us, inner_us, void, block.heat))
+        found.append(Timed(timing.case, tuple(blocks), timing.ended))
+    return found
 
 
 def case_rows(
@@ -85,7 +94,26 @@ def case_rows(
 ) -> list[CaseRow]:
     """Return the rows of a report's timed cases. `incumbent`: the report of the submission in first place, if any."""
     rivals = {name: number(case.get("ratio")) for name, case in _timed_cases(incumbent or {})}
-    return [_row(name, case, rivals.get(name), evidence) for name, case in _timed_cases(report)]
+    rows = []
+    for name, case in _timed_cases(report):
+        measured, baseline = number(case.get("measured_us")), number(case.get("baseline_us"))
+        limits = evidence.limits.of(name) if evidence else None
+        hard, reached = (limits.hard, limits.measured) if limits else (None, None)
+        eager = [timing.eager_ns for timing in evidence.timing if timing.case == name] if evidence else []
+        row = CaseRow(
+            case=name,
+            measured_us=measured,
+            baseline_us=baseline,
+            ratio=number(case.get("ratio")) or (measured / baseline if measured and baseline else None),
+            half_width=number(case.get("half_width")),
+            incumbent_ratio=rivals.get(name),
+            light_us=_us(hard and hard.ns),
+            measured_limit_us=_us(reached and reached.ns),
+            resource=hard.resource[:200] if hard else "",
+            eager_us=_us(eager[-1] if eager else None),
+        )
+        rows.append(row)
+    return rows
 
 
 def number(value: object) -> float | None:
@@ -101,65 +129,14 @@ def real(value: object) -> float | None:
     return float(value) if abs(value) < LARGEST else None
 
 
-def _row(name: str, case: Mapping[str, Any], rival: float | None, evidence: Evidence | None) -> CaseRow:
-    measured, baseline = number(case.get("measured_us")), number(case.get("baseline_us"))
-    limits = evidence.limits.of(name) if evidence else None
-    hard, reached = (limits.hard, limits.measured) if limits else (None, None)
-    eager = [timing.eager_ns for timing in evidence.timing if timing.case == name] if evidence else []
-    return CaseRow(
-        case=name,
-        measured_us=measured,
-        baseline_us=baseline,
-        ratio=number(case.get("ratio")) or (measured / baseline if measured and baseline else None),
-        half_width=number(case.get("half_width")),
-        incumbent_ratio=rival,
-        light_us=_us(hard and hard.ns),
-        measured_limit_us=_us(reached and reached.ns),
-        resource=hard.resource[:200] if hard else "",
-        eager_us=_us(eager[-1] if eager else None),
-    )
-
-
 def _timed_cases(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for item in _list(report.get("cases")):
-        case = _mapping(item)
-        if number(case.get("measured_us")) or number(case.get("ratio")):
-            yield _text(case.get("name")), case
-
-
-def _blocks(timing: Timing) -> Iterator[Block]:
-    for quad in timing.quads:
-        for block in quad.blocks:
-            yield Block(
-                side=block.side,
-                wall_us=tuple(sample.wall_ns / 1e3 for sample in block.calls),
-                inner_us=tuple(sample.inner_ns / 1e3 for sample in block.calls),
-                void=quad.void,
-                heat=block.heat,
-            )
-
-
-def _bounded(blocks: Iterator[Block]) -> Iterator[Block]:
-    calls = 0
-    for place, block in enumerate(blocks):
-        calls += len(block.wall_us)
-        if place >= MOST_BLOCKS or calls > MOST_CALLS:
-            return
-        yield block
+    cases = report.get("cases")
+    for case in cases if isinstance(cases, list) else []:
+        if isinstance(case, dict) and (number(case.get("measured_us")) or number(case.get("ratio"))):
+            name = case.get("name")
+            yield name[:200] if isinstance(name, str) else "", case
 
 
 def _us(ns: object) -> float | None:
     value = number(ns)
     return None if value is None else value / 1e3
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: object) -> str:
-    return value[:200] if isinstance(value, str) else ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Final
 
-from leaderboard.web.review.evidence import Block, Timed, real
+from leaderboard.web.review.evidence import Timed, real
 from runner.evidence.reading import Window
 
 LEFT, RIGHT, HEIGHT = 0.0, 800.0, 40.0
@@ -65,8 +65,21 @@ class Strip:
 def strip(cases: Sequence[Timed]) -> Strip | None:
     """Return the strip, or None if no block has a reading."""
     blocks = [block for timed in cases for block in timed.blocks]
-    lines = tuple(line for title, unit, read in QUANTITIES if (line := _line(title, unit, blocks, read)) is not None)
-    reasons = tuple(_reasons(blocks))
+    lines = []
+    for title, unit, read in QUANTITIES:
+        found = [(place, value) for place, block in enumerate(blocks) if (value := read(block.heat)) is not None]
+        if found:
+            low, high = min(value for _, value in found), max(value for _, value in found)
+            points = " ".join(
+                f"{_x(place + 0.5, len(blocks)):.1f},{_y(value, low, high):.1f}" for place, value in found
+            )
+            lines.append(Line(title, unit, points, low, high))
+    masks = [reduce(or_, block.heat.masks, 0) for block in blocks]
+    reasons = []
+    for bits, (title, tone) in {**REASONS, ~reduce(or_, REASONS): UNKNOWN}.items():
+        bars = tuple(_bar(place, len(blocks)) for place, mask in enumerate(masks) if mask & bits)
+        if bars:
+            reasons.append(Reason(title, tone, bars, len(bars)))
     if not lines and not reasons:
         return None
     ends, borders = 0, []
@@ -74,31 +87,7 @@ def strip(cases: Sequence[Timed]) -> Strip | None:
         ends += len(timed.blocks)
         borders.append(_x(ends, len(blocks)))
     void = tuple(_bar(place, len(blocks)) for place, block in enumerate(blocks) if block.void)
-    return Strip(lines, reasons, void, tuple(borders), len(blocks))
-
-
-def _line(title: str, unit: str, blocks: Sequence[Block], read: Callable[[Window], float | None]) -> Line | None:
-    found = [(place, value) for place, block in enumerate(blocks) if (value := read(block.heat)) is not None]
-    if not found:
-        return None
-    low, high = min(value for _, value in found), max(value for _, value in found)
-    points = " ".join(f"{_x(place + 0.5, len(blocks)):.1f},{_y(value, low, high):.1f}" for place, value in found)
-    return Line(title, unit, points, low, high)
-
-
-def _reasons(blocks: Sequence[Block]) -> Iterator[Reason]:
-    masks = [reduce(or_, block.heat.masks, 0) for block in blocks]
-    known = 0
-    for bit, (title, tone) in REASONS.items():
-        known |= bit
-        yield from _reason(title, tone, [bool(mask & bit) for mask in masks])
-    yield from _reason(*UNKNOWN, [bool(mask & ~known) for mask in masks])
-
-
-def _reason(title: str, tone: str, met: Sequence[bool]) -> Iterator[Reason]:
-    bars = tuple(_bar(place, len(met)) for place, is_met in enumerate(met) if is_met)
-    if bars:
-        yield Reason(title, tone, bars, len(bars))
+    return Strip(tuple(lines), tuple(reasons), void, tuple(borders), len(blocks))
 
 
 def _after(name: str) -> Callable[[Window], float | None]:

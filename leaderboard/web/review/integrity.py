@@ -48,11 +48,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "rules": [row(one) | {"rule": one.rule, "meaning": MEANINGS.get(one.rule, "")} for one in found.rules],
         "total": row(found.total),
         "by_itself": row(found.by_itself),
-        "appeals": {
-            "made": shown(found.appeals),
-            "granted": shown(found.granted),
-            "upheld": shown(found.upheld),
-        },
+        "appeals": {"made": shown(found.appeals), "granted": shown(found.granted), "upheld": shown(found.upheld)},
         "rejudged": shown(found.rejudged),
     }
     return render(request, "web/integrity.html", context)

@@ -38,12 +38,10 @@ STATES: Final = {
 TONES: Final = {
     states.WAITING: "warn",
     CLAIMED: "running",
-    states.ASKED: "",
     states.HALF_CLEARED: "warn",
     states.APPEALED: "warn",
     states.CLEARED: "good",
     states.REJECTED: "bad",
-    states.NOT_HELD: "",
 }
 
 
@@ -75,9 +73,7 @@ class Filters:
 
     def address(self, page: int) -> str:
         """Return the address of a page of the queue with these filters."""
-        plain = Filters()
-        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in chosen.items() if value != getattr(plain, name)}
+        given = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) != one.default}
         return f"/review?{urlencode(given | {'page': page} | ({'mine': '1'} if self.mine else {}))}"
 
     @property
@@ -96,23 +92,15 @@ def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
         cases = cases.filter(claimed_until__gt=now)
     if filters.mine:
         cases = cases.filter(claimed_by=user.account_id)
-    if filters.competition:
-        cases = cases.filter(board__competition__slug=filters.competition)
-    if filters.board:
-        cases = cases.filter(board=int(filters.board))
     if filters.rule:
         cases = cases.filter(result__in=Finding.objects.filter(rule=filters.rule).values("result"))
-    if filters.label:
-        cases = cases.filter(labels__contains=[filters.label])
-    found = cases.select_related(
-        "board__problem",
-        "board__competition",
-        "claimed_by",
-        "result__attempt__submission__owner",
-        "result__attempt__submission__entrant",
-    )
-    found = found.defer("result__report", "result__attempt__submission__source").prefetch_related("result__findings")
-    return found.order_by("opened_at", "result_id")
+    labels = [filters.label] if filters.label else []
+    given = {"board__competition__slug": filters.competition, "board": filters.board, "labels__contains": labels}
+    cases = cases.filter(**{lookup: value for lookup, value in given.items() if value})
+    submission = "result__attempt__submission"
+    parts = ("board__problem", "board__competition", "claimed_by", f"{submission}__owner", f"{submission}__entrant")
+    found = cases.select_related(*parts).defer("result__report", f"{submission}__source")
+    return found.prefetch_related("result__findings").order_by("opened_at", "result_id")
 
 
 def queue(user: User, filters: Filters, now: datetime) -> dict[str, Any]:
@@ -133,10 +121,7 @@ def queue(user: User, filters: Filters, now: datetime) -> dict[str, Any]:
             }
             for case in cases[:ROWS]
         ],
-        "choices": [
-            {"name": name, "chosen": getattr(filters, name), "options": options}
-            for name, options in _choices(cases_for(user)).items()
-        ],
+        "choices": [(name, getattr(filters, name), options) for name, options in _choices(cases_for(user)).items()],
         "older": filters.address(filters.page - 1) if filters.page > 1 else "",
         "newer": filters.address(filters.page + 1) if len(cases) > ROWS else "",
     }
@@ -147,7 +132,7 @@ def shown_state(case: Case, now: datetime) -> dict[str, Any]:
     state = state_at(case, now)
     return {
         "state": STATES[state],
-        "tone": TONES[state],
+        "tone": TONES.get(state, ""),
         "claimed_by": case.claimed_by if is_claimed(case, now) else None,
     }
 

@@ -14,18 +14,19 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.lease import release, renew
+from leaderboard.judging.lease import kinds, release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import announce, note_refused
 from leaderboard.judging.runners import check_hardware, find_runner, greet, held_by, note_seen, set_draining
@@ -35,7 +36,6 @@ from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Eve
 
 SMALL_BODY_BYTES: Final = 1_000_000  # of any call but a report
 STANDING: Final = "Photofinish-Runner"  # header of a 204 to a runner that gets no work: Runner.standing
-CHUNK_BYTES: Final = 65_536
 UNKNOWN: Final = "This is no runner's token; `create_runner` makes one"
 REVOKED: Final = (
     "The token of runner {runner} was revoked; `create_runner` makes another runner with a token of its own"
@@ -61,21 +61,15 @@ class RunnerToken(BaseAuthentication):
         return "Bearer"
 
 
-class RunnerThrottle(BaseThrottle):
+class RunnerThrottle(limits.ApiThrottle):
     """Limit for a runaway runner.
 
     It is far above normal use: a renewal every 15 s, events up to four times a second.
     """
 
-    def __init__(self) -> None:
-        self._wait_s: int | None = None
-
-    def allow_request(self, request: Request, view: APIView) -> bool:
+    def allow_request(self, request: Request, view: object) -> bool:
         self._wait_s = limits.take(limits.RUNNER, str(request.auth.pk))
         return self._wait_s is None
-
-    def wait(self) -> float | None:
-        return self._wait_s
 
 
 class IsRunner(BasePermission):
@@ -96,17 +90,25 @@ class RunnerView(APIView):
         return request.auth
 
     def read(self, request: Request) -> dict[str, Any]:
-        """Return the body as a JSON object, within the limit of this call."""
-        return _parse(_read_body(request._request, self.limit_bytes))
+        """Return the body as a JSON object, within the limit of this call. DRF's and Django's readers have others."""
+        body = request._request.read(self.limit_bytes + 1)
+        if len(body) > self.limit_bytes:
+            raise UserError("body", None, f"more than {self.limit_bytes:,} bytes; send less", status=413)
+        try:
+            sent = json.loads(body)
+        except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a huge number, a thousand brackets
+            raise UserError("body", None, f"not JSON: {str(error)[:200]}") from None
+        if not isinstance(sent, dict):
+            raise UserError("body", None, f"expected an object, got {type(sent).__name__}")
+        return sent
 
 
 class Hello(RunnerView):
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
         if sent.get("wire") != WIRE_VERSION:
-            raise UserError(
-                "wire", sent.get("wire"), f"this site speaks version {WIRE_VERSION}; upgrade the older side"
-            )
+            said = f"this site speaks version {WIRE_VERSION}; upgrade the older side"
+            raise UserError("wire", sent.get("wire"), said)
         fingerprint = sent.get("fingerprint", {})
         if not isinstance(fingerprint, dict):
             raise UserError("fingerprint", None, "expected an object")
@@ -188,7 +190,11 @@ class TakeReport(WorkView):
 
     def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
         try:
-            report = report_of(sent, known["attempt_id"])
+            with _wire_errors_named():
+                report = Report.from_json(sent)
+            if report.attempt_id != known["attempt_id"]:
+                said = f"the address says attempt {known['attempt_id']}"
+                raise UserError("report.attempt_id", report.attempt_id, said)
             return {"recorded": pipeline.take_report(runner=known["runner"], report=report, now=known["now"])}
         except UserError as error:
             # A refused report must not vanish. The work goes on and ends with a better report or with its lease.
@@ -209,27 +215,6 @@ def _rolled_back_at(moment: float) -> Iterator[None]:
             raise OperationalError("the claim took longer than CLAIM_TIMEOUT_S")
 
 
-def _read_body(request: HttpRequest, limit_bytes: int) -> bytes:
-    """Read at most `limit_bytes`, regardless of the header. DRF's and Django's own readers know other limits."""
-    chunks, total = [], 0
-    while chunk := request.read(CHUNK_BYTES):
-        total += len(chunk)
-        if total > limit_bytes:
-            raise UserError("body", None, f"more than {limit_bytes:,} bytes; send less", status=413)
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _parse(body: bytes) -> dict[str, Any]:
-    try:
-        sent = json.loads(body)
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number of 5,000 digits, a thousand brackets
-        raise UserError("body", None, f"not JSON: {str(error)[:200]}") from None
-    if not isinstance(sent, dict):
-        raise UserError("body", None, f"expected an object, got {type(sent).__name__}")
-    return sent
-
-
 def _text(sent: dict[str, Any], field: str) -> str:
     value = sent.get(field)
     if not isinstance(value, str):
@@ -244,14 +229,6 @@ def token_of(sent: dict[str, Any]) -> int:
     return value
 
 
-def report_of(sent: dict[str, Any], attempt_id: str) -> Report:
-    with _wire_errors_named():
-        report = Report.from_json(sent)
-    if report.attempt_id != attempt_id:
-        raise UserError("report.attempt_id", report.attempt_id, f"the address says attempt {attempt_id}")
-    return report
-
-
 @contextmanager
 def _wire_errors_named() -> Iterator[None]:
     """Turn a WireError into the UserError for its field."""
@@ -259,3 +236,22 @@ def _wire_errors_named() -> Iterator[None]:
         yield
     except WireError as error:
         raise UserError(error.field, None, str(error).removeprefix(f"{error.field}: ")) from None
+
+
+class AttemptId(StringConverter):
+    """Name of leased work on the wire: `12`, `admission-3`, `confirmation-4`."""
+
+    regex = f"(?:{'|'.join(kind.WIRE_PREFIX for kind in kinds())})[0-9]{{1,19}}"
+
+
+register_converter(AttemptId, "attempt")
+
+urlpatterns = [
+    path("hello", Hello.as_view()),
+    path("claim", Claim.as_view()),
+    path("drain", Drain.as_view()),
+    path("attempts/<attempt:attempt_id>/renew", Renew.as_view()),
+    path("attempts/<attempt:attempt_id>/release", Release.as_view()),
+    path("attempts/<attempt:attempt_id>/events", Events.as_view()),
+    path("attempts/<attempt:attempt_id>/report", TakeReport.as_view()),
+]

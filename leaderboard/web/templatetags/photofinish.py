@@ -18,7 +18,7 @@ from leaderboard.competitions.permissions import competitions_of
 from leaderboard.standings.ranking.overall import OverallLine
 from leaderboard.web import markup
 from leaderboard.web.boards import contests
-from leaderboard.web.organise.epochs import title_of
+from leaderboard.web.organise.state_pages import title_of
 from leaderboard.wording import figures
 
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}

@@ -6,7 +6,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.judging.live import EPOCH_WHY, hosts
 from leaderboard.judging.models import Epoch, EpochPin
 from leaderboard.judging.runners import greet
-from leaderboard.web.organise.epochs import differences, title_of
+from leaderboard.web.organise.state_pages import differences, title_of
 from tests.leaderboard.stage import make_runner
 from tests.web.test_pages_are_strict import check
 

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import transaction
+from django.db import connection, transaction
+from psycopg import sql
 
-from leaderboard.audit.append_only import grant_site_role
+TABLES: Final = """
+SELECT c.relname, EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'append_only')
+  FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname
+"""
 
 
 class Command(BaseCommand):
+    """Give the role exactly the privileges that the running site needs. The caller is the tables' owner."""
+
     help = "Give this database role the privileges of the running site: append-only tables cannot be changed by it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("role")
 
+    @transaction.atomic
     def handle(self, *args: Any, role: str, **options: Any) -> None:
-        with transaction.atomic():
-            grant_site_role(role)
+        name = sql.Identifier(role)
+        with connection.cursor() as cursor:
+            cursor.execute(TABLES)
+            for table, is_append_only in cursor.fetchall():
+                place = sql.Identifier("public", table)
+                changes = not is_append_only and table != "django_migrations"
+                privileges = "SELECT, INSERT, UPDATE, DELETE" if changes else "SELECT, INSERT"
+                cursor.execute(sql.SQL("REVOKE ALL ON {} FROM {}").format(place, name))
+                cursor.execute(sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(privileges), place, name))
+            cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(name))
+            cursor.execute(sql.SQL("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}").format(name))

@@ -44,7 +44,17 @@ def reference(schema: Node) -> Iterator[str]:
     for resource, same in groupby(sorted(calls, key=lambda call: call[:2]), key=lambda call: call[0].split("/")[1]):
         yield f"\n### Calls below /{resource}\n\n| call | takes | answers |\n| --- | --- | --- |"
         for path, method, call in same:
-            yield f"| `{method} {path}`<br>{call['description']} | {_takes(call, shapes)} | {_answers(call, shapes)} |"
+            takes = [
+                f"`{one['name']}`: {kind(one['schema'], shapes)}. {one.get('description', '')}".rstrip()
+                for one in call.get("parameters", ())
+                if one["in"] != "path"
+            ]
+            if body := call.get("requestBody"):
+                takes.insert(0, kind(body["content"]["application/json"]["schema"], shapes))
+            ((status, answer),) = call["responses"].items()
+            content = answer.get("content", {}).get("application/json")
+            answers = f"{status} {kind(content['schema'], shapes) if content else ''}".strip()
+            yield f"| `{method} {path}`<br>{call['description']} | {'<br>'.join(takes)} | {answers} |"
     yield "\n## Shapes"
     for name, shape in shapes.items():
         if "properties" in shape:
@@ -53,22 +63,6 @@ def reference(schema: Node) -> Iterator[str]:
             for field, node in shape["properties"].items():
                 optional = "" if field in required or node.get("readOnly") else ", optional"
                 yield f"| `{field}` | {kind(node, shapes)}{optional} | {node.get('description', '')} |"
-
-
-def _takes(call: Node, shapes: Node) -> str:
-    queries = [parameter for parameter in call.get("parameters", ()) if parameter["in"] != "path"]
-    listed = [
-        f"`{one['name']}`: {kind(one['schema'], shapes)}. {one.get('description', '')}".rstrip() for one in queries
-    ]
-    if body := call.get("requestBody"):
-        listed.insert(0, kind(body["content"]["application/json"]["schema"], shapes))
-    return "<br>".join(listed)
-
-
-def _answers(call: Node, shapes: Node) -> str:
-    ((status, answer),) = call["responses"].items()
-    content = answer.get("content", {}).get("application/json")
-    return f"{status} {kind(content['schema'], shapes) if content else ''}".strip()
 
 
 def kind(node: Node, shapes: Node) -> str:
