@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from problems.arithmetic import LimitError, evaluate
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats import inspect
 from problems.spec import MODEL, Problem, case_name
 

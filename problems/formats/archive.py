@@ -14,8 +14,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from problems.errors import ProblemError
-from problems.fields import shown
+from problems.fields import ProblemError, shown
 
 MAX_ZIP_BYTES: Final = 5_000_000
 MAX_ENTRIES: Final = 5000  # files and folders

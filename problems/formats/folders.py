@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from problems.errors import ProblemError
-from problems.fields import printable, shown
+from problems.fields import ProblemError, printable, shown
 from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
 from problems.formats.task import TASK_FILE
 from problems.formats.text import Files

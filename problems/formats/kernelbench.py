@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from problems.errors import ProblemError
-from problems.fields import as_text, printable
+from problems.fields import ProblemError, as_text, printable
 from problems.formats import inspect
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
 from problems.formats.text import read_text

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from problems.errors import ProblemError
-from problems.fields import shown
+from problems.fields import ProblemError, shown
 from problems.formats import inspect
 
 MAX_FILE_BYTES: Final = 1_000_000

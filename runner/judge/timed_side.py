@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from problems.spec import Case
-from problems.tolerance import Tolerance
+from problems.spec import Case, Tolerance
 from runner.evidence import throttle
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, I

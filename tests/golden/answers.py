@@ -16,7 +16,7 @@ from leaderboard.review.rules.findings import Known, Likeness, Reported, Source,
 from leaderboard.review.rules.measure import held_by, worst
 from leaderboard.standings.ranking.eligible import light_share
 from leaderboard.web.review import clocks, evidence, heat
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.commands.replay import ReplayError, replay
 from runner.evidence import certificate, contexts, estimates, gap, rules, schema, speed_of_light, throttle, verdict
 from runner.evidence.ceilings import Ceilings, unmeasured

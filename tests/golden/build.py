@@ -10,7 +10,7 @@ from typing import Any
 
 from leaderboard.review.rules.findings import Known, Reported, Source, measure, read
 from leaderboard.review.rules.measure import held_by
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.config import JudgeSettings
 from runner.evidence import throttle
 from runner.evidence.ceilings import Ceilings

@@ -15,7 +15,7 @@ import pytest
 from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, measure, read
 from leaderboard.review.rules.measure import Evidence, held_by
 from leaderboard.review.rules.thresholds import RULES, USUAL, parse
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.certificate import certify
 from runner.evidence.schedule import A, B, differences
