@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -192,7 +193,7 @@ class Files:
     def __init__(self) -> None:
         self._texts: dict[Path, str | ProblemError] = {}
         self._values: dict[Path, Any] = {}
-        self._codes: dict[str, inspect.Code] = {}
+        self.code = cache(inspect.code)
         self._chars_left = MAX_CHARS_IN_ALL
         self._yaml_chars_left = MAX_YAML_CHARS_IN_ALL
 
@@ -221,11 +222,6 @@ class Files:
             return parse_yaml(text, where)
 
         return _once(self._values, resolve_inside(path, root, where), where, read)
-
-    def code(self, source: str) -> inspect.Code:
-        if source not in self._codes:
-            self._codes[source] = inspect.code(source)
-        return self._codes[source]
 
 
 def _less(left: int, text: str, where: str, limit: str) -> int:
