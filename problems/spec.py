@@ -340,9 +340,8 @@ class Problem(Record):
         """Parse a bundle. Raises ProblemError, naming the field, for a missing, mistyped, unsafe or too large value."""
         found = Fields(data, "bundle")
         if (got := found.data.get("bundle")) != BUNDLE_VERSION:
-            raise ProblemError(
-                "bundle", f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side"
-            )
+            fault = f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side"
+            raise ProblemError("bundle", fault)
         found.only(["bundle", *(one.name for one in fields(cls) if one.name != "warnings")])
         problem = cls(**found.values(cls), warnings=warnings)
         if (size := len(_canonical(problem.to_bundle()))) > MAX_BUNDLE_BYTES:
@@ -387,17 +386,15 @@ def _check_together(problem: Problem) -> None:
 def _check_hardware(problem: Problem) -> None:
     for name, other in itertools.combinations(problem.gpus, 2):
         if name.casefold() == other.casefold():
-            raise ProblemError(
-                "gpus", f"{name} and {other} differ in case only; keep the one that your runners are for"
-            )
+            fault = f"{name} and {other} differ in case only; keep the one that your runners are for"
+            raise ProblemError("gpus", fault)
     offered = ", ".join(problem.gpus) or "empty"
     if problem.untuned_on and problem.baseline is None:
         raise ProblemError("untuned_on", "is said of a baseline, and there is none: leave it out, or name a `baseline`")
     for hardware in problem.untuned_on:
         if hardware not in problem.gpus:
-            raise ProblemError(
-                "untuned_on", f"{shown(hardware)} is not among gpus ({offered}); add it there, or not here"
-            )
+            fault = f"{shown(hardware)} is not among gpus ({offered}); add it there, or not here"
+            raise ProblemError("untuned_on", fault)
     for hardware, cases in problem.benchmarks_on.items():
         where = f"benchmarks_on.{hardware}"
         if hardware not in problem.gpus:

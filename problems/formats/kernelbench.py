@@ -175,9 +175,8 @@ def starter(source: str) -> str:
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, IndentationError) as error:  # for a few files that Python itself accepts
-        raise ProblemError(
-            "file", f"cannot be read word by word: {error.args[0]}; write it with plain lines"
-        ) from error
+        fault = f"cannot be read word by word: {error.args[0]}; write it with plain lines"
+        raise ProblemError("file", fault) from error
     places = [token.start for token in tokens if token.type == tokenize.NAME and token.string == "Model"]
     for row, column in reversed(places):
         line = lines[row - 1]

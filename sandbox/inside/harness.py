@@ -319,9 +319,8 @@ def check_encoding(source: str, submission: str) -> None:
     """Refuse a declared encoding other than UTF-8: it could turn a comment, as a reader sees it, into code."""
     declared, _ = tokenize.detect_encoding(io.BytesIO(source.encode()).readline)
     if declared not in ("utf-8", "utf-8-sig"):
-        raise Refused(
-            protocol.SYNTAX, f"{submission} declares the encoding {declared}; sources are UTF-8, remove that line"
-        )
+        fault = f"{submission} declares the encoding {declared}; sources are UTF-8, remove that line"
+        raise Refused(protocol.SYNTAX, fault)
 
 
 def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:

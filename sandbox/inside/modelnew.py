@@ -157,19 +157,9 @@ class Candidate:
         _each(data["inputs"], tensors.append)
         device = tensors[0].device if tensors else torch.device("cpu")
         self._model.to(device)
-        self._bind(json.loads("".join(data["index"])), data["state"])
-        self._attributes = Attributes(self._model, device, data["renewed"]) if data["renewed"] else None
-
-    def __call__(self, data: dict[str, Any]) -> Any:
-        if self._attributes is not None:
-            self._attributes.renew()
-        with torch.no_grad():
-            return self._model(*data["inputs"])
-
-    def _bind(self, index: list[Row], state: dict[str, torch.Tensor]) -> None:
-        """Bind the tensors sent, and print those without a counterpart into the author's log, once."""
         own = _tensors_of(self._model, shared_too=True)
-        sent = unpack(index, state)
+        index = json.loads("".join(data["index"]))
+        sent = unpack(index, data["state"])
         fits = {name for name, tensor in sent.items() if name in own and _are_alike(own[name], tensor)}
         missing = [name for name, kind, _, _ in index if kind.endswith(CHANGING) and name not in fits]
         if missing:
@@ -189,6 +179,13 @@ class Candidate:
                 flush=True,
             )
         self._told = True
+        self._attributes = Attributes(self._model, device, data["renewed"]) if data["renewed"] else None
+
+    def __call__(self, data: dict[str, Any]) -> Any:
+        if self._attributes is not None:
+            self._attributes.renew()
+        with torch.no_grad():
+            return self._model(*data["inputs"])
 
 
 def construct(make: Any, init: list[Any], seed: int) -> Any:

@@ -298,18 +298,27 @@ class Oracle:
         return "", self.known[key]
 
     def _outputs(self, drawn: slots.Drawn, layout: Layout, inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:
-        """Run the reference on `inputs` in double precision; return its outputs by slot, with the slot's strides."""
+        """Run the reference on `inputs` in double precision; return its outputs by slot, with the slot's strides.
+
+        Raises NotWidened, for example for outputs of another shape or a narrower format.
+        """
         work = drawn.views(dict(zip(drawn.bases, inputs, strict=True)))
         with widen.doubled():
             result, expected = self._run(drawn.node, work)
         if result != layout["result"]:
             raise widen.NotWidened("the reference returns something of another structure in float64")
         found = [*work, *(tensor for tensor in expected if roles.owner_of(tensor, work) is None)]
-        return {
-            index: _doubles_like(slot, found[index])
-            for index, slot in enumerate(layout["slots"])
-            if slots.is_output(slot) and slot["dtype"] in protocol.WIDE_BYTES
-        }
+        doubles = {}
+        for index, slot in enumerate(layout["slots"]):
+            if slots.is_output(slot) and slot["dtype"] in protocol.WIDE_BYTES:
+                tensor, shape = found[index], slot["shape"]
+                if list(tensor.shape) != shape:
+                    raise widen.NotWidened(f"the reference returns shape {tuple(tensor.shape)} in float64, not {shape}")
+                if tensor.dtype not in (torch.float64, torch.complex128):
+                    raise widen.NotWidened(f"the reference returns {tensor.dtype} even from float64 inputs")
+                like = torch.empty_strided(shape, slot["stride"], dtype=tensor.dtype, device=tensor.device)
+                doubles[index] = like.copy_(tensor)
+        return doubles
 
     def _keep(self, tensors: dict[int, torch.Tensor], places: list[int], offset: int) -> None:
         """Write each tensor flat at its place in `wide`, moved by `offset` bytes."""
@@ -320,9 +329,8 @@ class Oracle:
 
     def _place(self, placed: list[slots.Slot], case: dict[str, Any]) -> tuple[int, int]:
         if len(placed) > protocol.MOST_SLOTS:
-            raise tree.TreeError(
-                f"case {case}: {len(placed)} tensors in data and result, at most {protocol.MOST_SLOTS}"
-            )
+            fault = f"case {case}: {len(placed)} tensors in data and result, at most {protocol.MOST_SLOTS}"
+            raise tree.TreeError(fault)
         sizes: tuple[int, int] = slots.place(placed)
         for what, size, room in zip(("inputs", "outputs"), sizes, self.limits, strict=True):
             if size > room and any(self.at):
@@ -362,16 +370,6 @@ class Oracle:
         output = tree.build(layout["result"], tensors)
         answer: dict[str, Any] = self.problem.check(data, output, on_host=kept.on_host)
         return answer
-
-
-def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
-    """Copy a tensor with the slot's strides. Raises NotWidened for another shape or a narrower format."""
-    if list(tensor.shape) != slot["shape"]:
-        raise widen.NotWidened(f"the reference returns shape {tuple(tensor.shape)} in float64, not {slot['shape']}")
-    if tensor.dtype not in (torch.float64, torch.complex128):
-        raise widen.NotWidened(f"the reference returns {tensor.dtype} even from float64 inputs")
-    like = torch.empty_strided(slot["shape"], slot["stride"], dtype=tensor.dtype, device=tensor.device)
-    return like.copy_(tensor)
 
 
 def explain(err: Exception, request: dict[str, Any]) -> str:

@@ -108,7 +108,8 @@ def find(reference: Callable[[Any], Any], drawn: slots.Drawn, *, with_places: bo
         if index not in returned and slots.same(base, work[index]):
             roles[index] = "in"
         else:
-            again = _run_with(reference, drawn, index, _fill)
+            # a pattern that no honest computation leaves: where the tensor ends the same, it is written whole
+            again = _run_with(reference, drawn, index, lambda tensor: slots.flat(tensor).fill_(0x5A))
             whole = again is not None and slots.same(again.work[index], work[index])
             roles[index] = "out" if whole else "inout"
     if not with_places:
@@ -156,7 +157,7 @@ _FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def _run_with(
-    reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, change: Callable[[torch.Tensor], None]
+    reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, change: Callable[[torch.Tensor], Any]
 ) -> _Run | None:
     """Run the reference with this tensor changed; return None where it fails: contents that matter were indices."""
     work = {other: slots.clone(base) for other, base in drawn.bases.items()}
@@ -188,8 +189,3 @@ def _change(tensor: torch.Tensor) -> None:
         slots.flat(tensor).bitwise_not_()
     else:
         tensor.copy_(tensor == 0)
-
-
-def _fill(tensor: torch.Tensor) -> None:
-    """Fill the tensor with a pattern that no honest computation leaves: where it ends the same, it is written whole."""
-    slots.flat(tensor).fill_(0x5A)

@@ -95,9 +95,8 @@ def take_apart(data: Any) -> Drawn:
     kept: list[torch.Tensor] = []  # alive, which keeps their ids unique
     node = tree.walk(data, leaf)
     if len(found) > protocol.MOST_SLOTS // 2:
-        raise tree.TreeError(
-            f"{paths[protocol.MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {protocol.MOST_SLOTS // 2}"
-        )
+        fault = f"{paths[protocol.MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {protocol.MOST_SLOTS // 2}"
+        raise tree.TreeError(fault)
     drawn = Drawn(node, [{} for _ in found], {})
     for group in _overlapping(found):  # the tensor that covers all has the memory, else a slot that no node names
         base = _base(found, group)
