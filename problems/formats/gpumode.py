@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from problems.fields import Fields, ProblemError, as_list, as_text, printable, shown
 from problems.formats.task import MAX_WARNINGS, TASK_FILE, as_path, read_task
@@ -29,6 +29,8 @@ MAX_ANCESTORS: Final = 4  # folders above a lone problem in which its set is loo
 _SET_KEYS: Final = frozenset({"name", "description", "deadline", "problems"})
 _ENTRY_KEYS: Final = frozenset({"directory", "name", "deadline", "gpus"})
 _DEADLINE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?")
+
+_Hardware: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]  # names, warnings
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
         field = fields.where("name") if error.field == "slug" else f"{slug}.{error.field}"  # a set's name for the slug
         raise ProblemError(field, error.message) from error
     unknown = tuple(f"unknown key {name}" for name in fields.unknown(_ENTRY_KEYS))
-    gpus, left_out = fields.optional("gpus", _hardware, ((), ()))
+    none: _Hardware = ((), ())
+    gpus, left_out = fields.optional("gpus", _hardware, none)
     warnings = (*problem.warnings, *map(printable, (*unknown, *left_out)))
     return SetEntry(
         problem=replace(problem, warnings=warnings[:MAX_WARNINGS]),
@@ -154,7 +157,7 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     )
 
 
-def _hardware(value: object, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _hardware(value: object, where: str) -> _Hardware:
     """Return names, and warnings of bad names, which leave the good names' boards. Raises if none is good."""
     names: list[str] = []
     wrong: list[ProblemError] = []

@@ -196,7 +196,7 @@ def construct(make: Any, init: list[Any], seed: int) -> Any:
 
 def set_seed(seed: int) -> None:
     torch.default_generator.manual_seed(seed)  # torch.manual_seed asks four absent devices in 0.4 ms
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     if "numpy" in sys.modules:

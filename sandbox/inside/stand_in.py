@@ -49,9 +49,8 @@ def install() -> None:
     torch.Generator = Generator  # type: ignore[misc]
     torch.load = _here(torch.load, "map_location")
     init = contexts.DeviceContext.__init__
-    contexts.DeviceContext.__init__ = functools.wraps(init)(  # type: ignore[method-assign]
-        lambda self, device: init(self, torch.device(mapped(device)))
-    )
+    here: Function = functools.wraps(init)(lambda self, device: init(self, torch.device(mapped(device))))
+    contexts.DeviceContext.__init__ = here  # type: ignore[method-assign]
     # Host work is done at once. Each function gets its own wrapper, since torch's compiler needs that.
     for name in ("synchronize", "empty_cache", "set_device", "reset_peak_memory_stats"):
         setattr(torch.cuda, name, functools.wraps(getattr(torch.cuda, name))(lambda *args, **kwargs: None))
