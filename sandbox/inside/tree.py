@@ -9,9 +9,6 @@ A node is one of
     {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
     {"kind": "module", "type": "module:Name", "of": [[attribute, node]…], "held": ["parameter" | "buffer" | …]}
 
-A `torch.nn.Module` travels as its parameters, buffers, inner modules and plain attributes. The receiving side finds its
-class by name without running the constructor. Parts that data cannot express (hooks) are a TreeError.
-
 `number` occurs in results alone: there a number is as secret as a tensor, and its value travels in a slot. `build`
 restores all data that `walk` accepts, bit for bit. Data that `walk` cannot carry are a TreeError with their path.
 """
@@ -196,7 +193,7 @@ def build(node: Node, tensors: list[torch.Tensor]) -> Any:
 
 
 def module_parts(module: torch.nn.Module, path: str) -> Iterator[Part]:
-    """Yield the contents of a module. Raises TreeError."""
+    """Yield a module's parameters, buffers, inner modules and plain attributes. Raises TreeError for hooks."""
     own = vars(module)
     hooked = sorted(name for name in OF_MODULES if name.endswith("hooks") and own[name])
     if hooked:
@@ -212,7 +209,7 @@ def module_parts(module: torch.nn.Module, path: str) -> Iterator[Part]:
 
 
 def made_module(kind: type[torch.nn.Module], of: list[Part]) -> torch.nn.Module:
-    """Rebuild a module: the counterpart of `module_parts`. It takes the given tensors without copying them."""
+    """Rebuild a module without its constructor: the counterpart of `module_parts`. It does not copy the tensors."""
     module = object.__new__(kind)
     torch.nn.Module.__init__(module)
     for how, name, part in of:
