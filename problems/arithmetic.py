@@ -17,9 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
-from problems.errors import ProblemError
-from problems.fields import shown
-from problems.spec import MAX_EXPRESSION_CHARS, Case, Problem, case_name
+from problems.fields import MAX_EXPRESSION_CHARS, ProblemError, shown
+from problems.spec import Case, Problem, case_name
 
 MAX_BITS: Final = 128  # of every intermediate number: far beyond any count of bytes or operations
 MAX_DEPTH: Final = 32
@@ -95,7 +94,14 @@ def _value(node: ast.expr, arguments: Mapping[str, object], depth: int = 0) -> N
         case ast.Constant(int(number)) if type(number) is int:
             return _bounded(number)
         case ast.Name(name):
-            return _argument(name, arguments)
+            value = arguments.get(name)
+            if isinstance(value, list) and all(isinstance(item, int) for item in value):
+                return [_bounded(item) for item in value]
+            if isinstance(value, int):  # true counts as 1
+                return _bounded(int(value))
+            if name not in arguments:
+                raise _Refused(f"{name} is no argument of this case; it has {', '.join(sorted(arguments)) or 'none'}")
+            raise _Refused(f"{name} is {shown(value)}, not a whole number; use another argument")
         case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
             number = _whole(_value(operand, arguments, depth + 1))
             return -number if isinstance(sign, ast.USub) else number
@@ -105,17 +111,6 @@ def _value(node: ast.expr, arguments: Mapping[str, object], depth: int = 0) -> N
         case ast.Call(ast.Name(name), given, []):
             return _call(name, [_value(inner, arguments, depth + 1) for inner in given])
     raise _Refused("holds more than whole numbers, the case's arguments, + - * / // % ** ( ) and known functions")
-
-
-def _argument(name: str, arguments: Mapping[str, object]) -> Number:
-    if name not in arguments:
-        raise _Refused(f"{name} is no argument of this case; it has {', '.join(sorted(arguments)) or 'none'}")
-    value = arguments[name]
-    if isinstance(value, list) and all(isinstance(item, int) for item in value):
-        return [_bounded(item) for item in value]
-    if isinstance(value, int):  # true counts as 1
-        return _bounded(int(value))
-    raise _Refused(f"{name} is {shown(value)}, not a whole number; use another argument")
 
 
 def _call(name: str, given: list[Number]) -> int:

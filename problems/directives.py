@@ -49,13 +49,26 @@ def read_directives(source: str) -> Directives:
     """Return the directives above the first line of code. Raises DirectiveError."""
     found = Directives()
     for number, line in enumerate(source.removeprefix("\ufeff").split("\n", MAX_TOP_LINES)[:MAX_TOP_LINES], start=1):
-        words = line.split()
+        line, words = line.strip(), line.split()
         if not words:
             continue
         if not words[0].startswith(COMMENTS):
             break
-        if words[0].upper() in MARKS:
-            found = _with_directive(found, number, line.strip(), words[1:])
+        if words[0].upper() not in MARKS:
+            continue
+        wish, names = KEYS.get(words[1].lower()) if words[1:] else None, tuple(words[2:])
+        if wish is None:
+            raise DirectiveError(line, f"line {number}: this directive is not known{EXPECTED}")
+        most = MAX_HARDWARE if wish == "hardware" else 1
+        if not 1 <= len(names) <= most:
+            wanted = f"1 to {most} names" if most > 1 else "one name"
+            text = f"line {number}: this directive has {len(names)} names and needs {wanted}{EXPECTED}"
+            raise DirectiveError(line, text)
+        before = getattr(found, wish)
+        if before and _folded(before if wish == "hardware" else (before,)) != _folded(names):
+            raise DirectiveError(line, f"line {number}: this directive contradicts an earlier one; keep one of them")
+        changed: dict[str, Any] = {wish: names if wish == "hardware" else names[0]}
+        found = replace(found, **changed)
     return found
 
 
@@ -77,23 +90,7 @@ def overruled_directives(source: str, *, board: str, hardware: str) -> list[str]
 def other_hardware(source: str, hardware: str) -> tuple[str, ...]:
     """Return the hardware that a file is for, unless `hardware` is among it. Raises DirectiveError."""
     named = read_directives(source).hardware
-    return () if hardware.lower() in (name.lower() for name in named) else named
-
-
-def _with_directive(found: Directives, number: int, line: str, words: list[str]) -> Directives:
-    key, names = (words[0].lower(), tuple(words[1:])) if words else ("", ())
-    if key not in KEYS:
-        raise DirectiveError(line, f"line {number}: this directive is not known{EXPECTED}")
-    wish = KEYS[key]
-    most = MAX_HARDWARE if wish == "hardware" else 1
-    if not 1 <= len(names) <= most:
-        wanted = f"1 to {most} names" if most > 1 else "one name"
-        raise DirectiveError(line, f"line {number}: this directive has {len(names)} names and needs {wanted}{EXPECTED}")
-    before = getattr(found, wish)
-    if before and _folded(before if wish == "hardware" else (before,)) != _folded(names):
-        raise DirectiveError(line, f"line {number}: this directive contradicts an earlier one; keep one of them")
-    changed: dict[str, Any] = {wish: names if wish == "hardware" else names[0]}
-    return replace(found, **changed)
+    return () if hardware.lower() in _folded(named) else named
 
 
 def _folded(names: tuple[str, ...]) -> list[str]:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final, Self, TypeVar
 
-from problems.errors import ProblemError
-
 T = TypeVar("T")
 
 MAX_SHOWN_CHARS: Final = 80  # of a wrong value, in a message
@@ -27,6 +25,18 @@ _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
 _EXPRESSION: Final = re.compile(r"[A-Za-z0-9_+\-*/%(). ,]+")
+
+
+class ProblemError(ValueError):
+    """A problem folder, set or bundle is faulty: its author's fault, shown to its author as text.
+
+    `field` is the place of the fault; the message gives the value found there and the remedy.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
 
 
 def shown(value: object) -> str:

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from problems.errors import ProblemError
-from problems.fields import Record, as_list, as_mapping, as_text, by, shown
+from problems.fields import ProblemError, Record, as_list, as_mapping, as_text, by, shown
 
 SUFFIXES: Final = (".cu", ".cpp", ".cc")
 EVALUATORS: Final = ("eval.cu", "eval.cpp")

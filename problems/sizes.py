@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from problems.arithmetic import LimitError, evaluate
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats import inspect
 from problems.spec import MODEL, Problem, case_name
 
@@ -20,22 +20,11 @@ MIB: Final = 1 << 20
 CPU_INPUT_BYTES: Final = 256 * MIB  # room for the inputs of one case beside a judge on `cpu`
 GPU_INPUT_SHARE: Final = 16  # this part (one sixteenth) of a GPU's memory is room for inputs
 # Memory of GPUs in GiB, as their makers state it; hardware with any different name is not checked.
-GPU_GIB: Final = {
-    "A100": 40,
-    "H100": 80,
-    "H200": 141,
-    "B200": 180,
-    "B300": 270,
-    "GH200": 96,
-    "L4": 24,
-    "L40S": 48,
-    "T4": 16,
-    "A10": 24,
-    "A10G": 24,
-    "V100": 16,
-    "RTX4090": 24,
-    "RTX5090": 32,
-}
+GPU_GIB: Final = (
+    dict.fromkeys(("T4", "V100"), 16)
+    | dict.fromkeys(("L4", "A10", "A10G", "RTX4090"), 24)
+    | {"RTX5090": 32, "A100": 40, "L40S": 48, "H100": 80, "GH200": 96, "H200": 141, "B200": 180, "B300": 270}
+)
 
 _MAKERS: Final = frozenset({"rand", "randn", "randint", "zeros", "ones", "empty", "full", "normal", "randperm"})
 _BYTES: Final = {"float64": 8, "double": 8, "int64": 8, "long": 8, "float16": 2, "half": 2, "bfloat16": 2, "int16": 2}

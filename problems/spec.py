@@ -1,8 +1,8 @@
-"""A problem as a frozen value, with its JSON bundle and digest: the site stores it, and a job carries it to a runner.
+"""A problem as a frozen value, with its cases, tolerance, JSON bundle and digest: sites store it, jobs carry it.
 
 Standard library only. Always true of a Problem made by `from_bundle`: every text, size, time and name is within the
 limits below, and `from_bundle(problem.to_bundle()) == problem`. Two problems are the same exactly when their digests
-are. This module executes no problem code.
+are. This module executes no problem code and draws nothing: the judge draws secret cases, and it compares outputs.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import itertools
 import json
 import keyword
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from problems.cases import Case, Choice, Fuzz, IntRange, Value, case_name, parse_case
-from problems.errors import ProblemError
 from problems.fields import (
-    MAX_EXPRESSION_CHARS,
     Fields,
+    ProblemError,
     Record,
+    as_bool,
     as_expression,
     as_line,
     as_list,
+    as_mapping,
     as_name,
     as_number,
     as_table,
@@ -34,21 +35,19 @@ from problems.fields import (
     shown,
 )
 from problems.native import SUFFIXES, Build
-from problems.tolerance import Precision, Tolerance
 
-__all__ = [
-    "MAX_EXPRESSION_CHARS",
-    "Case",
-    "Choice",
-    "Fuzz",
-    "IntRange",
-    "Precision",
-    "Problem",
-    "Tolerance",
-    "Value",
-    "case_name",
-]
+Value: TypeAlias = int | float | str | bool | list[int]
+Case: TypeAlias = dict[str, Value]
 
+SEED: Final = "seed"  # the argument that the judge sets in place of an author
+MAX_ARGUMENTS: Final = 32  # of a case
+MAX_TEXT_CHARS: Final = 200  # of a text argument
+MAX_LIST_ITEMS: Final = 64  # of a list argument, and of the values to choose from
+MAX_FUZZ_CASES: Final = 64
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1  # numbers that every reader of the JSON can hold
+MAX_FLOAT: Final = 1e15  # above it a database writes a float as a whole number, and the digest would change
+MAX_LEGAL: Final = 16  # formats
+FORMATS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8", "fp4")
 
 BUNDLE_VERSION: Final = 1
 MAX_BUNDLE_BYTES: Final = 1_000_000  # of canonical JSON
@@ -69,11 +68,158 @@ MODEL: Final = "model"  # reference.py is a KernelBench file, `entry` the class 
 INTERFACES: Final = (FUNCTION, MODEL)
 LEVELS: Final = (1, 4)
 
+_ARGUMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
 COMPILED: Final = "torch.compile"  # the template whose time is the second baseline of fast_p
 _TRAFFIC: Final = ("read_bytes", "write_bytes")
+
+
+# -- cases -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class IntRange:
+    """A whole number from low to high, both included. `odd`: only odd numbers. `log`: each octave equally likely."""
+
+    low: int
+    high: int
+    odd: bool = False
+    log: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"int": [self.low, self.high], "odd": self.odd, "log": self.log}
+
+    @classmethod
+    def from_json(cls, value: object, where: str) -> IntRange:
+        fields = Fields(value, where, prefix=f"{where}.")
+        fields.only(("int", "odd", "log"))
+        bounds = fields.required("int", lambda item, at: as_list(item, at, 2))
+        if len(bounds) != 2:
+            raise ProblemError(f"{where}.int", f"expected [low, high], got {shown(bounds)}")
+        low, high = (as_whole(bound, f"{where}.int", MIN_INT, MAX_INT) for bound in bounds)
+        odd, log = fields.optional("odd", as_bool, default=False), fields.optional("log", as_bool, default=False)
+        if low > high:
+            raise ProblemError(f"{where}.int", f"low {low} is above high {high}; swap them")
+        if log and low < 1:
+            raise ProblemError(f"{where}.int", f"low {low} must be at least 1 with log: true")
+        if odd and low == high and low % 2 == 0:
+            raise ProblemError(f"{where}.int", f"holds no odd number between {low} and {high}")
+        return cls(low=low, high=high, odd=odd, log=log)
+
+
+Choice: TypeAlias = tuple[Value, ...] | IntRange
+
+
+def case_name(case: Mapping[str, Value]) -> str:
+    """Return a case's public name: `cols=4096 rows=512`, sorted, without the seed. Cases of a shape share a name."""
+    words = {
+        name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        for name, value in case.items()
+        if name != SEED
+    }
+    return " ".join(f"{name}={word}" for name, word in sorted(words.items())) or "default"
+
+
+def parse_case(data: object, where: str) -> Case:
+    items = as_mapping(data, where)
+    if len(items) > MAX_ARGUMENTS:
+        raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
+    if SEED in items:
+        as_whole(items[SEED], f"{where}.{SEED}", MIN_INT, MAX_INT)
+    return {argument(name, where): as_value(value, f"{where}.{name}") for name, value in items.items()}
+
+
+def argument(name: str, where: str) -> str:
+    if not _ARGUMENT.fullmatch(name) or keyword.iskeyword(name):
+        raise ProblemError(where, f"{shown(name)} is not the name of an argument of generate_input")
+    return name
+
+
+def as_value(value: object, where: str) -> Value:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return as_whole(value, where, MIN_INT, MAX_INT)
+    if isinstance(value, float):
+        return as_number(value, where, -MAX_FLOAT, MAX_FLOAT)
+    if isinstance(value, str):
+        return as_text(value, where, MAX_TEXT_CHARS)
+    if isinstance(value, list | tuple):
+        items = as_list(value, where, MAX_LIST_ITEMS)
+        return [as_whole(item, f"{where}[{n}]", MIN_INT, MAX_INT) for n, item in enumerate(items)]
+    raise ProblemError(where, f"{shown(value)} is not a number, text, true, false or list of whole numbers")
+
+
+def as_choice(value: object, where: str) -> Choice:
+    if isinstance(value, Mapping):
+        return IntRange.from_json(value, where)
+    items = as_list(value, where, MAX_LIST_ITEMS)
+    if not items:
+        raise ProblemError(where, "is an empty list; give the values to choose from")
+    return tuple(as_value(item, f"{where}[{n}]") for n, item in enumerate(items))
+
+
+def as_choices(value: object, where: str) -> dict[str, Choice]:
+    items = as_mapping(value, where)
+    if not items:
+        raise ProblemError(where, "is empty; give at least one argument a choice, or leave fuzz out")
+    if len(items) > MAX_ARGUMENTS:
+        raise ProblemError(where, f"{len(items)} arguments, at most {MAX_ARGUMENTS}")
+    fuzz = where.removesuffix(".args")  # authors write the arguments beside `cases`
+    return {argument(name, fuzz): as_choice(choice, f"{fuzz}.{name}") for name, choice in items.items()}
+
+
+@dataclass(frozen=True)
+class Fuzz(Record):
+    """Secret cases: their number, and a choice for each argument, from which the judge draws."""
+
+    args: dict[str, Choice] = field(metadata=by(as_choices))
+    cases: int = field(metadata=by(partial(as_whole, least=1, most=MAX_FUZZ_CASES)))
+
+
+# -- tolerance ---------------------------------------------------------------------------------------------------------
+
+
+_distance = partial(as_number, least=0.0, most=1.0)
+
+
+def as_formats(value: object, where: str) -> tuple[str, ...]:
+    names = as_list(value, where, MAX_LEGAL)
+    if not names:
+        raise ProblemError(where, "is empty; name at least one format, such as fp32")
+    for n, name in enumerate(names):
+        if name not in FORMATS:
+            raise ProblemError(f"{where}[{n}]", f"{shown(name)} is no number format; known are {', '.join(FORMATS)}")
+    return tuple(names)
+
+
+@dataclass(frozen=True)
+class Tolerance(Record):
+    """An element passes when |got − expected| ≤ atol + rtol · |expected|. Non-finite elements must match exactly."""
+
+    rtol: float = field(metadata=by(_distance))
+    atol: float = field(metadata=by(_distance))
+
+
+@dataclass(frozen=True)
+class Precision(Record):
+    """Number formats that a submission may compute in, and the relative L2 error that still counts as legal.
+
+    `reduction`: about how many terms are added up behind one output element, as arithmetic over the case's arguments
+    ("rows * cols"); "" where the judge finds out. An error model needs it where no tolerance is declared.
+    `strict`: the admission test refuses the problem where its own tolerance accepts half precision.
+    """
+
+    legal: tuple[str, ...] = field(metadata=by(as_formats))
+    max_relative_l2: float | None = field(default=None, metadata=by(partial(as_number, least=1e-12, most=1.0)))
+    reduction: str = field(default="", metadata=by(as_expression, omitted=True))
+    strict: bool = field(default=False, metadata=by(as_bool, omitted=True))
+
+
+# -- the problem -------------------------------------------------------------------------------------------------------
+
 
 _slug = partial(as_name, pattern=_SLUG, what="a short name of letters, digits, _ and - (at most 64)")
 _file_name = partial(as_name, pattern=_FILE, what="a plain file name: letters, digits, _ . - and no folder")
@@ -194,9 +340,8 @@ class Problem(Record):
         """Parse a bundle. Raises ProblemError, naming the field, for a missing, mistyped, unsafe or too large value."""
         found = Fields(data, "bundle")
         if (got := found.data.get("bundle")) != BUNDLE_VERSION:
-            raise ProblemError(
-                "bundle", f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side"
-            )
+            fault = f"version {shown(got)}, this side reads {BUNDLE_VERSION}; upgrade the older side"
+            raise ProblemError("bundle", fault)
         found.only(["bundle", *(one.name for one in fields(cls) if one.name != "warnings")])
         problem = cls(**found.values(cls), warnings=warnings)
         if (size := len(_canonical(problem.to_bundle()))) > MAX_BUNDLE_BYTES:
@@ -241,17 +386,15 @@ def _check_together(problem: Problem) -> None:
 def _check_hardware(problem: Problem) -> None:
     for name, other in itertools.combinations(problem.gpus, 2):
         if name.casefold() == other.casefold():
-            raise ProblemError(
-                "gpus", f"{name} and {other} differ in case only; keep the one that your runners are for"
-            )
+            fault = f"{name} and {other} differ in case only; keep the one that your runners are for"
+            raise ProblemError("gpus", fault)
     offered = ", ".join(problem.gpus) or "empty"
     if problem.untuned_on and problem.baseline is None:
         raise ProblemError("untuned_on", "is said of a baseline, and there is none: leave it out, or name a `baseline`")
     for hardware in problem.untuned_on:
         if hardware not in problem.gpus:
-            raise ProblemError(
-                "untuned_on", f"{shown(hardware)} is not among gpus ({offered}); add it there, or not here"
-            )
+            fault = f"{shown(hardware)} is not among gpus ({offered}); add it there, or not here"
+            raise ProblemError("untuned_on", fault)
     for hardware, cases in problem.benchmarks_on.items():
         where = f"benchmarks_on.{hardware}"
         if hardware not in problem.gpus:

@@ -31,9 +31,9 @@ from leaderboard.web import markup
 from leaderboard.web.review import diffs
 from problems import fields
 from problems.directives import overruled_directives
-from problems.errors import ProblemError
-from problems.formats import gpumode, inspect, kernelbench
-from problems.formats.text import parse_yaml
+from problems.fields import ProblemError
+from problems.formats import inspect, kernelbench, task
+from problems.formats.text import Files, parse_yaml
 from runner.judge.sides.handover import files_beside
 from sandbox.protocol import clean_text, cut
 
@@ -121,10 +121,10 @@ def read_model(text: str) -> None:
 
 def read_task(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        task, reference = Path(folder, "task.yml"), Path(folder, "reference.py")
-        task.write_text(f"{TASK}description: {json.dumps(text)}")
+        described, reference = Path(folder, "task.yml"), Path(folder, "reference.py")
+        described.write_text(f"{TASK}description: {json.dumps(text)}")
         reference.write_text(f"def generate_input(seed): return seed\ndef ref_kernel(data): return data\n{text}")
-        gpumode.load_problem(Path(folder), slug="text", root=Path(folder))
+        task.read_task(Path(folder), Path(folder), "text", Files())
 
 
 READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the shorter text, reader

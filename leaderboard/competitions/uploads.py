@@ -20,7 +20,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.importing import Import, Report, import_sets
 from leaderboard.competitions.models import SetUpload
 from leaderboard.errors import UserError
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats import kernelbench
 from problems.formats.archive import unpack
 from problems.formats.folders import SetFile, adapted, read_sets

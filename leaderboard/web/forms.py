@@ -14,7 +14,7 @@ from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.entrants.permissions import is_taken
 from leaderboard.errors import UserError
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
 MAX_NAME_CHARS: Final = 32

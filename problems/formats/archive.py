@@ -14,8 +14,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from problems.errors import ProblemError
-from problems.fields import shown
+from problems.fields import ProblemError, shown
 
 MAX_ZIP_BYTES: Final = 5_000_000
 MAX_ENTRIES: Final = 5000  # files and folders
@@ -31,9 +30,8 @@ DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImpl
 def unpack(data: bytes, into: Path) -> None:
     """Unpack the archive. Raises ProblemError, naming the file; the caller removes the files written until then."""
     if len(data) > MAX_ZIP_BYTES:
-        raise ProblemError(
-            "archive", f"{len(data)} bytes, at most {MAX_ZIP_BYTES}; leave out what is no problem's text"
-        )
+        fault = f"{len(data)} bytes, at most {MAX_ZIP_BYTES}; leave out what is no problem's text"
+        raise ProblemError("archive", fault)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
@@ -61,9 +59,8 @@ def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, most
             while chunk := source.read(_CHUNK_BYTES):
                 copied += len(chunk)
                 if copied > most:
-                    raise ProblemError(
-                        "archive", f"unpacks to more than {MAX_UNPACKED_BYTES} bytes; leave large files out"
-                    )
+                    fault = f"unpacks to more than {MAX_UNPACKED_BYTES} bytes; leave large files out"
+                    raise ProblemError("archive", fault)
                 file.write(chunk)
         return copied
     except OSError as error:  # a name that stands twice, or is both a file and a folder, or is too long
@@ -76,9 +73,8 @@ def _checked_name(entry: zipfile.ZipInfo) -> PurePosixPath:
     name = PurePosixPath(entry.filename)
     mode = entry.external_attr >> 16
     if len(entry.filename) > MAX_NAME_CHARS or len(name.parts) > MAX_LEVELS:
-        raise ProblemError(
-            where, f"a name of more than {MAX_NAME_CHARS} characters or {MAX_LEVELS} folders; shorten it"
-        )
+        fault = f"a name of more than {MAX_NAME_CHARS} characters or {MAX_LEVELS} folders; shorten it"
+        raise ProblemError(where, fault)
     written = entry.orig_filename
     is_plain = written.isprintable() and not set(written) & set('\\:*?"<>|')
     if name.is_absolute() or ".." in name.parts or not name.parts or not is_plain:

@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from problems.errors import ProblemError
-from problems.fields import printable, shown
+from problems.fields import ProblemError, printable, shown
 from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
 from problems.formats.task import TASK_FILE
 from problems.formats.text import Files
@@ -88,9 +87,8 @@ def _in_folder(top: Path, files: Files) -> list[SetFile]:
     for level in _levels(top):
         paths = [path for folder in level for path in sorted(folder.glob("[!.]*.yaml"))]
         if len(paths) > MAX_SETS:
-            raise ProblemError(
-                "path", f"{len(paths)} YAML files on one level, at most {MAX_SETS}; give a set's own file"
-            )
+            fault = f"{len(paths)} YAML files on one level, at most {MAX_SETS}; give a set's own file"
+            raise ProblemError("path", fault)
         found = []
         for path in paths:
             found.append(_read_file(path, path.relative_to(top).as_posix(), files))
@@ -141,9 +139,8 @@ def _levels(top: Path) -> Iterator[list[Path]]:
     for _ in range(1 + MAX_LEVELS):
         looked_into += len(level)
         if looked_into > MAX_FOLDERS:
-            raise ProblemError(
-                "path", f"more than {MAX_FOLDERS} folders without a problem set; give the set's own file"
-            )
+            fault = f"more than {MAX_FOLDERS} folders without a problem set; give the set's own file"
+            raise ProblemError("path", fault)
         yield level
         inner = (path for folder in level for path in folder.iterdir() if not path.name.startswith("."))
         level = sorted(path for path in inner if path.is_dir() and not path.is_symlink())

@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from problems.errors import ProblemError
-from problems.fields import Fields, as_list, as_text, printable, shown
+from problems.fields import Fields, ProblemError, as_list, as_text, printable, shown
 from problems.formats.task import MAX_WARNINGS, TASK_FILE, as_path, read_task
 from problems.formats.text import Files, resolve_inside
 from problems.spec import MAX_GPUS, Problem, as_words
@@ -83,10 +82,21 @@ def read_set(path: Path, files: Files | None = None) -> ProblemSet:
     files = files or Files()
     fields = Fields(files.yaml(path, root, path.name), path.name)
     warnings = [f"{path.name}: unknown key {name}" for name in fields.unknown(_SET_KEYS)]
-    items = fields.required("problems", lambda value, at: as_list(value, at, MAX_PROBLEMS))
-    entries, faults = _read_entries(items, root, files)
-    for entry in entries:
-        warnings += [f"{entry.slug}: {warning}" for warning in entry.problem.warnings]
+    entries: list[SetEntry] = []
+    faults: list[Fault] = []
+    taken: set[str] = set()
+    for n, item in enumerate(fields.required("problems", partial(as_list, most=MAX_PROBLEMS))):
+        where = f"problems[{n}]"
+        name = item.get("name") if isinstance(item, dict) else None
+        name = name if isinstance(name, str) and name.strip() and name.isprintable() else where
+        try:
+            if name in taken:
+                raise ProblemError(f"{where}.name", f"{shown(name)} stands twice; every board needs a name of its own")
+            taken.add(name)
+            entries.append(_load_entry(item, where, root, files))
+        except ProblemError as error:
+            faults.append(Fault.of(error, name))
+    warnings += [f"{entry.slug}: {warning}" for entry in entries for warning in entry.problem.warnings]
     return ProblemSet(
         name=printable(fields.required("name", partial(as_text, most=MAX_NAME_CHARS, empty_ok=False))),
         description=fields.optional("description", partial(as_text, most=20_000), ""),
@@ -97,22 +107,16 @@ def read_set(path: Path, files: Files | None = None) -> ProblemSet:
     )
 
 
-def load_problem(
-    folder: Path, *, slug: str | None = None, root: Path | None = None, files: Files | None = None
-) -> Problem:
-    """Read a problem folder. Its paths may not leave `root`; by default its set's folder, else its own."""
+def load_problem(folder: Path) -> Problem:
+    """Read a problem folder by itself. Its paths may not leave its set's folder, or its own if no set lists it."""
+    files = Files()
     try:
         folder = folder.resolve()
-        known = Files()
-        above = list(folder.parents)[:MAX_ANCESTORS] if root is None else []
-        for ancestor in above:
-            if any(folder in _folders(path, known) for path in sorted(ancestor.glob("*.yaml"))[:MAX_PROBLEMS]):
-                root = ancestor
-                break
-        root = (root or folder).resolve()
+        above = (path for top in folder.parents[:MAX_ANCESTORS] for path in sorted(top.glob("*.yaml"))[:MAX_PROBLEMS])
+        root = next((path.parent for path in above if folder in _folders(path, files)), folder).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # links that lead in a circle, a NUL in the name
         raise ProblemError(TASK_FILE, f"{shown(folder.name)} is no folder: {type(error).__name__}") from error
-    return read_task(folder, root, slug or folder.name, files or Files())
+    return read_task(folder, root, folder.name, Files())
 
 
 def parse_deadline(value: object, where: str) -> datetime | None:
@@ -129,25 +133,6 @@ def parse_deadline(value: object, where: str) -> datetime | None:
         raise ProblemError(where, f"{shown(text)} is not a time: {error}") from error
 
 
-def _read_entries(items: list[object], root: Path, files: Files) -> tuple[list[SetEntry], list[Fault]]:
-    """Read each item by itself: a fault in an item leaves the rest as they are."""
-    entries: list[SetEntry] = []
-    faults: list[Fault] = []
-    taken: set[str] = set()
-    for n, item in enumerate(items):
-        where = f"problems[{n}]"
-        name = item.get("name") if isinstance(item, dict) else None
-        name = name if isinstance(name, str) and name.strip() and name.isprintable() else where
-        try:
-            if name in taken:
-                raise ProblemError(f"{where}.name", f"{shown(name)} stands twice; every board needs a name of its own")
-            taken.add(name)
-            entries.append(_load_entry(item, where, root, files))
-        except ProblemError as error:
-            faults.append(Fault.of(error, name))
-    return entries, faults
-
-
 def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     fields = Fields(data, where, prefix=f"{where}.")
     slug = fields.required("name", partial(as_text, most=64, empty_ok=False))
@@ -156,7 +141,7 @@ def _load_entry(data: object, where: str, root: Path, files: Files) -> SetEntry:
     if not folder.is_dir():
         raise ProblemError(at, f"{shown(written)} is a file; name the folder that its {TASK_FILE} is in")
     try:
-        problem = load_problem(folder, slug=slug, root=root, files=files)
+        problem = read_task(folder, root.resolve(), slug, files)
     except ProblemError as error:
         field = fields.where("name") if error.field == "slug" else f"{slug}.{error.field}"  # a set's name for the slug
         raise ProblemError(field, error.message) from error

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, TypeAlias
 
-from problems.cases import SEED
-from problems.errors import ProblemError
+from problems.fields import ProblemError
+from problems.spec import SEED
 
 REFERENCE: Final = "reference.py"
 RESULT: Final = "ref_kernel"  # the judge's name for a reference's function
@@ -116,7 +116,7 @@ def why_imports_fail(files: Mapping[str, Code]) -> str:
     return ""
 
 
-def why_cases_do_not_fit(reference: Code | None, cases: Iterable[tuple[str, Iterable[str]]]) -> str:
+def why_cases_do_not_fit(reference: Code | None, cases: Mapping[str, Iterable[str]]) -> str:
     """Return "" if generate_input takes the arguments of each case and needs no more, else the reason for people.
 
     The judge sets a seed where generate_input takes it.
@@ -124,7 +124,7 @@ def why_cases_do_not_fit(reference: Code | None, cases: Iterable[tuple[str, Iter
     if reference is None or reference.inputs is None:
         return ""
     known, needed = reference.inputs
-    for where, names in cases:
+    for where, names in cases.items():
         given = frozenset(names)
         if missing := needed - given - {SEED}:
             return f"Its generate_input needs {_listed(missing)}, which {where} does not give."

@@ -13,10 +13,9 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from problems.errors import ProblemError
-from problems.fields import as_text, printable
+from problems.fields import ProblemError, as_text, printable
 from problems.formats import inspect
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
 from problems.formats.text import read_text
@@ -32,18 +31,10 @@ TIMED_SEED: Final = 3
 # An element passes by KernelBench's rule. That alone would take zeros for a softmax of a long row. The whole output
 # must therefore be right, too: fp32 stays below 1e-4, which half precision (2e-4 and more) does not; with products in
 # TF32, which rounds as fp16 does, below 1e-3; 16 bits below 1e-2.
-PLAIN: Final[dict[str, Any]] = {
-    "tolerance": {"rtol": 1e-4, "atol": 1e-4},
-    "precision": {"legal": ["fp32"], "max_relative_l2": 1e-4},
-}
-WIDE: Final[dict[str, Any]] = {
-    "tolerance": {"rtol": 1e-4, "atol": 1e-4},
-    "precision": {"legal": ["fp32", "tf32"], "max_relative_l2": 1e-3},
-}
-NARROW: Final[dict[str, Any]] = {
-    "tolerance": {"rtol": 1e-2, "atol": 1e-2},
-    "precision": {"legal": ["fp32", "tf32", "fp16", "bf16"], "max_relative_l2": 1e-2},
-}
+# Each: legal formats, tolerance of an element (relative and absolute), relative error of the whole output.
+PLAIN: Final = (("fp32",), 1e-4, 1e-4)
+WIDE: Final = (("fp32", "tf32"), 1e-4, 1e-3)
+NARROW: Final = (("fp32", "tf32", "fp16", "bf16"), 1e-2, 1e-2)
 _PRODUCTS: Final = re.compile(
     r"(?i)(linear|bilinear|conv(_?transpose)?[123]d|lazy\w+|mat_?mul|b?mm|addb?mm|baddbmm|mv|dot|vdot|einsum|tensordot|"
     r"inner|outer|kron|lstm|gru|rnn|(lstm|gru|rnn)cell|multihead_?attention\w*|scaled_dot_product_attention|transformer\w*)"
@@ -56,6 +47,14 @@ _RANDOM: Final = frozenset(
 _LEVEL: Final = re.compile(r"level_?(\d)")
 _FILE: Final = re.compile(r"(\d{1,4})_(.+)\.py")
 
+_DESCRIPTION: Final = (
+    "Send a class `{entry}` with the constructor and `forward` of `Model` in the reference (KernelBench level "
+    "{level}). Both are constructed from the same seed, drawn for each run, and then work on the same parameters: "
+    "keep their names, or draw them in the same order. Weights stay the same through a run; inputs are fresh in "
+    "each call. Buffers that a call of `Model` changes, such as running statistics, are compared like an output; "
+    "in messages they come before the results. What `Model` keeps in `self` otherwise, such as a hidden state, "
+    "starts afresh in each call, in `ModelNew` under the same name."
+)
 _COMPILED_TAIL: Final = '''
 
 class ModelNew(Model):
@@ -98,7 +97,7 @@ def load_collection(
     faults: list[Fault] = []
     for file, level in files:
         try:
-            problem = load_file(file, level, root=folders[level])
+            problem = load_file(file, level)
             if problem.slug in entries:
                 raise ProblemError("file", f"comes to the name {problem.slug}, as another one does; rename it")
             entries[problem.slug] = SetEntry(problem, problem.slug, deadline=None, gpus=hardware)
@@ -125,9 +124,9 @@ def find_collection(top: Path) -> Path | None:
     return next((folder for folder in (top, *children, *grandchildren) if _level_folders(folder)), None)
 
 
-def load_file(path: Path, level: int, *, root: Path | None = None) -> Problem:
+def load_file(path: Path, level: int) -> Problem:
     """Load a file as a problem. Raises ProblemError where it is no text, or no file of a collection."""
-    return parse(read_text(path, root or path.parent, path.name), path.name, level)
+    return parse(read_text(path, path.parent, path.name), path.name, level)
 
 
 def level_of(path: Path) -> int:
@@ -139,17 +138,19 @@ def level_of(path: Path) -> int:
 def parse(source: str, filename: str, level: int) -> Problem:
     number, words = _named(filename)
     tree = inspect.parse(source)
-    unsupported, doubts = _assess(tree)
+    model = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"), None)
+    own = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
+    unsupported, doubts = _assess(tree, model)
     nodes = list(ast.walk(tree))
     words_used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     words_used |= {node.id for node in nodes if isinstance(node, ast.Name)}
     multiplies = any(isinstance(node, ast.MatMult) for node in nodes) or any(map(_PRODUCTS.fullmatch, words_used))
-    limits = NARROW if any(map(_is_narrow, nodes)) else WIDE if multiplies else PLAIN
+    legal, distance, error = NARROW if any(map(_is_narrow, nodes)) else WIDE if multiplies else PLAIN
     bundle = {
         "bundle": BUNDLE_VERSION,
         "slug": f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-"),
         "title": f"{level}.{number} {words}",
-        "description": _description(tree, level),
+        "description": f"{own}\n\n".lstrip() + _DESCRIPTION.format(entry=ENTRY, level=level),
         "files": {"reference.py": source},
         "entry": ENTRY,
         "interface": MODEL,
@@ -162,7 +163,8 @@ def parse(source: str, filename: str, level: int) -> Problem:
         "level": level,
         "tags": ["kernelbench"],
         "unsupported": unsupported,
-        **limits,
+        "tolerance": {"rtol": distance, "atol": distance},
+        "precision": {"legal": legal, "max_relative_l2": error},
     }
     return Problem.from_bundle(bundle, warnings=tuple(doubts))
 
@@ -173,9 +175,8 @@ def starter(source: str) -> str:
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, IndentationError) as error:  # for a few files that Python itself accepts
-        raise ProblemError(
-            "file", f"cannot be read word by word: {error.args[0]}; write it with plain lines"
-        ) from error
+        fault = f"cannot be read word by word: {error.args[0]}; write it with plain lines"
+        raise ProblemError("file", fault) from error
     places = [token.start for token in tokens if token.type == tokenize.NAME and token.string == "Model"]
     for row, column in reversed(places):
         line = lines[row - 1]
@@ -207,19 +208,6 @@ def _named(filename: str) -> tuple[int, str]:
     return int(match[1]), " ".join(re.sub(r"[^A-Za-z0-9]+", " ", match[2]).split())[:160] or "problem"
 
 
-def _description(tree: ast.Module, level: int) -> str:
-    model = _class(tree)
-    own = (ast.get_docstring(model) or "").strip()[:20_000] if model else ""
-    return (f"{own}\n\n" if own else "") + (
-        f"Send a class `{ENTRY}` with the constructor and `forward` of `Model` in the reference (KernelBench level "
-        f"{level}). Both are constructed from the same seed, drawn for each run, and then work on the same parameters: "
-        "keep their names, or draw them in the same order. Weights stay the same through a run; inputs are fresh in "
-        "each call. Buffers that a call of `Model` changes, such as running statistics, are compared like an output; "
-        "in messages they come before the results. What `Model` keeps in `self` otherwise, such as a hidden state, "
-        "starts afresh in each call, in `ModelNew` under the same name."
-    )
-
-
 def _is_narrow(node: ast.AST) -> bool:
     """Return whether a node names a format of 16 bits.
 
@@ -235,10 +223,9 @@ def _is_narrow(node: ast.AST) -> bool:
     return False
 
 
-def _assess(tree: ast.Module) -> tuple[str, list[str]]:
+def _assess(tree: ast.Module, model: ast.ClassDef | None) -> tuple[str, list[str]]:
     """Return the reason why this judge cannot judge the file, or "", and the doubts that only a run can settle."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    model = _class(tree)
     if model is None:
         return "It defines no class Model.", []
     for name in ("get_inputs", "get_init_inputs"):
@@ -265,10 +252,6 @@ def _assess(tree: ast.Module) -> tuple[str, list[str]]:
         run = "the first run says whether results depend on it"
         doubts.append(f"its forward draws what it is not given ({drawn}): {run}")
     return "", doubts
-
-
-def _class(tree: ast.Module) -> ast.ClassDef | None:
-    return next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"), None)
 
 
 def _method(model: ast.ClassDef, name: str) -> ast.FunctionDef | None:

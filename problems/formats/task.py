@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from problems.arithmetic import must_be_computable
-from problems.errors import ProblemError
-from problems.fields import Fields, as_bool, as_line, as_list, as_text, printable, shown
+from problems.fields import Fields, ProblemError, as_bool, as_line, as_list, as_text, printable, shown
 from problems.formats import inspect
 from problems.formats.text import FileMissing, Files
 from problems.native import Build
@@ -89,19 +87,14 @@ class _Task:
             raise ProblemError(where, error.message + more) from error
 
     def _bundle(self, slug: str) -> dict[str, Any]:
-        sources, submission_name = self._sources()
-        evaluators = self._evaluators(sources)
-        task_files = {
-            name: self._read(source, self.places[f"files.{name}"])
-            for name, source in sources.items()
-            if name not in evaluators
-        }
-        called = self.files.code(evaluators.get(self._main(), "")).entries
+        submission_name, task_files, called = self._files()
         entry = self.fields.optional("entry", partial(as_text, most=64), called[0] if called else "custom_kernel")
         reference = task_files.get(inspect.REFERENCE, "")
         if reference and "\0" not in reference:  # from_bundle names a NUL
             inspect.parse(reference, self.places[f"files.{inspect.REFERENCE}"])
-        self._name_the_result(task_files, entry)
+        if name := inspect.result_function(self.files.code(reference), entry):
+            task_files[inspect.REFERENCE] = f"{reference.rstrip()}\n\n\n{inspect.RESULT} = {name}\n"
+            self.warnings.append(f"{inspect.REFERENCE}: it has no {inspect.RESULT}; {name} is taken for it")
         templates, build, not_built = self._templates(entry), {}, ""
         if self.fields.data.get("lang") == "cu":
             try:
@@ -129,8 +122,11 @@ class _Task:
             **{f"{key}_s": self.fields.optional(key, as_timeout, None) for key in _TIMEOUTS},
         }
 
-    def _sources(self) -> tuple[dict[str, str], str]:
-        """Return the path of every file but the submission, and the submission's name."""
+    def _files(self) -> tuple[str, dict[str, str], tuple[str, ...]]:
+        """Return the submission's name, the task's files, and the functions of a submission that the set calls.
+
+        The set's own evaluators are left out: they are only read for their imports, and a missing one does no harm.
+        """
         submission_name = ""
         sources: dict[str, str] = {}
         items = self.fields.required("files", partial(as_list, most=MAX_FILES))
@@ -148,33 +144,20 @@ class _Task:
                 sources[name], self.places[f"files.{name}"] = source, entry.where("source")
         if not submission_name:
             self.warnings.append(f"files: none has the source {SUBMISSION_MARK}; submission.py is taken for it")
-        return sources, submission_name or "submission.py"
-
-    def _evaluators(self, sources: dict[str, str]) -> dict[str, str]:
-        """Return the set's own evaluators by name. They are only read for their imports; a missing one does no harm."""
-        found: dict[str, str] = {}
-        for name in sorted(sources.keys() & {self._main(), "eval.py"}):
+        main = self.fields.mapping("config").get("main")
+        main = main if isinstance(main, str) else "eval.py"
+        evaluator = ""
+        for name in sorted(sources.keys() & {main, "eval.py"}):
             try:
-                found[name] = self._read(sources[name], self.places[f"files.{name}"])
+                text = self._read(sources.pop(name), self.places[f"files.{name}"])
+                evaluator = text if name == main else evaluator
             except FileMissing as error:
-                found[name] = ""
                 self.warnings.append(f"{error}; it is not used")
-        return found
+        files = {name: self._read(source, self.places[f"files.{name}"]) for name, source in sources.items()}
+        return submission_name or "submission.py", files, self.files.code(evaluator).entries
 
     def _read(self, source: str, where: str) -> str:
         return self.files.text(self.folder / source, self.root, where, written=source)
-
-    def _main(self) -> str:
-        main = self.fields.mapping("config").get("main")
-        return main if isinstance(main, str) else "eval.py"
-
-    def _name_the_result(self, files: dict[str, str], entry: str) -> None:
-        """Add a line that binds `ref_kernel` where a reference names its function differently."""
-        reference = files.get(inspect.REFERENCE, "")
-        name = inspect.result_function(self.files.code(reference), entry)
-        if name:
-            files[inspect.REFERENCE] = f"{reference.rstrip()}\n\n\n{inspect.RESULT} = {name}\n"
-            self.warnings.append(f"{inspect.REFERENCE}: it has no {inspect.RESULT}; {name} is taken for it")
 
     def _templates(self, entry: str) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -207,27 +190,23 @@ class _Task:
             return f"It calls several functions of a submission ({', '.join(called)}); this judge calls one."
         codes = {name: self.files.code(text) for name, text in files.items() if name.endswith(".py")}
         reference = codes.get(inspect.REFERENCE)
-        return (
-            inspect.why_reference_is_not_enough(reference)
-            or inspect.why_imports_fail(codes)
-            or inspect.why_cases_do_not_fit(reference, self._arguments())
-        )
-
-    def _arguments(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the arguments of each public case and of a drawn secret case. The bundle parser reports bad cases."""
         lists = {key: self.fields.data.get(key) for key in ("benchmarks", "tests")}
         timed_on = self.fields.data.get("benchmarks_on")
         if isinstance(timed_on, dict):
             lists |= {f"benchmarks_on.{hardware}": cases for hardware, cases in timed_on.items()}
-        cases = [
-            (f"{key}[{n}]", [name for name in case if isinstance(name, str)])
+        arguments = {  # of each public case; the bundle parser reports bad cases
+            f"{key}[{n}]": [name for name in case if isinstance(name, str)]
             for key, listed in lists.items()
             for n, case in enumerate(listed if isinstance(listed, list) else ())
             if isinstance(case, dict)
-        ]
-        yield from cases
-        if fuzz := self._fuzz():
-            yield "fuzz", [*(cases[0][1] if cases else ()), *fuzz["args"]]
+        }
+        if fuzz := self._fuzz():  # of a drawn secret case
+            arguments["fuzz"] = [*next(iter(arguments.values()), ()), *fuzz["args"]]
+        return (
+            inspect.why_reference_is_not_enough(reference)
+            or inspect.why_imports_fail(codes)
+            or inspect.why_cases_do_not_fit(reference, arguments)
+        )
 
 
 def _given(cases: object, where: str, empty: list[str]) -> object:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from problems.errors import ProblemError
-from problems.fields import shown
+from problems.fields import ProblemError, shown
 from problems.formats import inspect
 
 MAX_FILE_BYTES: Final = 1_000_000
@@ -49,9 +49,8 @@ def read_text(path: Path, root: Path, where: str) -> str:
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise ProblemError(
-            where, f"{shown(path.name)} is not UTF-8 text (byte {error.start}); save it as UTF-8"
-        ) from error
+        fault = f"{shown(path.name)} is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        raise ProblemError(where, fault) from error
 
 
 def resolve_inside(path: Path, root: Path, where: str, *, written: str = "", kind: str = "file") -> Path:
@@ -161,16 +160,14 @@ class _Loader(yaml.SafeLoader):
         except (ArithmeticError, AttributeError, LookupError, ValueError) as error:
             kind = node.tag.rpartition(":")[2]
             text = shown(node.value) if isinstance(node, yaml.ScalarNode) else "what stands there"
-            raise yaml.YAMLError(
-                f"{text} cannot be read as {kind}; if it is text, put it in quotes{_line(node)}"
-            ) from error
+            fault = f"{text} cannot be read as {kind}; if it is text, put it in quotes{_line(node)}"
+            raise yaml.YAMLError(fault) from error
 
     def construct_number(self, node: Any) -> int | float:
         text = str(self.construct_scalar(node))
         if ":" in text:
-            raise yaml.YAMLError(
-                f"YAML reads {shown(text)} as a number to base 60; write it out, or put it in quotes{_line(node)}"
-            )
+            fault = f"YAML reads {shown(text)} as a number to base 60; write it out, or put it in quotes{_line(node)}"
+            raise yaml.YAMLError(fault)
         return self.construct_yaml_float(node) if node.tag == _FLOAT_TAG else self.construct_yaml_int(node)
 
 
@@ -193,7 +190,7 @@ class Files:
     def __init__(self) -> None:
         self._texts: dict[Path, str | ProblemError] = {}
         self._values: dict[Path, Any] = {}
-        self._codes: dict[str, inspect.Code] = {}
+        self.code = cache(inspect.code)
         self._chars_left = MAX_CHARS_IN_ALL
         self._yaml_chars_left = MAX_YAML_CHARS_IN_ALL
 
@@ -222,11 +219,6 @@ class Files:
             return parse_yaml(text, where)
 
         return _once(self._values, resolve_inside(path, root, where), where, read)
-
-    def code(self, source: str) -> inspect.Code:
-        if source not in self._codes:
-            self._codes[source] = inspect.code(source)
-        return self._codes[source]
 
 
 def _less(left: int, text: str, where: str, limit: str) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 import problems
 from leaderboard.source import SourceError, read_file
 from problems.directives import DirectiveError, other_hardware, read_directives
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats import kernelbench
 from problems.formats.gpumode import load_problem
 from problems.spec import Problem

@@ -35,9 +35,7 @@ from typing import Annotated, Any, Final
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from problems.arithmetic import LimitError, evaluate
-from problems.cases import case_name
-from problems.spec import Case, Problem
-from problems.tolerance import Precision
+from problems.spec import Case, Precision, Problem, case_name
 from runner.evidence.ceilings import ALIASES, ENGINES, Ceilings, Rates, engine
 
 CERTAIN: Final = 0.98  # of the hard bound; a time below it is impossible

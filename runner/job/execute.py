@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.spec import Problem, in_python, needs_gpu
 from runner import config
 from runner.admission import examine

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from problems.spec import Case
-from problems.tolerance import Tolerance
+from problems.spec import Case, Tolerance
 from runner.evidence import throttle
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, I

@@ -73,23 +73,20 @@ class Harness:
         self._seen = 0  # the last order's nonce
         self._vectors: list[torch.Tensor] = []  # of the harness's own kernel
 
-    def take(self, job: dict[str, Any]) -> None:
-        """Take the sources. No code of theirs runs before the order to load."""
-        self.sources, self.submission, self.entry = job["files"], job["submission"], job["entry"]
-        self.interface, self.build = job["interface"], job["build"]
+    def await_job(self, connection: socket.socket) -> None:
+        """Take the sources, and obey the orders that the judge asks for before them.
 
-    def await_job(self, connection: socket.socket) -> dict[str, Any]:
-        """Return the message with the sources, and obey the orders that the judge asks for before it.
-
-        The judge keeps the container frozen here until there is a job, but for these orders.
+        No code of the sources runs before the order to load. But for these orders, the judge keeps the container frozen
+        here until there is a job.
         """
         while True:
-            message: dict[str, Any]
-            message, fds = protocol.receive(connection, descriptors=2)
-            if "orders" not in message:
-                print_into(fds)
-                return message
-            self.obey(message["orders"])
+            job, fds = protocol.receive(connection, descriptors=2)
+            if "orders" not in job:
+                break
+            self.obey(job["orders"])
+        print_into(fds)
+        self.sources, self.submission, self.entry = job["files"], job["submission"], job["entry"]
+        self.interface, self.build = job["interface"], job["build"]
 
     def obey(self, most: int | None = None) -> None:
         """Obey orders one after the other: `most` orders, or until the container is killed."""
@@ -101,7 +98,8 @@ class Harness:
                 if kind == protocol.LOAD:
                     self._load()
                 elif kind == protocol.LAYOUT:
-                    self._lay_out(text, number)
+                    self._layout, self._number = protocol.json.loads(text), -1
+                    self._settle(number)
                 elif kind == protocol.CALL:
                     self._renew()
                     inner_ns = self.timer.time(self._call, seen)
@@ -186,10 +184,6 @@ class Harness:
                 protocol.MISSING,
                 f"{self.submission} defines no {what} {self.entry}; add `{code}: …` at its top level",
             )
-
-    def _lay_out(self, text: bytes, number: int) -> None:
-        self._layout, self._number = protocol.json.loads(text), -1
-        self._settle(number)
 
     def _settle(self, number: int) -> None:
         """Lay out the data at the places that this number names."""
@@ -325,9 +319,8 @@ def check_encoding(source: str, submission: str) -> None:
     """Refuse a declared encoding other than UTF-8: it could turn a comment, as a reader sees it, into code."""
     declared, _ = tokenize.detect_encoding(io.BytesIO(source.encode()).readline)
     if declared not in ("utf-8", "utf-8-sig"):
-        raise Refused(
-            protocol.SYNTAX, f"{submission} declares the encoding {declared}; sources are UTF-8, remove that line"
-        )
+        fault = f"{submission} declares the encoding {declared}; sources are UTF-8, remove that line"
+        raise Refused(protocol.SYNTAX, fault)
 
 
 def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
@@ -364,7 +357,7 @@ def main() -> None:
     protocol.send(connection, {"ready": protocol.VERSION})
     harness = Harness(*protocol.receive(connection, descriptors=4))
     protocol.send(connection, {"mapped": True})
-    harness.take(harness.await_job(connection))
+    harness.await_job(connection)
     connection.close()  # from here on the container holds only memory
     harness.obey()
 

@@ -103,37 +103,28 @@ def compile_library(submission: str, build: dict[str, Any], device: str) -> None
     with open("photofinish.h", "w", encoding="utf-8") as file:
         file.write(HEADER)
     capability = torch.cuda.get_device_capability() if device == "cuda" else (0, 0)
-    said, code = _run(command([submission, *build["sources"]], build["flags"], device, capability), build["limit_s"])
-    if code is None:
-        raise Refused(protocol.COMPILE, f"{submission} was not compiled within {build['limit_s']:g} s.\n{said}")
-    if code:
-        raise Refused(protocol.COMPILE, f"{submission} does not compile:\n{said}")
-    print(said, end="", file=sys.stderr, flush=True)  # warnings
-
-
-def _run(arguments: list[str], limit_s: float) -> tuple[str, int | None]:
-    """Return the command's output, and its exit status or None if it was stopped at the limit.
-
-    A file takes the output, so that no process waits for a pipe.
-    """
-    with open(LOG, "wb") as log:
+    with open(LOG, "wb") as log:  # a file takes the output, so that no process waits for a pipe
         running = subprocess.Popen(
-            arguments,
+            command([submission, *build["sources"]], build["flags"], device, capability),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             env={**os.environ, "LC_ALL": "C"},
             start_new_session=True,
         )
-        code: int | None
+        code: int | None = None
         try:
-            code = running.wait(limit_s)
+            code = running.wait(build["limit_s"])
         except subprocess.TimeoutExpired:
-            code = None
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
     with open(LOG, encoding="utf-8", errors="replace") as log_text:
-        return protocol.cut(log_text.read(100 * MOST_TEXT), MOST_TEXT), code
+        said = protocol.cut(log_text.read(100 * MOST_TEXT), MOST_TEXT)
+    if code is None:
+        raise Refused(protocol.COMPILE, f"{submission} was not compiled within {build['limit_s']:g} s.\n{said}")
+    if code:
+        raise Refused(protocol.COMPILE, f"{submission} does not compile:\n{said}")
+    print(said, end="", file=sys.stderr, flush=True)  # warnings
 
 
 # -- calling -----------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -42,7 +43,6 @@ import roles
 import slots
 import torch
 import tree
-import watches
 import widen
 
 SOCKET = "/run/judge/socket"
@@ -54,6 +54,8 @@ MIB = 1 << 20
 LONG_S = 1.0  # after this time a request begins no further input, since a request has a time limit
 MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a size limit
 TIMED = 8  # makes of a case in a row whose reference is timed; timing costs as much as making a small input
+HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
+SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
 KEEP = 64  # makes whose data is kept for a later check, at the most
 
 
@@ -74,6 +76,52 @@ class Kept:
     on_host: bool
 
 
+class HostWatch:
+    """Host time. Host work is done when its call returns."""
+
+    def settle(self) -> None:
+        """Do nothing: no host work is pending."""
+
+    def start(self) -> None:
+        self._began = time.perf_counter_ns()
+
+    def stop_ns(self) -> int:
+        return time.perf_counter_ns() - self._began
+
+    def tidy(self) -> None:
+        """Give back much memory kept for the next input, since processes share a device. The host keeps none."""
+
+
+class DeviceWatch:
+    """Device time.
+
+    The device is kept busy while the host queues the first work. Without this, its events would measure how long the
+    host takes to launch a kernel.
+    """
+
+    def __init__(self) -> None:
+        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+    def settle(self) -> None:
+        torch.cuda.synchronize()
+
+    def start(self) -> None:
+        torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
+        self._first.record()
+
+    def stop_ns(self) -> int:
+        self._last.record()
+        self.settle()
+        return int(self._first.elapsed_time(self._last) * 1e6)
+
+    def tidy(self) -> None:
+        kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
+        reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
+        if reserved - used > SPARE_BYTES:
+            torch.cuda.empty_cache()
+
+
 class Full(Exception):
     """No room is left behind the data made before."""
 
@@ -85,12 +133,12 @@ class Oracle:
         wide_bytes = min(protocol.WIDE_FACTOR * arena["output_bytes"], protocol.WIDE_MOST_BYTES)
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), wide_bytes)
         self.device = arena["device"]
-        self.watch: watches.HostWatch | watches.DeviceWatch = watches.HostWatch()
+        self.watch: HostWatch | DeviceWatch = HostWatch()
         if arena["device"] == "cuda":
             import device
 
             device.start()
-            self.watch = watches.DeviceWatch()
+            self.watch = DeviceWatch()
             map_region: Callable[[int, int], Any] = device.adopt
         else:
             map_region = mmap.mmap
@@ -149,7 +197,11 @@ class Oracle:
         case, seed, changes = request["case"], request["seed"], request["near"]
         drawn = self._draw(case, seed)
         answer: dict[str, Any] = {"near": False}
-        if changes is not None and _change(drawn, self.fixed, changes):
+        read = [index for index in drawn.bases if drawn.slots[index]["role"] != "out" and index not in self.fixed]
+        copies = [drawn.bases[index] for index in read]
+        changed = [] if changes is None else near.change(copies, random.Random(changes))  # noqa: S311  the judge drew it
+        drawn.bases |= {read[place]: copies[place] for place in changed}
+        if changed:
             try:
                 answer |= {"layout": self._write(request["number"], case, drawn), "near": self._is_sound(drawn)}
             except (tree.TreeError, Full):
@@ -228,10 +280,7 @@ class Oracle:
         self.known.setdefault(key, Known())
         if too_many:
             return f"{size} bytes of outputs in float64 are too many", self.known[key]
-
-        def reference(inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:
-            return self._outputs(drawn, inputs, layout)
-
+        reference = partial(self._outputs, drawn, layout)
         try:
             given = [widen.wide(tensor) for tensor in drawn.bases.values()]
             truth = reference(given if wanted == "values" else [slots.clone(tensor) for tensor in given])
@@ -248,19 +297,28 @@ class Oracle:
             return "no memory is left for inputs in float64", self.known[key]
         return "", self.known[key]
 
-    def _outputs(self, drawn: slots.Drawn, inputs: list[torch.Tensor], layout: Layout) -> dict[int, torch.Tensor]:
-        """Run the reference on `inputs` in double precision; return its outputs by slot, with the slot's strides."""
+    def _outputs(self, drawn: slots.Drawn, layout: Layout, inputs: list[torch.Tensor]) -> dict[int, torch.Tensor]:
+        """Run the reference on `inputs` in double precision; return its outputs by slot, with the slot's strides.
+
+        Raises NotWidened, for example for outputs of another shape or a narrower format.
+        """
         work = drawn.views(dict(zip(drawn.bases, inputs, strict=True)))
         with widen.doubled():
             result, expected = self._run(drawn.node, work)
         if result != layout["result"]:
             raise widen.NotWidened("the reference returns something of another structure in float64")
         found = [*work, *(tensor for tensor in expected if roles.owner_of(tensor, work) is None)]
-        return {
-            index: _doubles_like(slot, found[index])
-            for index, slot in enumerate(layout["slots"])
-            if slots.is_output(slot) and slot["dtype"] in protocol.WIDE_BYTES
-        }
+        doubles = {}
+        for index, slot in enumerate(layout["slots"]):
+            if slots.is_output(slot) and slot["dtype"] in protocol.WIDE_BYTES:
+                tensor, shape = found[index], slot["shape"]
+                if list(tensor.shape) != shape:
+                    raise widen.NotWidened(f"the reference returns shape {tuple(tensor.shape)} in float64, not {shape}")
+                if tensor.dtype not in (torch.float64, torch.complex128):
+                    raise widen.NotWidened(f"the reference returns {tensor.dtype} even from float64 inputs")
+                like = torch.empty_strided(shape, slot["stride"], dtype=tensor.dtype, device=tensor.device)
+                doubles[index] = like.copy_(tensor)
+        return doubles
 
     def _keep(self, tensors: dict[int, torch.Tensor], places: list[int], offset: int) -> None:
         """Write each tensor flat at its place in `wide`, moved by `offset` bytes."""
@@ -271,9 +329,8 @@ class Oracle:
 
     def _place(self, placed: list[slots.Slot], case: dict[str, Any]) -> tuple[int, int]:
         if len(placed) > protocol.MOST_SLOTS:
-            raise tree.TreeError(
-                f"case {case}: {len(placed)} tensors in data and result, at most {protocol.MOST_SLOTS}"
-            )
+            fault = f"case {case}: {len(placed)} tensors in data and result, at most {protocol.MOST_SLOTS}"
+            raise tree.TreeError(fault)
         sizes: tuple[int, int] = slots.place(placed)
         for what, size, room in zip(("inputs", "outputs"), sizes, self.limits, strict=True):
             if size > room and any(self.at):
@@ -313,26 +370,6 @@ class Oracle:
         output = tree.build(layout["result"], tensors)
         answer: dict[str, Any] = self.problem.check(data, output, on_host=kept.on_host)
         return answer
-
-
-def _change(drawn: slots.Drawn, fixed: frozenset[int], seed: int) -> bool:
-    """Change a few elements that the reference reads, outside `fixed` slots; return False where none can change."""
-    read = [index for index in drawn.bases if drawn.slots[index]["role"] != "out" and index not in fixed]
-    copies = [drawn.bases[index] for index in read]
-    changed = near.change(copies, random.Random(seed))  # noqa: S311  the judge drew the seed
-    for place in changed:
-        drawn.bases[read[place]] = copies[place]
-    return bool(changed)
-
-
-def _doubles_like(slot: dict[str, Any], tensor: torch.Tensor) -> torch.Tensor:
-    """Copy a tensor with the slot's strides. Raises NotWidened for another shape or a narrower format."""
-    if list(tensor.shape) != slot["shape"]:
-        raise widen.NotWidened(f"the reference returns shape {tuple(tensor.shape)} in float64, not {slot['shape']}")
-    if tensor.dtype not in (torch.float64, torch.complex128):
-        raise widen.NotWidened(f"the reference returns {tensor.dtype} even from float64 inputs")
-    like = torch.empty_strided(slot["shape"], slot["stride"], dtype=tensor.dtype, device=tensor.device)
-    return like.copy_(tensor)
 
 
 def explain(err: Exception, request: dict[str, Any]) -> str:

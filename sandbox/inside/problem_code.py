@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-import random
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import modelnew
@@ -59,30 +59,23 @@ class Problem:
         return self._draw({**case, "seed": given % NARROW}, seed)
 
     def _draw(self, arguments: dict[str, Any], seed: int) -> Any:
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed asks four absent devices in 0.4 ms
-        if self._device == "cuda":
-            torch.cuda.manual_seed_all(seed)
-        random.seed(seed)
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(seed % 2**32)
+        modelnew.set_seed(seed)
         return self._module.generate_input(**arguments)
 
     def _fresh_seeds(self, arguments: dict[str, Any]) -> int:
         """Return the bound below which fresh seeds stay: SMALL where the problem adds the seed to the data.
 
-        A seed of full size would drown the data, and any output would be near the expected output.
+        A seed of full size would drown the data, and any output would be near the expected output. The data grow if
+        some tensor is much larger for a large seed.
         """
         if not self._seeds:
-            self._seeds = SMALL if not self.is_model and self._grows(arguments) else 1 << 63
+            grows = False
+            if not self.is_model:
+                with suppress(Exception):  # the judge chose the seeds, and some formats do not widen
+                    sizes = [self._sizes({**arguments, "seed": seed}) for seed in PROBES]
+                    grows = any(after > GROWN * before > 0 for before, after in zip(*sizes, strict=False))
+            self._seeds = SMALL if grows else 1 << 63
         return self._seeds
-
-    def _grows(self, arguments: dict[str, Any]) -> bool:
-        """Return whether some tensor of the data is much larger for a large seed."""
-        try:
-            small, large = (self._sizes({**arguments, "seed": seed}) for seed in PROBES)
-        except Exception:  # the judge chose the seeds, and some formats do not widen: a failure here does not matter
-            return False
-        return any(after > GROWN * before > 0 for before, after in zip(small, large, strict=False))
 
     def _sizes(self, arguments: dict[str, Any]) -> list[float]:
         """Return the median of each floating-point tensor's first elements, or 0 where two draws of one seed differ.
@@ -90,10 +83,16 @@ class Problem:
         Such a tensor is uninitialised, like the result's place, and leftovers could pass for data that grow. Both draws
         are kept until they are compared, so that the second draw has memory of its own.
         """
-        once, again = (
-            [one for one in tree_leaves(self._draw(arguments, 0)) if _is_float(one) and one.numel()] for _ in range(2)
-        )
-        return [_median(one) if _is_same(one, other) else 0.0 for one, other in zip(once, again, strict=True)]
+        draws = []
+        for _ in range(2):
+            found = [one for one in tree_leaves(self._draw(arguments, 0)) if isinstance(one, torch.Tensor)]
+            draws.append([one for one in found if one.dtype.is_floating_point and one.numel()])
+        sizes = []
+        for pair in zip(*draws, strict=True):
+            once, again = (tensor.flatten()[:LOOKED_AT].double() for tensor in pair)
+            is_same = torch.equal(once.nan_to_num(), again.nan_to_num())
+            sizes.append(float(once.abs().nanmedian().item()) if is_same else 0.0)
+        return sizes
 
     def fixed_slots(self, node: tree.Node) -> frozenset[int]:
         """Return the slots that are the same in every datum: a near-duplicate leaves them."""
@@ -122,22 +121,6 @@ class Problem:
             verdict = (verdict, "")
         good, message = verdict if isinstance(verdict, tuple) else (not verdict, verdict)
         return {"good": bool(good), "message": str(message)[:4000].replace("\\n", "\n")}
-
-
-def _is_float(one: Any) -> bool:
-    return isinstance(one, torch.Tensor) and one.dtype.is_floating_point
-
-
-def _first(one: torch.Tensor) -> torch.Tensor:
-    return one.flatten()[:LOOKED_AT].double()
-
-
-def _median(one: torch.Tensor) -> float:
-    return float(_first(one).abs().nanmedian().item())
-
-
-def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return torch.equal(_first(one).nan_to_num(), _first(other).nan_to_num())
 
 
 def put(files: dict[str, str], folder: str) -> None:

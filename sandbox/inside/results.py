@@ -27,12 +27,19 @@ def keep(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path:
     if kind == "tensor":
         _keep_tensor(node, tensors[node["slot"]], returned, path)
     elif kind == "number":
-        _keep_number(tensors[node["slot"]], node["type"], returned, path)
+        if type(returned).__name__ != node["type"] or type(returned) not in (bool, int, float, complex):
+            raise Refused(protocol.TYPE, f"{path} must be a Python {node['type']}, got {name_of(returned)}")
+        tensors[node["slot"]].fill_(returned)
     elif kind == "value":
         if returned is not None:
             raise Refused(protocol.TYPE, f"{path} must be None, got {name_of(returned)}")
     elif kind in ("tuple", "list", "size", "namedtuple"):
-        _keep_items(node, tensors, returned, path)
+        parts = [part for _, part in node["of"]] if kind == "namedtuple" else node["of"]
+        if not isinstance(returned, tuple | list) or len(returned) != len(parts):
+            wanted = "tuple" if kind == "namedtuple" else kind
+            raise Refused(protocol.TYPE, f"{path} must be a {wanted} of {len(parts)}, got {name_of(returned)}")
+        for index, (part, value) in enumerate(zip(parts, returned, strict=True)):
+            keep(part, tensors, value, f"{path}[{index}]")
     elif kind in ("dict", "ordered"):
         if not isinstance(returned, dict) or set(returned) != {key for key, _ in node["of"]}:
             raise Refused(protocol.TYPE, f"{path} must be a dict with keys {[key for key, _ in node['of']]}")
@@ -46,22 +53,6 @@ def keep(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path:
             keep(part, tensors, getattr(returned, name), f"{path}.{name}")
 
 
-def _keep_items(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path: str) -> None:
-    named = node["kind"] == "namedtuple"
-    parts = [part for _, part in node["of"]] if named else node["of"]
-    if not isinstance(returned, tuple | list) or len(returned) != len(parts):
-        kind = "tuple" if named else node["kind"]
-        raise Refused(protocol.TYPE, f"{path} must be a {kind} of {len(parts)}, got {name_of(returned)}")
-    for index, (part, value) in enumerate(zip(parts, returned, strict=True)):
-        keep(part, tensors, value, f"{path}[{index}]")
-
-
-def _keep_number(slot: torch.Tensor, kind: str, returned: Any, path: str) -> None:
-    if type(returned).__name__ != kind or type(returned) not in (bool, int, float, complex):
-        raise Refused(protocol.TYPE, f"{path} must be a Python {kind}, got {name_of(returned)}")
-    slot.fill_(returned)
-
-
 def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: str) -> None:
     if returned is None:
         raise Refused(protocol.NONE, f"{path} is None; return the tensor that holds the result")
@@ -70,19 +61,15 @@ def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: 
     shape = tuple(node.get("shape", slot.shape))
     if tuple(returned.shape) not in (shape, tuple(slot.shape)):
         raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {shape}")
-    if not _may_come_as(returned.dtype, slot.dtype, node.get("also", "")):
+    also = node.get("also", "")
+    may_come = returned.dtype == slot.dtype or str(returned.dtype) == f"torch.{also}"
+    if not (returned.dtype.is_floating_point if also == tree.ANY_FLOAT else may_come):
         raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
     returned = returned.reshape(slot.shape) if "shape" in node else returned
     if returned.dtype != slot.dtype:
         slot.copy_(returned)
     elif returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
         slots.copy(slot, returned.resolve_conj().resolve_neg())
-
-
-def _may_come_as(returned: torch.dtype, expected: torch.dtype, also: str) -> bool:
-    if also == tree.ANY_FLOAT:
-        return returned.is_floating_point
-    return returned == expected or str(returned) == f"torch.{also}"
 
 
 def name_of(value: Any) -> str:

@@ -24,11 +24,6 @@ class Place:
     slot: int
     also: str = ""
 
-    def note(self, base: torch.Tensor, tensor: torch.Tensor) -> dict[str, Any]:
-        """Return notes for the result's node: `also`, and `shape` where the returned shape differs."""
-        shape = {"shape": list(tensor.shape)} if base.shape != tensor.shape else {}
-        return shape | ({"also": self.also} if self.also else {})
-
 
 @dataclass(frozen=True)
 class Roles:
@@ -70,8 +65,9 @@ def run(
         tensor = slots.checked(tensor, path)
         owner = owner_of(tensor, work)
         if owner is None and path in places and _fits(work[places[path].slot], tensor):
-            owner = places[path].slot
-            notes[owner] = places[path].note(work[owner], tensor)
+            owner, also = places[path].slot, places[path].also
+            notes[owner] = {"shape": list(tensor.shape)} if work[owner].shape != tensor.shape else {}
+            notes[owner] |= {"also": also} if also else {}
             tensor = work[owner].copy_(tensor.reshape(work[owner].shape))
         expected.append(tensor if owner is not None else slots.dense(tensor))
         if paths is not None:
@@ -112,7 +108,10 @@ def find(reference: Callable[[Any], Any], drawn: slots.Drawn, *, with_places: bo
         if index not in returned and slots.same(base, work[index]):
             roles[index] = "in"
         else:
-            roles[index] = "out" if _is_written_whole(reference, drawn, index, work[index]) else "inout"
+            # a pattern that no honest computation leaves: where the tensor ends the same, it is written whole
+            again = _run_with(reference, drawn, index, lambda tensor: slots.flat(tensor).fill_(0x5A))
+            whole = again is not None and slots.same(again.work[index], work[index])
+            roles[index] = "out" if whole else "inout"
     if not with_places:
         return Roles(roles)
     new = {
@@ -157,18 +156,27 @@ def _fits(base: torch.Tensor, tensor: torch.Tensor) -> bool:
 _FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
+def _run_with(
+    reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, change: Callable[[torch.Tensor], Any]
+) -> _Run | None:
+    """Run the reference with this tensor changed; return None where it fails: contents that matter were indices."""
+    work = {other: slots.clone(base) for other, base in drawn.bases.items()}
+    change(work[index])
+    try:
+        return _Run(*run(reference, drawn.node, drawn.views(work)), work)
+    except Exception:
+        return None
+
+
 def _is_ignored(reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, first: _Run) -> bool:
     """Return whether result and data stay equal, bit for bit, when every element of this tensor changes."""
-    work = {other: slots.clone(base) for other, base in drawn.bases.items()}
-    _change(work[index])
-    changed = slots.clone(work[index])
-    try:
-        result, expected = run(reference, drawn.node, drawn.views(work))
-    except Exception:  # its contents do matter: for example, they were indices
+    again = _run_with(reference, drawn, index, _change)
+    if again is None or again.result != first.result:
         return False
-    kept = slots.same(changed, work[index])
-    others = all(slots.same(first.work[other], base) for other, base in work.items() if other != index)
-    return kept and others and result == first.result and all(map(_is_same, first.expected, expected))
+    changed = slots.clone(drawn.bases[index])
+    _change(changed)
+    kept = all(slots.same(changed if at == index else first.work[at], base) for at, base in again.work.items())
+    return kept and all(map(_is_same, first.expected, again.expected))
 
 
 def _is_same(left: torch.Tensor, right: torch.Tensor) -> bool:
@@ -181,14 +189,3 @@ def _change(tensor: torch.Tensor) -> None:
         slots.flat(tensor).bitwise_not_()
     else:
         tensor.copy_(tensor == 0)
-
-
-def _is_written_whole(reference: Callable[[Any], Any], drawn: slots.Drawn, index: int, after: torch.Tensor) -> bool:
-    """Return whether the tensor ends the same when it begins with a pattern that no honest computation leaves."""
-    again = {other: slots.clone(base) for other, base in drawn.bases.items()}
-    slots.flat(again[index]).fill_(0x5A)
-    try:
-        run(reference, drawn.node, drawn.views(again))
-    except Exception:  # its contents do matter: for example, they were indices
-        return False
-    return bool(slots.same(again[index], after))

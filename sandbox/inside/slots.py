@@ -95,12 +95,19 @@ def take_apart(data: Any) -> Drawn:
     kept: list[torch.Tensor] = []  # alive, which keeps their ids unique
     node = tree.walk(data, leaf)
     if len(found) > protocol.MOST_SLOTS // 2:
-        raise tree.TreeError(
-            f"{paths[protocol.MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {protocol.MOST_SLOTS // 2}"
-        )
+        fault = f"{paths[protocol.MOST_SLOTS // 2]} is one of {len(found)} tensors, at most {protocol.MOST_SLOTS // 2}"
+        raise tree.TreeError(fault)
     drawn = Drawn(node, [{} for _ in found], {})
-    for group in _overlapping(found):
-        _add_group(drawn, found, group)
+    for group in _overlapping(found):  # the tensor that covers all has the memory, else a slot that no node names
+        base = _base(found, group)
+        owner = next((index for index in group if found[index] is base), len(drawn.slots))
+        if owner == len(drawn.slots):
+            drawn.slots.append({})
+        drawn.bases[owner], drawn.slots[owner] = base, slot_of(base, "in")
+        for index in group:
+            if index != owner:
+                at = found[index].data_ptr() - base.data_ptr()
+                drawn.slots[index] = {"role": "view", "of": owner, "at": at, **_form(found[index])}
     return drawn
 
 
@@ -130,17 +137,12 @@ def span(shape: Any, stride: Any) -> int:
 
 def is_dense(tensor: torch.Tensor) -> bool:
     """Return whether the tensor has no gaps and holds no element twice."""
-    return span(tensor.shape, tensor.stride()) == tensor.numel() and not _repeats(tensor)
-
-
-def _repeats(tensor: torch.Tensor) -> bool:
-    steps = sorted((step, size) for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
     reach = 0
-    for step, size in steps:
-        if step <= reach:
-            return True
-        reach += step * (size - 1)
-    return False
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and step <= reach:
+            return False
+        reach += step * max(size - 1, 0)
+    return span(tensor.shape, tensor.stride()) == tensor.numel()
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
@@ -166,21 +168,6 @@ def _reach(tensor: torch.Tensor) -> tuple[int, int]:
     """Return the addresses of the tensor's first byte and of the byte behind its last."""
     start = tensor.data_ptr()
     return start, start + span(tensor.shape, tensor.stride()) * tensor.element_size()
-
-
-def _add_group(drawn: Drawn, tensors: list[torch.Tensor], group: list[int]) -> None:
-    """Add the slots of tensors that share memory. The tensor that covers all has it, else a slot that no node names."""
-    base = _base(tensors, group)
-    owner = next((index for index in group if tensors[index] is base), len(drawn.slots))
-    if owner == len(drawn.slots):
-        drawn.slots.append({})
-    drawn.bases[owner] = base
-    drawn.slots[owner] = slot_of(base, "in")
-    for index in group:
-        tensor = tensors[index]
-        if index != owner:
-            at = tensor.data_ptr() - base.data_ptr()
-            drawn.slots[index] = {"role": "view", "of": owner, "at": at, **_form(tensor)}
 
 
 def _base(tensors: list[torch.Tensor], group: list[int]) -> torch.Tensor:

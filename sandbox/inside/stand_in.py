@@ -44,13 +44,16 @@ def install() -> None:
     for name in METHODS:
         setattr(torch.Tensor, name, _here(getattr(torch.Tensor, name)))
     for owner, name in ((torch.Tensor, "cuda"), (torch.Tensor, "pin_memory"), (torch.nn.Module, "cuda")):
-        setattr(owner, name, _stay(getattr(owner, name)))
+        setattr(owner, name, functools.wraps(getattr(owner, name))(lambda self, *args, **kwargs: self))
     torch.nn.Module.to = _here(torch.nn.Module.to)  # type: ignore[method-assign]
     torch.Generator = Generator  # type: ignore[misc]
     torch.load = _here(torch.load, "map_location")
-    contexts.DeviceContext.__init__ = _first_here(contexts.DeviceContext.__init__)  # type: ignore[method-assign]
+    init = contexts.DeviceContext.__init__
+    here: Function = functools.wraps(init)(lambda self, device: init(self, torch.device(mapped(device))))
+    contexts.DeviceContext.__init__ = here  # type: ignore[method-assign]
+    # Host work is done at once. Each function gets its own wrapper, since torch's compiler needs that.
     for name in ("synchronize", "empty_cache", "set_device", "reset_peak_memory_stats"):
-        setattr(torch.cuda, name, _nothing(getattr(torch.cuda, name)))
+        setattr(torch.cuda, name, functools.wraps(getattr(torch.cuda, name))(lambda *args, **kwargs: None))
     torch.cuda.current_device = lambda: 0
 
 
@@ -72,34 +75,6 @@ def _here(function: Function, keyword: str = "device") -> Function:
         return function(*map(mapped, args), **kwargs)
 
     return with_device_here
-
-
-def _first_here(function: Function) -> Function:
-    @functools.wraps(function)
-    def with_device_here(self: Any, device: Any) -> None:
-        function(self, torch.device(mapped(device)))
-
-    return with_device_here
-
-
-def _stay(function: Function) -> Function:
-    """Return the object itself, as `.cuda()` does for a tensor on the device."""
-
-    @functools.wraps(function)
-    def stay(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self
-
-    return stay
-
-
-def _nothing(function: Function) -> Function:
-    """Do no work: host work is done at once. Each function gets its own wrapper, since torch's compiler needs that."""
-
-    @functools.wraps(function)
-    def nothing(*args: Any, **kwargs: Any) -> None:
-        return None
-
-    return nothing
 
 
 class Generator(torch.Generator):

@@ -23,11 +23,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import modulestate
 import torch
-from modulestate import TreeError
 
 Node = dict[str, Any]
+Part = tuple[str, str, Any]  # how a module holds it, its name, the value
 Leaf = Callable[[torch.Tensor, str], int]  # a tensor and its path → the number of its slot
 
 ANY_FLOAT = "any float"  # `also` of a tensor that may have any floating dtype
@@ -43,7 +42,12 @@ NUMBERS: dict[type, torch.dtype] = {
     complex: torch.complex128,
 }
 KEYS = (str, int, bool, type(None))
+OF_MODULES = frozenset(vars(torch.nn.Module()))  # attributes of every module
 POSSIBLE = "tensors, numbers, text, None, tuples, lists, dicts, dataclasses, named tuples and torch modules"
+
+
+class TreeError(Exception):
+    """Data that cannot travel; the text names its place, its type and the possible types."""
 
 
 def walk(data: Any, leaf: Leaf, path: str = "data", *, result: bool = False) -> Node:
@@ -65,7 +69,10 @@ class _Walk:
         if isinstance(data, torch.Tensor):
             return {"kind": "tensor", "slot": self.leaf(data, path)}
         if isinstance(data, torch.nn.Module) and not self.result:
-            return self._module(data, path, depth)
+            held = list(module_parts(data, path))
+            named = [[name, self.node(part, f"{path}.{name}", depth + 1)] for _, name, part in held]
+            type_name = self._type(type(data), path)
+            return {"kind": "module", "type": type_name, "of": named, "held": [how for how, *_ in held]}
         plain = _plain(data, path)
         if plain is not None:
             return self._returned(data, path) if self.result else plain
@@ -75,11 +82,6 @@ class _Walk:
         shown = "{}[{!r}]" if kind in ("dict", "ordered") else "{}.{}"
         of = [[key, self.node(part, shown.format(path, key), depth + 1)] for key, part in parts]
         return {"kind": kind, "of": of} | ({} if "[" in shown else {"type": self._type(type(data), path)})
-
-    def _module(self, data: torch.nn.Module, path: str, depth: int) -> Node:
-        parts = list(modulestate.parts(data, path))
-        of = [[name, self.node(part, f"{path}.{name}", depth + 1)] for _, name, part in parts]
-        return {"kind": "module", "type": self._type(type(data), path), "of": of, "held": [how for how, *_ in parts]}
 
     def _returned(self, data: Any, path: str) -> Node:
         """Return the node of a plain value in a result: None, or a number, compared like a tensor of one element."""
@@ -120,13 +122,9 @@ class _Walk:
             if extra := set(getattr(data, "__dict__", ())).difference(names):
                 raise TreeError(f"{path}.{min(extra)} is no field of its dataclass; declare it, or leave it out")
             return "dataclass", [(name, getattr(data, name)) for name in names]
-        raise TreeError(f"{path} is {_described(data)}, which cannot travel to a submission; possible are {POSSIBLE}")
-
-
-def _described(data: Any) -> str:
-    if callable(data):
-        return f"the callable {getattr(data, '__qualname__', type(data).__name__)}"
-    return f"a {type(data).__module__}.{type(data).__qualname__}".replace("a builtins.", "a ")
+        shown = f"a {kind.__module__}.{kind.__qualname__}".replace("a builtins.", "a ")
+        shown = f"the callable {getattr(data, '__qualname__', kind.__name__)}" if callable(data) else shown
+        raise TreeError(f"{path} is {shown}, which cannot travel to a submission; possible are {POSSIBLE}")
 
 
 def _plain(data: Any, path: str) -> Node | None:
@@ -185,13 +183,46 @@ def build(node: Node, tensors: list[torch.Tensor]) -> Any:
         return dict(named) if kind == "dict" else OrderedDict(named)
     found = _class_of(node["type"])
     if kind == "module":
-        return modulestate.made(found, [(how, *part) for how, part in zip(node["held"], named, strict=True)])
+        return made_module(found, [(how, *part) for how, part in zip(node["held"], named, strict=True)])
     if kind == "namedtuple":
         return found._make(part for _, part in named)
     made = object.__new__(found)  # its own __init__ may compute, and refuse a value that it once made
     for key, part in named:
         object.__setattr__(made, key, part)
     return made
+
+
+def module_parts(module: torch.nn.Module, path: str) -> Iterator[Part]:
+    """Yield a module's parameters, buffers, inner modules and plain attributes. Raises TreeError for hooks."""
+    own = vars(module)
+    hooked = sorted(name for name in OF_MODULES if name.endswith("hooks") and own[name])
+    if hooked:
+        raise TreeError(f"{path} has {hooked[0].strip('_').replace('_', ' ')}, which cannot travel; leave them out")
+    for name, parameter in own["_parameters"].items():
+        yield "parameter" if parameter is None or parameter.requires_grad else "frozen", name, parameter
+    for name, buffer in own["_buffers"].items():
+        yield "passing" if name in own["_non_persistent_buffers_set"] else "buffer", name, buffer
+    for name, inner in own["_modules"].items():
+        yield "module", name, inner
+    for name in ("training", *own.keys() - OF_MODULES):
+        yield "attribute", name, own[name]
+
+
+def made_module(kind: type[torch.nn.Module], of: list[Part]) -> torch.nn.Module:
+    """Rebuild a module without its constructor: the counterpart of `module_parts`. It does not copy the tensors."""
+    module = object.__new__(kind)
+    torch.nn.Module.__init__(module)
+    for how, name, part in of:
+        if how in ("parameter", "frozen"):
+            wrapped = None if part is None else torch.nn.Parameter(part, requires_grad=how == "parameter")
+            module._parameters[name] = wrapped
+        elif how in ("buffer", "passing"):
+            module.register_buffer(name, part, persistent=how == "buffer")
+        elif how == "module":
+            module._modules[name] = part
+        else:
+            object.__setattr__(module, name, part)
+    return module
 
 
 def numbers(node: Node) -> Iterator[int | float]:

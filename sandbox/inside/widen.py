@@ -34,16 +34,10 @@ MANY_FOLD = 4  # outputs may differ: with a causal mask they have one to all ter
 SAMPLE = 1 << 16  # elements from which an output's condition is taken
 SURE = 0.95  # above this share of moved outputs there is no estimate
 
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 NARROW = {
-    torch.float32: torch.float64,
-    torch.float16: torch.float64,
-    torch.bfloat16: torch.float64,
-    torch.float8_e4m3fn: torch.float64,
-    torch.float8_e5m2: torch.float64,
-    torch.float8_e4m3fnuz: torch.float64,
-    torch.float8_e5m2fnuz: torch.float64,
-    torch.complex32: torch.complex128,
-    torch.complex64: torch.complex128,
+    **dict.fromkeys((torch.float32, torch.float16, torch.bfloat16, *FLOAT8), torch.float64),
+    **dict.fromkeys((torch.complex32, torch.complex64), torch.complex128),
 }
 CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
 

@@ -15,7 +15,7 @@ from typing import Any
 from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, held_by, measure, worst
 from leaderboard.standings.publish import light_share
 from leaderboard.web.review import clocks, evidence, heat
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.commands.replay import ReplayError, replay
 from runner.evidence import certificate, contexts, estimates, gap, rules, schema, speed_of_light, throttle, verdict
 from runner.evidence.ceilings import Ceilings, unmeasured

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure, read
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.config import JudgeSettings
 from runner.evidence import throttle
 from runner.evidence.ceilings import Ceilings

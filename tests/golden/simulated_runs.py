@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.evidence import contexts, rules, schema, throttle
 from runner.evidence import speed_of_light as limits
 from runner.evidence.ceilings import Ceilings, unmeasured

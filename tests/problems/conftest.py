@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.gpumode import ProblemSet, read_set
 
 REFERENCE = "def generate_input(size, seed): ...\ndef ref_kernel(data): ...\n"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats import archive
 from problems.formats.archive import unpack
 

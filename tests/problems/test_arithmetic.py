@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from problems.arithmetic import MAX_BITS, LimitError, evaluate
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 
 CASE: dict[str, Any] = {"n": 7, "rows": 3, "causal": True, "shape": [2, 3, 4], "kind": "wide", "scale": 0.5}
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from problems.errors import ProblemError
-from problems.spec import MAX_BUNDLE_BYTES, Problem
-from problems.tolerance import FORMATS
+from problems.fields import ProblemError
+from problems.spec import FORMATS, MAX_BUNDLE_BYTES, Problem
 from runner.evidence.ceilings import ENGINES
 from runner.judge.data import error_model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
 
 TESTS = "tests: [{size: 0, seed: 3}]\n"

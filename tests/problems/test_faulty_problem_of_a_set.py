@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.folders import read_sets
 from problems.formats.gpumode import read_set
 from tests.problems.conftest import load_set

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.spec import COMPILED, IntRange, Precision, Problem, Tolerance
 from tests.problems.conftest import TASK

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
 from tests.problems.conftest import load_set
 

@@ -14,8 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from problems.errors import ProblemError
-from problems.fields import shown
+from problems.fields import ProblemError, shown
 from problems.formats.folders import read_sets
 from problems.formats.gpumode import load_problem, read_set
 from problems.formats.text import MAX_DEPTH, MAX_NODES, MAX_YAML_CHARS, parse_yaml

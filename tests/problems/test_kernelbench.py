@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats import inspect, kernelbench
-from problems.spec import MODEL, Problem
-from problems.tolerance import Precision
+from problems.spec import MODEL, Precision, Problem
 
 PLAIN = '''
 import torch

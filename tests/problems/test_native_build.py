@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.native import Build
 from problems.spec import Problem, in_python

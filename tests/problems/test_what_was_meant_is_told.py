@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.folders import read_sets
 from problems.formats.gpumode import load_problem, read_set
 from tests.problems.test_faulty_problem_of_a_set import GOOD, write_set

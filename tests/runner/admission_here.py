@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from problems.spec import MODEL, Problem
-from problems.tolerance import Tolerance
+from problems.spec import MODEL, Problem, Tolerance
 from runner.admission import examine
 from runner.admission.examine import Admission
 from runner.evidence import schedule

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from problems.arithmetic import LimitError, evaluate
-from problems.spec import Case, Problem
-from problems.tolerance import Precision, Tolerance
+from problems.spec import Case, Precision, Problem, Tolerance
 from runner.judge.data.faults import OracleFailed
 
 # The reference alone; outputs in double precision; also the condition of each element; or the condition of the case,

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from problems.tolerance import Precision
+from problems.spec import Precision
 
 ELEMENT: Final = 4.0
 EVERYWHERE: Final = 1.5

@@ -14,7 +14,7 @@ import pytest
 
 from leaderboard.review.rules.findings import Evidence, Known, Likeness, Reported, Source, held_by, measure, read
 from leaderboard.review.rules.thresholds import RULES, USUAL, parse
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.certificate import certify
 from runner.evidence.schedule import A, B, differences

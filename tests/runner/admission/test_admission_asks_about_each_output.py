@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from problems.cases import Fuzz, IntRange
-from problems.spec import MODEL
-from problems.tolerance import Tolerance
+from problems.spec import MODEL, Fuzz, IntRange, Tolerance
 from runner.admission import outputs
 from runner.judge.data.call import Input
 from runner.judge.data.faults import OracleFailed

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from problems.cases import Fuzz, IntRange
-from problems.spec import Precision, case_name
-from problems.tolerance import Tolerance
+from problems.spec import Fuzz, IntRange, Precision, Tolerance, case_name
 from runner.admission import examine, seeds
 from runner.admission.examine import NEAR_CONSTANT, Tally
 from runner.judge.data.faults import OracleFailed

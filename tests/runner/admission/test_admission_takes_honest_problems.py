@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from problems.spec import MODEL
-from problems.tolerance import Tolerance
+from problems.spec import MODEL, Tolerance
 from tests.runner.admission_here import ALL, INPUTS, examined, lines, problem
 
 PARTS = (

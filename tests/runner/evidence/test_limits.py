@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 
 import problems
 from problems.arithmetic import LimitError
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.evidence import datasheet
 from runner.evidence import speed_of_light as limits
 from runner.evidence.ceilings import MEASURED_MARGIN, Ceilings, Rates, unmeasured

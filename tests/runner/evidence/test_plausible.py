@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.evidence import rules as rules_of
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.schedule import A, B, I

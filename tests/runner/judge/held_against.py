@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from problems.tolerance import Precision, Tolerance
+from problems.spec import Precision, Tolerance
 from runner.judge.data import compare
 from runner.judge.data.criterion import Rule
 from runner.judge.data.device_arrays import TensorArrays

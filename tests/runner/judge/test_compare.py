@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems.tolerance import Precision, Tolerance
+from problems.spec import Precision, Tolerance
 from runner.judge.data import compare, explain
 from runner.judge.data.compare import HOST
 from runner.judge.data.criterion import Rule

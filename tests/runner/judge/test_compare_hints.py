@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems.tolerance import Tolerance
+from problems.spec import Tolerance
 from runner.judge.data import explain, hints
 from runner.judge.data.criterion import Rule
 from runner.judge.data.layout import Slot

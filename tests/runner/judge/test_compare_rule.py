@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from problems.spec import Problem
-from problems.tolerance import Precision, Tolerance
+from problems.spec import Precision, Problem, Tolerance
 from runner.judge.data.criterion import Rule
 from runner.judge.data.faults import OracleFailed
 

@@ -12,7 +12,7 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from problems.tolerance import Precision
+from problems.spec import Precision
 from runner.judge.data import compare, error_model
 from runner.judge.data.criterion import Rule
 from tests.runner.judge.held_against import MODEL, Held, held, judged

@@ -14,7 +14,7 @@ from leaderboard.admissions.management.commands.import_problems import (
     bring_in,
     parts_of,
 )
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.folders import SetFile
 from problems.formats.kernelbench import LEVELS, NAME, load_collection
 

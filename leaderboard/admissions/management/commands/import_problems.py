@@ -15,7 +15,7 @@ from django.utils import timezone
 from leaderboard.admissions.ask import ask_for_imported
 from leaderboard.competitions.importing import CREATED, REFUSED, Import, ProblemReport, Report, SetReport, import_sets
 from leaderboard.competitions.models import CLOSED
-from problems.errors import ProblemError
+from problems.fields import ProblemError
 from problems.formats.folders import SetFile, adapted, read_sets
 from problems.spec import MAX_GPUS, as_words
 
