@@ -11,6 +11,7 @@ from typing import Final
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -38,11 +39,10 @@ class User(AbstractUser):
             )
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(linked_to__isnull=True) | ~models.Q(linked_to=models.F("pk")),
-                name="user_is_not_linked_to_itself",
+            CheckConstraint(
+                condition=Q(linked_to__isnull=True) | ~Q(linked_to=F("pk")), name="user_is_not_linked_to_itself"
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 Lower("username"), name="user_name_is_unique_in_any_case", violation_error_message="This name is taken."
             ),
         ]
@@ -75,9 +75,8 @@ class ApiToken(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(scopes__contained_by=list(SCOPES)) & ~models.Q(scopes=[]),
-                name="token_scopes_are_known",
+            CheckConstraint(
+                condition=Q(scopes__contained_by=list(SCOPES)) & ~Q(scopes=[]), name="token_scopes_are_known"
             )
         ]
 

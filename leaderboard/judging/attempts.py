@@ -51,13 +51,7 @@ def enqueue(
 
 
 def follow(
-    attempt: Attempt,
-    *,
-    now: datetime,
-    cause: str,
-    message: str,
-    losses: int = 0,
-    not_before: datetime | None = None,
+    attempt: Attempt, *, now: datetime, cause: str, message: str, losses: int = 0, not_before: datetime | None = None
 ) -> Attempt | None:
     """Queue the attempt that follows a finished attempt, in the open or within its re-judging set.
 
