@@ -5,7 +5,6 @@ A User is a login. A linked login acts as its account (logins.py); an account is
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from django.contrib.auth.models import AbstractUser
@@ -91,6 +90,3 @@ class ApiToken(models.Model):
     @property
     def is_revoked(self) -> bool:
         return self.revoked_at is not None
-
-    def last_used_before(self, moment: datetime) -> bool:
-        return self.last_used_at is None or self.last_used_at < moment

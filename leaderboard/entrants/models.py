@@ -54,7 +54,8 @@ class Entrant(models.Model):
         return self.shown_name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        self.looks = looks_of(self.name, self.pseudonym)
+        pseudonyms = (self.pseudonym, revealed_name(self.name, self.pseudonym)) if self.pseudonym else ()
+        self.looks = [*map(look, (self.name, *pseudonyms))]
         if (fields := kwargs.get("update_fields")) is not None:
             kwargs["update_fields"] = {*fields, "looks"}
         super().save(*args, **kwargs)
@@ -65,11 +66,6 @@ class Entrant(models.Model):
         if self.pseudonym and self.revealed_at:
             return revealed_name(self.name, self.pseudonym)
         return self.pseudonym or self.name
-
-
-def looks_of(name: str, pseudonym: str) -> list[str]:
-    """Return the looks that find similar names."""
-    return [look(name), *((look(pseudonym), look(revealed_name(name, pseudonym))) if pseudonym else ())]
 
 
 def revealed_name(name: str, pseudonym: str) -> str:
