@@ -29,7 +29,7 @@ class Award(models.Model):
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="awards")
     state = models.CharField(max_length=16, default=PROPOSED)
     basis = models.CharField(max_length=80)  # digest of all its input; if it differs now, the award is stale
-    content = models.JSONField()  # draw.Drawn.to_json()
+    content = models.JSONField()  # life.Drawn.to_json()
     announcement = models.OneToOneField(Announcement, on_delete=models.PROTECT, null=True, related_name="award")
     created_at = models.DateTimeField()
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from leaderboard.awards import life
 from leaderboard.awards.contested import newest
-from leaderboard.awards.draw import names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, WITHDRAWN, Award
 from leaderboard.awards.winners import TIE_RULES, ordinal, won
 from leaderboard.competitions.models import Competition, Track
@@ -41,7 +40,7 @@ def shown(competition: Competition, viewer: Viewer, *, now: datetime, as_owner: 
     """
     tracks = list(tracks_seen_by(viewer, competition).select_related("competition").prefetch_related("prizes"))
     awards = {award.track_id: award for award in _living(competition)}
-    names = names_of([award.content for award in awards.values()])
+    names = life.names_of([award.content for award in awards.values()])
     return [_shown(track, awards.get(track.pk), names, now=now, as_owner=as_owner) for track in tracks]
 
 
@@ -52,7 +51,7 @@ def rows(competition: Competition, viewer: Viewer) -> list[dict[str, Any]]:
         (award for award in _living(competition) if award.state == ANNOUNCED and award.track_id in seen),
         key=lambda award: (award.track.position, award.track_id),
     )
-    names = names_of([award.content for award in awards])
+    names = life.names_of([award.content for award in awards])
     return [row for award in awards for winner in award.winners for row in _rows(award, winner, names)]
 
 
