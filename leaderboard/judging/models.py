@@ -90,13 +90,9 @@ class Runner(models.Model):
     @property
     def standing(self) -> str:
         """Return why the runner gets no work, in a word or two; "" if it may claim."""
-        if self.is_revoked:
-            return "revoked"
-        if self.is_suspended:
-            return "suspended"
-        if self.is_set_aside:
-            return "set aside"
-        return "draining" if self.is_draining else ""
+        reasons = {"revoked": self.is_revoked, "suspended": self.is_suspended}
+        reasons |= {"set aside": self.is_set_aside, "draining": self.is_draining}
+        return next((reason for reason, holds in reasons.items() if holds), "")
 
     def has_greeted_since(self, moment: datetime) -> bool:
         """Return whether a new process has said hello, so that the process that claimed at `moment` is gone."""
@@ -268,7 +264,7 @@ class Attempt(Leased):
 
     @property
     def is_reported(self) -> bool:
-        return Result.objects.filter(attempt=self).exists()
+        return self.state == DONE and Result.objects.filter(attempt=self).exists()
 
     def job(self) -> Job:
         submission = self.submission
