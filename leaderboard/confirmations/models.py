@@ -109,3 +109,11 @@ class Found(models.Model):
 
     def __str__(self) -> str:
         return f"of confirmation {self.confirmation_id}: {self.reason}"
+
+    @property
+    def outcome(self) -> str:
+        if self.reason == "candidate_failed":
+            return FAILED
+        if self.held:
+            return HELD
+        return CONFIRMED if self.accepted else REFUSED
