@@ -49,7 +49,10 @@ class Drawn:
         return {
             "winners": [winner.to_json() for winner in self.outcome.winners],
             "skipped": [{"entrant": entrant, "reason": reason} for entrant, reason in self.outcome.skipped.items()],
-            "pairs": [asdict(pair) for pair in self.pairs],
+            "pairs": [
+                asdict(pair) | {"candidate": list(pair.candidate), "incumbent": list(pair.incumbent)}
+                for pair in self.pairs
+            ],
         }
 
 
