@@ -1,6 +1,6 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
-    submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → store, its cost,
+    submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → save, its cost,
                     fingerprints → enqueue (event, bell)
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
     take_report     report.receive → record_result → screen → publish | hold | withdraw … and a confirmation, if the
@@ -25,16 +25,15 @@ from django.db.models import Max
 from leaderboard import broker, publication
 from leaderboard.accounts.logins import unlink
 from leaderboard.accounts.models import User
-from leaderboard.admissions.ask import ask_for_added, ask_for_imported
+from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.admissions.report import claim_test, record_test
 from leaderboard.competitions import edit_boards
 from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
+from leaderboard.confirmations.ask import claim_confirmation, record_confirmation
 from leaderboard.confirmations.models import FAILED, Confirmation
-from leaderboard.confirmations.report import claim_confirmation, record_confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.attempts import enqueue
@@ -87,33 +86,36 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
 
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
-    checked = intake.check(upload, owner=owner, now=now)
-    check_admitted(checked.board)
-    suspending.check_not_suspended(owner, checked.board.competition)
-    _check_quotas(owner.account, checked, now)  # without a lock: an exhausted quota costs no reading of the source
-    source = read(checked.source)
-    taken = fingerprints.take(source, checked.board.version)
+    submission = intake.check(upload, owner=owner, now=now)
+    board = submission.board
+    check_admitted(board)
+    suspending.check_not_suspended(owner, board.competition)
+    # Without a lock: an exhausted quota costs no reading of the source.
+    _check_usage(owner.account, now)
+    check_left(owner=owner.account, board=board, mode=submission.mode, now=now)
+    source = read(submission.source)
+    taken = fingerprints.take(source, board.version)
     with transaction.atomic():
         # The lock keeps two submissions from sharing the last place of a quota. The submission belongs to the account,
         # whichever login sends it.
         owner = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
-        _check_quotas(owner, checked, now)
-        entrant = entering.enter_by_submitting(user=owner, competition=checked.board.competition, now=now)
-        submission = intake.store(checked, owner=owner, entrant=entrant, code_digest=source.code_digest)
+        _check_usage(owner, now)
+        submission.owner, submission.code_digest = owner, source.code_digest
+        submission.entrant = entering.enter_by_submitting(user=owner, competition=board.competition, now=now)
+        submission.save(force_insert=True)
         spend(submission=submission, now=now)
         fingerprints.keep(taken, submission=submission)
         enqueue(submission=submission, now=now)
     return submission
 
 
-def _check_quotas(owner: User, checked: intake.Checked, now: datetime) -> None:
+def _check_usage(owner: User, now: datetime) -> None:
     check_quota(
         usage_of(owner, now=now),
         per_hour=settings.SUBMISSIONS_PER_HOUR,
         unfinished_at_once=settings.UNFINISHED_AT_ONCE,
         now=now,
     )
-    check_left(owner=owner, board=checked.board, mode=checked.mode, now=now)
 
 
 def enter(

@@ -26,7 +26,7 @@ from leaderboard.cli.config import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
 from leaderboard.source import SourceError, read_source
-from leaderboard.submissions import ctokens, renaming, tokens
+from leaderboard.submissions import ctokens, tokens
 from leaderboard.web import markup
 from leaderboard.web.review import diffs
 from problems import fields
@@ -106,7 +106,7 @@ def coloured(filename: str) -> Callable[[str], object]:
 
 
 def read_embedded(text: str) -> None:
-    list(renaming.rendered(list(ctokens.lex_c(text, count(1)))))
+    list(tokens.rendered(list(ctokens.lex_c(text, count(1)))))
 
 
 def read_fingerprints(text: str) -> None:

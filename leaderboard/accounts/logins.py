@@ -75,7 +75,17 @@ def link(*, one: User, other: User, keep: str, now: datetime) -> User:
     The caller has proved both. Raise UserError if they cannot be linked.
     """
     one, other = lock_both(one, other)
-    _check_linkable(one, other)
+    wrong = ""
+    if one.account_id == other.account_id:
+        wrong = "is your account already"
+    elif other.linked_to_id is not None:
+        wrong = "belongs to another account already"
+    elif any(user.is_staff or user.is_superuser for user in (one, other)):
+        wrong = "an organiser's login stays by itself"
+    elif logins_of(one).count() + logins_of(other).count() > MAX_LOGINS:
+        wrong = f"an account has at most {MAX_LOGINS} logins"
+    if wrong:
+        raise UserError("username", other.get_username(), wrong, status=409)
     stays = min(one, other, key=lambda user: (user.date_joined, user.pk))
     if keep:
         named = {user.get_username(): user for user in (one, other)}
@@ -100,17 +110,6 @@ def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
     login.linked_to = None
     login.save(update_fields=["linked_to"])
     record("unlink_login", login, actor=actor, reason=reason, now=now, before=before)
-
-
-def _check_linkable(one: User, other: User) -> None:
-    if one.account_id == other.account_id:
-        raise UserError("username", other.get_username(), "is your account already", status=409)
-    if other.linked_to_id is not None:
-        raise UserError("username", other.get_username(), "belongs to another account already", status=409)
-    if any(user.is_staff or user.is_superuser for user in (one, other)):
-        raise UserError("username", other.get_username(), "an organiser's login stays by itself", status=409)
-    if logins_of(one).count() + logins_of(other).count() > MAX_LOGINS:
-        raise UserError("username", other.get_username(), f"an account has at most {MAX_LOGINS} logins", status=409)
 
 
 @transaction.atomic

@@ -5,12 +5,12 @@ A User is a login. A linked login acts as its account (logins.py); an account is
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -38,11 +38,10 @@ class User(AbstractUser):
             )
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(linked_to__isnull=True) | ~models.Q(linked_to=models.F("pk")),
-                name="user_is_not_linked_to_itself",
+            CheckConstraint(
+                condition=Q(linked_to__isnull=True) | ~Q(linked_to=F("pk")), name="user_is_not_linked_to_itself"
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 Lower("username"), name="user_name_is_unique_in_any_case", violation_error_message="This name is taken."
             ),
         ]
@@ -75,9 +74,8 @@ class ApiToken(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(scopes__contained_by=list(SCOPES)) & ~models.Q(scopes=[]),
-                name="token_scopes_are_known",
+            CheckConstraint(
+                condition=Q(scopes__contained_by=list(SCOPES)) & ~Q(scopes=[]), name="token_scopes_are_known"
             )
         ]
 
@@ -92,6 +90,3 @@ class ApiToken(models.Model):
     @property
     def is_revoked(self) -> bool:
         return self.revoked_at is not None
-
-    def last_used_before(self, moment: datetime) -> bool:
-        return self.last_used_at is None or self.last_used_at < moment

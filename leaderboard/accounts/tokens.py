@@ -62,14 +62,11 @@ def find_token(text: str, *, now: datetime) -> ApiToken | None:
     """Return the valid token with this text, or None. Its use is recorded."""
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
-    token = (
-        ApiToken.objects.select_related("owner__linked_to")
-        .filter(digest=digest_of(text), revoked_at=None, owner__is_active=True)
-        .first()
-    )
-    if token is not None and not token.account.is_active:
+    valid = ApiToken.objects.filter(digest=digest_of(text), revoked_at=None, owner__is_active=True)
+    token = valid.select_related("owner__linked_to").first()
+    if token is None or not token.account.is_active:
         return None
-    if token is not None and token.last_used_before(now - LAST_USE_GRAIN):
+    if token.last_used_at is None or token.last_used_at < now - LAST_USE_GRAIN:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 
@@ -93,8 +90,7 @@ class Secret:
 def make_secret(kind: str) -> Secret:
     """Return a new secret; `kind` starts its text ("pf_", "pfr_"), so that leaked secrets can be recognised."""
     random = secrets.token_urlsafe(RANDOM_BYTES)
-    text = kind + random
-    return Secret(text=text, prefix=kind + random[:SHOWN_CHARS], digest=digest_of(text))
+    return Secret(text=kind + random, prefix=kind + random[:SHOWN_CHARS], digest=digest_of(kind + random))
 
 
 def digest_of(text: str) -> str:

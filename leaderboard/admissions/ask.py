@@ -1,25 +1,35 @@
-"""Requests for admission tests, and overrides of their verdict.
+"""Requests for admission tests, their claims and reports, and overrides of their verdict.
 
 A runner of the hardware does the test, since the site runs no problem code. Tests are asked for by people, for new
-imports and added boards before they take submissions, and for boards never tested.
+imports and added boards before they take submissions, and for boards never tested. A test whose runner failed or was
+lost returns to the queue.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
-from leaderboard.admissions.models import PASSED, AdmissionTest
+from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import check_may_ask, check_may_override
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
 from leaderboard.errors import UserError
+from leaderboard.judging.lease import finish, take_first
+from leaderboard.judging.models import Runner
+from leaderboard.judging.sweep import give_back
 from leaderboard.judging.work import DONE
+from runner.wire import Job, Report
+
+PROBLEM: Final = "problem"  # the runner's reason for failed problem code
+OPERATOR_CHARS: Final = 4_000
+SAID_NOTHING: Final = "the runner's report has no result of a test; is it older than the site?"
 
 
 def ask_test(
@@ -34,26 +44,20 @@ def ask_test(
     unsupported = str(version.part("unsupported", ""))
     if unsupported:
         raise UserError("problem", str(version.problem), f"cannot be judged here: {unsupported}", status=409)
+    waiting = AdmissionTest.objects.filter(version=version, hardware=hardware).exclude(state=DONE)
+    if (known := waiting.first()) is not None:
+        return known
     try:
-        return _ask(version, hardware, actor, gate, now)
+        with transaction.atomic():
+            test = AdmissionTest.objects.create(
+                version=version, hardware=hardware, gate=gate, asked_by=actor, created_at=now
+            )
+            told = {"version": version.digest, "hardware": hardware, "gate": gate}
+            record(act="ask_admission_test", target=test, actor=actor, now=now, after=told)
+            transaction.on_commit(lambda: broker.ring(hardware=hardware, hint=test.attempt_id))
     except IntegrityError:  # another process was faster
-        return _waiting(version, hardware).get()
-
-
-@transaction.atomic
-def _ask(version: ProblemVersion, hardware: str, actor: User | None, gate: bool, now: datetime) -> AdmissionTest:
-    waiting = _waiting(version, hardware).first()
-    if waiting is not None:
-        return waiting
-    test = AdmissionTest.objects.create(version=version, hardware=hardware, gate=gate, asked_by=actor, created_at=now)
-    told = {"version": version.digest, "hardware": hardware, "gate": gate}
-    record(act="ask_admission_test", target=test, actor=actor, reason="", now=now, after=told)
-    transaction.on_commit(lambda: broker.ring(hardware=hardware, hint=test.attempt_id))
+        return waiting.get()
     return test
-
-
-def _waiting(version: ProblemVersion, hardware: str) -> QuerySet[AdmissionTest]:
-    return AdmissionTest.objects.filter(version=version, hardware=hardware).exclude(state=DONE)
 
 
 def ask_for_imported(*, actor: User | None, now: datetime, gate: bool = True) -> int:
@@ -99,12 +103,52 @@ def override(*, test: AdmissionTest, actor: User, reason: str, now: datetime) ->
     finished = AdmissionTest.objects.filter(pk=test.pk, state=DONE, overridden_at=None).exclude(outcome=PASSED)
     if not finished.update(overridden_by=actor, overridden_at=now, override_reason=reason.strip()):
         raise UserError("test", test.pk, "only a test that failed can be overridden, and once", status=409)
-    record(
-        act="override_admission_test",
-        target=test,
-        actor=actor,
-        reason=reason.strip(),
-        now=now,
-        before={"outcome": test.outcome, "open": False},
-        after={"outcome": test.outcome, "open": True},
-    )
+    act, before, after = "override_admission_test", {"outcome": test.outcome, "open": False}, {"open": True}
+    record(act, test, actor=actor, reason=reason.strip(), now=now, before=before, after=before | after)
+
+
+def claim_test(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
+    """Claim the next test of this runner's hardware; return None if there is none.
+
+    `asked_before` limits the choice to tests that have waited since then.
+    """
+    waiting = AdmissionTest.objects.filter(created_at__lte=asked_before or now).order_by("losses", "id")
+    return take_first(waiting, runner=runner, now=now)
+
+
+def record_test(test: AdmissionTest, *, report: Report, now: datetime) -> None:
+    """Store the report of a test that the caller has received and locked."""
+    if report.outcome == "infra_error" and report.reason == PROBLEM:
+        detail = str(report.evidence.get("operator", ""))[-OPERATOR_CHARS:] or report.message
+        finish(test, FAILED, f"The problem's own code failed: {detail}", now)
+    elif report.outcome in ("infra_error", "unmeasurable"):
+        give_back(test, why=report.message or report.reason, now=now)
+    elif not isinstance(report.admission.get("passed"), bool):
+        give_back(test, why=SAID_NOTHING, now=now)
+    else:
+        test.told = _parsed(report)
+        finish(test, PASSED if report.admission["passed"] else FAILED, report.message, now)
+
+
+def _parsed(report: Report) -> dict[str, object]:
+    """Return the fields that pages read, each checked: a runner is trusted with results, not with a page's shape."""
+    told = report.admission
+    lines = told.get("lines")
+    if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines) or len(lines) > 32:
+        raise UserError("report.admission.lines", None, "expected a list of at most 32 objects")
+    good = (True, False, None)
+    if not all(line.get("good") in good for line in lines):
+        raise UserError("report.admission.lines.good", None, "expected true, false or null")
+    margin = told.get("margin")
+    cases = told.get("cases")
+    return {
+        "passed": told["passed"],
+        "marks": [str(mark)[:64] for mark in told.get("marks", []) if isinstance(mark, str)][:8],
+        "cases": cases if isinstance(cases, int) else 0,
+        "margin": margin if isinstance(margin, int | float) else None,
+        "lines": [
+            {key: str(line.get(key, "")) for key in ("name", "expected", "got", "explained")}
+            | {"good": line.get("good"), "figures": line["figures"] if isinstance(line.get("figures"), dict) else {}}
+            for line in lines
+        ],
+    }

@@ -22,7 +22,7 @@ from runner.wire import STARTER
 def refusal(*, version_id: int, hardware: str) -> str:
     """Return the reason, for a competitor, why no submission is taken; "" if submissions are taken."""
     tests = AdmissionTest.objects.filter(version=version_id, hardware=hardware).defer("told")
-    return _refusal(list(tests), seen_hardware(), hardware)
+    return _refusal(list(tests), None, hardware)
 
 
 def refusals(boards: Iterable[Board], *, seen: Set[str] | None = None) -> dict[int, str]:
@@ -76,8 +76,11 @@ def seen_hardware() -> set[str]:
     return set(Runner.objects.exclude(last_seen_at=None).values_list("hardware", flat=True))
 
 
-def _refusal(tests: list[AdmissionTest], seen: Set[str], hardware: str) -> str:
-    """Return the refusal. `tests` are of one version and hardware, newest first; `seen` is from seen_hardware."""
+def _refusal(tests: list[AdmissionTest], seen: Set[str] | None, hardware: str) -> str:
+    """Return the refusal. `tests` are of one version and hardware, newest first.
+
+    `seen` is from seen_hardware; None: read it if it is needed.
+    """
     known = next((test for test in tests if test.state == DONE and test.outcome != ERROR), None)
     if known is not None:
         if known.outcome == PASSED or known.is_overridden:
@@ -88,7 +91,7 @@ def _refusal(tests: list[AdmissionTest], seen: Set[str], hardware: str) -> str:
         return ""
     if last.state == DONE:
         return "this version of the problem could not be tested yet; its organiser can see why"
-    if hardware not in seen:
+    if hardware not in (seen_hardware() if seen is None else seen):
         return f"no machine with {hardware} has joined this site yet; its admission test waits for the first"
     return "this version of the problem has to pass its admission test first; try again in some minutes"
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import CheckConstraint, Q, UniqueConstraint
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
@@ -41,11 +41,11 @@ class AdmissionTest(Requested):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["version", "hardware"], condition=~Q(state=DONE), name="one_unfinished_admission_test"
             ),
             *rules("admission", OUTCOMES),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(overridden_at__isnull=True) | (Q(overridden_by__isnull=False) & ~Q(override_reason="")),
                 name="admission_override_has_a_reason",
             ),

@@ -26,9 +26,8 @@ def boards_of(user: User, least: str = Role.VIEWER) -> QuerySet[Board]:
 def check_may_ask(actor: User, *, version: ProblemVersion, hardware: str) -> None:
     """Raise UserError unless `actor` may ask for this test."""
     if not boards_of(actor, Role.REVIEWER).filter(version=version, hardware=hardware).exists() and not actor.is_staff:
-        raise UserError(
-            "actor", actor.get_username(), "only a reviewer of a competition with it may ask for a test", status=403
-        )
+        text = "only a reviewer of a competition with it may ask for a test"
+        raise UserError("actor", actor.get_username(), text, status=403)
 
 
 def check_may_override(actor: User, test: AdmissionTest) -> None:
@@ -39,9 +38,5 @@ def check_may_override(actor: User, test: AdmissionTest) -> None:
     every = Board.objects.filter(version=test.version_id, hardware=test.hardware)
     own = every.filter(competition__in=competitions_of(actor, Role.OWNER))
     if not actor.is_staff and (not own.exists() or own.count() < every.count()):
-        raise UserError(
-            "actor",
-            actor.get_username(),
-            "only an administrator, or an owner of all competitions with this board, may override its admission test",
-            status=403,
-        )
+        who = "an administrator, or an owner of all competitions with this board"
+        raise UserError("actor", actor.get_username(), f"only {who}, may override its admission test", status=403)

@@ -7,6 +7,10 @@ once, the second waits for the first's lock and then finds a changed state.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,24 +20,69 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
-from leaderboard.awards.contested import newest
-from leaderboard.awards.draw import draw, names_of
+from leaderboard.awards.contested import Pair, newest
+from leaderboard.awards.contested import pairs as pairs_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
-from leaderboard.awards.standing import held_entrants, unjudged
-from leaderboard.awards.winners import ordinal, won
+from leaderboard.awards.standing import barred_entrants, board_standings, held_entrants, places_of, unjudged
+from leaderboard.awards.winners import Outcome, ordinal, propose, won
 from leaderboard.competitions.calendar import is_frozen_at, is_over_at
 from leaderboard.competitions.models import Announcement, Competition, Role, Track
 from leaderboard.competitions.permissions import check_role
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.ask import ask_confirmation
-from leaderboard.confirmations.models import Confirmation
-from leaderboard.entrants.models import Membership
+from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import Submission
 
 SETTLED: Final = confirmations.CONFIRMED  # a refused confirmation is a tie: it made the award of a single board stale
 
 NO_LEAD: Final = "on a board the runs show no lead: say why it is taken as confirmed all the same, or do not award it"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    outcome: Outcome
+    pairs: tuple[Pair, ...]  # to be confirmed before approval
+    basis: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "winners": [winner.to_json() for winner in self.outcome.winners],
+            "skipped": [{"entrant": entrant, "reason": reason} for entrant, reason in self.outcome.skipped.items()],
+            "pairs": [
+                asdict(pair) | {"candidate": list(pair.candidate), "incumbent": list(pair.incumbent)}
+                for pair in self.pairs
+            ],
+        }
+
+
+def draw(track: Track, *, now: datetime) -> Drawn:
+    """Return the track's winners as of now, from the contest's full standing and everything further that decides.
+
+    The digest of this input is an award's basis. While it is unchanged, drawing again gives the same winners.
+    """
+    boards = board_standings(track, now=now)
+    places = places_of(track, boards, now=now)
+    barred = barred_entrants(track, [place.entrant_id for place in places])
+    prizes = list(track.prizes.order_by("place"))
+    outcome = propose(places, prizes=prizes, tie_rule=track.tie_rule, barred=barred)
+    pairs = pairs_of(track, boards, [place for place in places if place.entrant_id not in barred], outcome)
+    basis = {
+        "track": [track.kind, track.params, sorted(track.divisions), track.eligibility, track.tie_rule],
+        "offers": [[one.place, str(one.amount), one.currency, one.sponsor, one.text] for one in prizes],
+        "lines": [[place.entrant_id, place.rank, place.order, place.why] for place in places],
+        "barred": sorted(barred.items()),
+        "boards": [board.basis for board in boards],
+    }
+    digest = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+    return Drawn(outcome, tuple(pairs), f"sha256:{digest}")
+
+
+def names_of(contents: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Map every entrant in these awards to the name that the public reads: one query."""
+    known = {one["entrant"] for content in contents for one in (*content["winners"], *content["skipped"])}
+    known |= {pair[side] for content in contents for pair in content["pairs"] for side in ("upper", "lower")}
+    return {entrant.pk: entrant.shown_name for entrant in Entrant.objects.filter(pk__in=known)}
 
 
 @transaction.atomic
@@ -77,7 +126,13 @@ def confirm_award(*, award: Award, actor: User, now: datetime, without: str = ""
         if not wanted:
             raise _refused(award.track, NO_LEAD)
         for pair, last in wanted:
-            _ask(pair, last, actor, now)
+            asked = pair["candidate"][0], pair["incumbent"][0]
+            if last is not None and not last.is_done:
+                # Asked for again, the queued confirmation of a record waits without the pause between records.
+                asked = last.candidate_id, last.incumbent_id
+            rows = Submission.objects.select_related("board").in_bulk(asked)
+            candidate, incumbent = (rows[pk] for pk in asked)
+            ask_confirmation(candidate=candidate, incumbent=incumbent, cause=confirmations.AWARD, actor=actor, now=now)
         return len(wanted)
     _step(award, CONFIRMED, actor, without, now)
     return 0
@@ -111,12 +166,9 @@ def announce_award(*, award: Award, actor: User, now: datetime) -> Announcement:
         place = ordinal(winner["place"]) + (" place (shared)" if winner["shared_by"] > 1 else " place")
         prize = f", {won(winner)}" if won(winner) else ""
         lines.append(f"{place}: {names.get(winner['entrant'], 'an entrant')}{prize}")
+    title, text = f"Winners: {award.track.name}"[:200], "\n".join(lines)
     award.announcement = Announcement.objects.create(
-        competition=award.track.competition,
-        author=actor,
-        title=f"Winners: {award.track.name}"[:200],
-        text="\n".join(lines),
-        created_at=now,
+        competition=award.track.competition, author=actor, title=title, text=text, created_at=now
     )
     _step(award, ANNOUNCED, actor, "", now)
     return award.announcement
@@ -151,11 +203,8 @@ def _held(award: Award, state: str, actor: User, act: str, now: datetime) -> Awa
 
 def _locked(award: Award, actor: User, act: str) -> Award:
     _check(award.track, actor, act)
-    return (
-        Award.objects.select_for_update(of=("self",))
-        .select_related("track__competition", "announcement")
-        .get(pk=award.pk)
-    )
+    awards = Award.objects.select_related("track__competition", "announcement")
+    return awards.select_for_update(of=("self",)).get(pk=award.pk)
 
 
 def _check(track: Track, actor: User, act: str) -> Competition:
@@ -165,34 +214,12 @@ def _check(track: Track, actor: User, act: str) -> Competition:
     return competition
 
 
-def _ask(pair: dict[str, Any], last: Confirmation | None, actor: User, now: datetime) -> None:
-    """Ask for the runs of a pair.
-
-    An unfinished confirmation of the pair is asked for again. The queued confirmation of a record then waits as an
-    award's does, without the pause between records.
-    """
-    if last is None or last.is_done:
-        asked = pair["candidate"][0], pair["incumbent"][0]
-    else:
-        asked = last.candidate_id, last.incumbent_id
-    rows = Submission.objects.select_related("board").in_bulk(asked)
-    candidate, incumbent = (rows[pk] for pk in asked)
-    ask_confirmation(candidate=candidate, incumbent=incumbent, cause=confirmations.AWARD, actor=actor, now=now)
-
-
 def _step(award: Award, state: str, actor: User, reason: str, now: datetime) -> None:
     before, award.state = award.state, state
     award.save(update_fields=["state", "announcement"])
     Step.objects.create(award=award, state=state, actor=actor, reason=reason, created_at=now)
-    record(
-        f"award_{state}",
-        award,
-        actor=actor,
-        reason=reason,
-        now=now,
-        before={"state": before},
-        after={"state": state, "track": award.track.slug},
-    )
+    after = {"state": state, "track": award.track.slug}
+    record(f"award_{state}", award, actor=actor, reason=reason, now=now, before={"state": before}, after=after)
 
 
 def _refused(track: Track, why: str) -> UserError:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import CheckConstraint, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Announcement, Track
 
@@ -29,16 +29,16 @@ class Award(models.Model):
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="awards")
     state = models.CharField(max_length=16, default=PROPOSED)
     basis = models.CharField(max_length=80)  # digest of all its input; if it differs now, the award is stale
-    content = models.JSONField()  # draw.Drawn.to_json()
+    content = models.JSONField()  # life.Drawn.to_json()
     announcement = models.OneToOneField(Announcement, on_delete=models.PROTECT, null=True, related_name="award")
     created_at = models.DateTimeField()
 
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.UniqueConstraint(fields=["track"], condition=~Q(state="withdrawn"), name="one_living_award_a_track"),
-            models.CheckConstraint(condition=Q(state__in=STATES), name="award_state_is_known"),
-            models.CheckConstraint(
+            UniqueConstraint(fields=["track"], condition=~Q(state="withdrawn"), name="one_living_award_a_track"),
+            CheckConstraint(condition=Q(state__in=STATES), name="award_state_is_known"),
+            CheckConstraint(
                 condition=~Q(state="announced") | Q(announcement__isnull=False), name="award_announced_says_where"
             ),
         ]
@@ -62,7 +62,7 @@ class Step(models.Model):
 
     class Meta:
         ordering = ["id"]
-        constraints = [models.CheckConstraint(condition=Q(state__in=STATES), name="award_step_state_is_known")]
+        constraints = [CheckConstraint(condition=Q(state__in=STATES), name="award_step_state_is_known")]
 
     def __str__(self) -> str:
         return f"award {self.award_id}: {self.state}"

@@ -85,7 +85,17 @@ def boards_of(track: Track) -> list[Board]:
 def places_of(track: Track, boards: list[BoardStanding], *, now: datetime) -> list[TrackPlace]:
     """Rank the entrants of a track, at most MOST_LINES of each standing."""
     if track.kind == Track.FIRST_TO_BEAT:
-        return _first_to_beat(float(track.params.get("ratio", 0)), boards)
+        # By the time of an entrant's first kernel with a ratio below the target.
+        target, firsts = float(track.params.get("ratio", 0)), dict[int, tuple[Value, Board]]()
+        for one in boards:
+            for value in sorted(pool(one.runs), key=lambda value: value.sent):
+                if value.ratio < target:
+                    firsts.setdefault(value.entrant_id, (value, one.board))
+        ordered = sorted(firsts.values(), key=lambda first: first[0].sent)[:MOST_LINES]
+        return [
+            TrackPlace(value.entrant_id, number, number, _described(value, board))
+            for number, (value, board) in enumerate(ordered, start=1)
+        ]
     if track.kind == Track.BOARD:
         return [
             TrackPlace(place.value.entrant_id, place.rank, order, _described(place.value, one.board))
@@ -105,20 +115,6 @@ def places_of(track: Track, boards: list[BoardStanding], *, now: datetime) -> li
         why = f"{score} over {line.solved} of {len(boards)} boards"
         places.append(TrackPlace(line.entrant_id, line.rank, order, why))
     return places
-
-
-def _first_to_beat(target: float, boards: list[BoardStanding]) -> list[TrackPlace]:
-    """Rank entrants by the time of their first kernel with a ratio below `target`."""
-    found: dict[int, tuple[Value, Board]] = {}
-    for one in boards:
-        for value in sorted(pool(one.runs), key=lambda value: value.sent):
-            if value.ratio < target:
-                found.setdefault(value.entrant_id, (value, one.board))
-    ordered = sorted(found.values(), key=lambda first: first[0].sent)[:MOST_LINES]
-    return [
-        TrackPlace(value.entrant_id, number, number, _described(value, board))
-        for number, (value, board) in enumerate(ordered, start=1)
-    ]
 
 
 def _described(value: Value, board: Board) -> str:

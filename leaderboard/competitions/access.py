@@ -68,14 +68,8 @@ def issue_codes(
     opens.objects.bulk_create(
         [opens(invitecode_id=code.pk, board_id=board.pk) for code in codes for board in boards], batch_size=5_000
     )
-    record(
-        "issue_invite_codes",
-        competition,
-        actor=actor,
-        reason=note or f"{count} codes",
-        now=now,
-        after={"codes": [code.prefix for code in codes], "boards": [str(board) for board in boards]},
-    )
+    after = {"codes": [code.prefix for code in codes], "boards": [str(board) for board in boards]}
+    record("issue_invite_codes", competition, actor=actor, reason=note or f"{count} codes", now=now, after=after)
     return [Issued(code, secret.text) for code, secret in zip(codes, secrets, strict=True)]
 
 

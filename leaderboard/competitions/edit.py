@@ -157,19 +157,12 @@ def _copy_boards(source: Competition, clone: Competition, shift: timedelta | Non
     for old in {board.slug for board in boards}:
         base = old.removesuffix(f"-{source.slug}")
         names[old] = free_slug(clone, old if base == old else f"{base}-{clone.slug}"[:MAX_SLUG_CHARS].rstrip("-"))
-    Board.objects.bulk_create(
-        Board(
-            competition=clone,
-            problem_id=board.problem_id,
-            version_id=board.version_id,
-            slug=names[board.slug],
-            hardware=board.hardware,
-            deadline=_later(board.deadline, shift),
-            tags=board.tags,
-            created_at=now,
-        )
-        for board in boards
-    )
+    copies = []
+    for board in boards:
+        copied = {field: getattr(board, field) for field in ("problem_id", "version_id", "hardware", "tags")}
+        copies.append(Board(competition=clone, slug=names[board.slug], created_at=now, **copied))
+        copies[-1].deadline = _later(board.deadline, shift)
+    Board.objects.bulk_create(copies)
     return names
 
 

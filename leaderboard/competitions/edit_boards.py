@@ -48,17 +48,9 @@ def add_board(
     slug = free_slug(competition, check_slug("slug", slug) if slug else version.problem.slug)
     _check_fits(competition, slug, version)
     check_near({"deadline": deadline}, now)
-    board = Board(
-        competition=competition,
-        problem=version.problem,
-        version=version,
-        slug=slug,
-        hardware=hardware,
-        deadline=deadline,
-        tags=check_tags(tags),
-        edited=["deadline"] if deadline else [],
-        created_at=now,
-    )
+    place: dict[str, Any] = {"slug": slug, "hardware": hardware, "tags": check_tags(tags)}
+    board = Board(competition=competition, problem=version.problem, version=version, created_at=now, **place)
+    board.deadline, board.edited = deadline, ["deadline"] if deadline else []
     try:
         with transaction.atomic():
             board.save(force_insert=True)

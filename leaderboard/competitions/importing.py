@@ -140,14 +140,13 @@ def _import(file: SetFile, act: Import, taken: dict[str, str]) -> SetReport:
         return SetReport(file.label, "", status, field=file.fault.field, reason=reason)
     try:
         with transaction.atomic():
-            if (other := taken.get(slug := _slug_of(file.name))) is not None:
-                raise UserError(
-                    "name",
-                    file.name,
-                    f"{other} is a set of this name already, or of one that comes to the same address ({slug}); rename "
-                    "one of them",
-                )
-            report = _bring_in(file.label, file.found, act)
+            slug = slugify(file.name)[:MAX_SLUG_CHARS]
+            if not slug:
+                raise UserError("name", file.name, "a set's name needs a letter or a digit of ASCII")
+            if slug in taken:
+                same = f"{taken[slug]} is a set of this name already, or of one that comes to the same address ({slug})"
+                raise UserError("name", file.name, f"{same}; rename one of them")
+            report = _bring_in(file.label, file.found, slug, act)
             if report.competition:
                 taken[slug] = file.label
             else:
@@ -157,9 +156,9 @@ def _import(file: SetFile, act: Import, taken: dict[str, str]) -> SetReport:
     return report
 
 
-def _bring_in(label: str, found: ProblemSet, act: Import) -> SetReport:
+def _bring_in(label: str, found: ProblemSet, slug: str, act: Import) -> SetReport:
     """Bring in a set within the caller's transaction. Raise UserError if the set itself cannot be brought in."""
-    filled = _competition(found, act)
+    filled = _competition(found, slug, act)
     competition = filled.competition
     problems = (
         *(_problem(competition, entry, act) for entry in found.entries),
@@ -167,29 +166,26 @@ def _bring_in(label: str, found: ProblemSet, act: Import) -> SetReport:
     )
     own = tuple(warning for warning in found.warnings if warning.startswith(f"{label.split('/')[-1]}: "))
     if not any(problem.change for problem in problems):
-        status, reason = (
-            (REFUSED, "none of its problems could be read") if problems else (SKIPPED, "it lists no problems")
-        )
+        status, reason = REFUSED, "none of its problems could be read"
+        if not problems:
+            status, reason = SKIPPED, "it lists no problems"
         return SetReport(label, found.name, status, "", "", "problems", reason, own, problems)
     if {filled.change, *(problem.change for problem in problems)} - {UNCHANGED, ""}:
         reports = [asdict(problem) for problem in problems if problem.change != UNCHANGED]
         after = filled.after | {"name": found.name, "set": filled.change, "problems": reports}
-        record(
-            "import_set",
-            competition,
-            actor=act.actor,
-            reason=act.source,
-            now=act.now,
-            before=filled.before,
-            after=after,
-        )
+        told: dict[str, Any] = {"actor": act.actor, "reason": act.source, "now": act.now}
+        record("import_set", competition, before=filled.before, after=after, **told)
     return SetReport(
         file=label,
         name=found.name,
         status=filled.change,
         competition=competition.slug,
         visibility=competition.visibility,
-        reason="; ".join(_in_words(filled)),
+        # Names and times with their values, but not a description, because it is long.
+        reason="; ".join(
+            f"new {key}" + ("" if key == "description" else f" {_shown(new)}, before {_shown(filled.before[key])}")
+            for key, new in filled.after.items()
+        ),
         warnings=(*own, *_differences(filled, problems)),
         problems=problems,
     )
@@ -205,13 +201,8 @@ def _differences(filled: _Filled, problems: Sequence[ProblemReport]) -> Iterator
     yield from (f"the {key} of the competition was edited here; it stays" for key in filled.kept)
 
 
-def _competition(problem_set: ProblemSet, act: Import) -> _Filled:
-    slug = _slug_of(problem_set.name)
-    wanted: dict[str, Any] = {
-        "name": problem_set.name,
-        "description": problem_set.description,
-        "deadline": problem_set.deadline,
-    }
+def _competition(problem_set: ProblemSet, slug: str, act: Import) -> _Filled:
+    wanted: dict[str, Any] = {name: getattr(problem_set, name) for name in ("name", "description", "deadline")}
     if problem_set.scoring:
         wanted["scoring"] = problem_set.scoring
     known = Competition.objects.select_for_update().filter(slug=slug).first()
@@ -237,12 +228,6 @@ def _set(row: Competition | Board, wanted: Mapping[str, Any]) -> list[str]:
         if key not in row.edited:
             setattr(row, key, wanted[key])
     return [key for key in differing if key in row.edited]
-
-
-def _in_words(filled: _Filled) -> Iterator[str]:
-    """Describe the changed fields: a name and a time with their values, a description without, because it is long."""
-    for key, new in filled.after.items():
-        yield f"new {key}" + ("" if key == "description" else f" {_shown(new)}, before {_shown(filled.before[key])}")
 
 
 def _shown(value: str | datetime | None) -> str:
@@ -293,17 +278,11 @@ def _board(competition: Competition, entry: SetEntry, hardware: str, act: Import
         digest=specification.digest,
         defaults={"problem": problem, "bundle": specification.to_bundle(), "created_at": act.now},
     )
-    board = Board.objects.select_for_update().filter(slug=entry.slug, hardware=hardware).first()
+    place = {"slug": entry.slug, "hardware": hardware}
+    board = Board.objects.select_for_update().filter(**place).first()
     if board is None:
-        Board.objects.create(
-            competition=competition,
-            problem=version.problem,
-            version=version,
-            slug=entry.slug,
-            hardware=hardware,
-            deadline=entry.deadline,
-            created_at=act.now,
-        )
+        made = {"problem": version.problem, "version": version, "deadline": entry.deadline, "created_at": act.now}
+        Board.objects.create(competition=competition, **place, **made)
         return CREATED, []
     before = {"version": board.version.digest, "deadline": board.deadline}
     kept = _set(board, {"version": version, "deadline": entry.deadline})
@@ -314,14 +293,6 @@ def _board(competition: Competition, entry: SetEntry, hardware: str, act: Import
     board.save(update_fields=["problem", "version", "deadline"])
     record("update_board", board, actor=act.actor, reason=act.source, now=act.now, before=before, after=after)
     return " and ".join(f"new {key}" for key in after if after[key] != before[key]), kept
-
-
-def _slug_of(name: str) -> str:
-    """Return the address of the competition of a set with this name."""
-    slug = slugify(name)[:MAX_SLUG_CHARS]
-    if not slug:
-        raise UserError("name", name, "a set's name needs a letter or a digit of ASCII")
-    return slug
 
 
 def _check_is_of(competition: Competition, set_name: str) -> None:

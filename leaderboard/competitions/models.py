@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q, Value
+from django.db.models import CheckConstraint, F, Q, UniqueConstraint, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -67,17 +67,17 @@ class Competition(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.CheckConstraint(condition=Q(visibility__in=VISIBILITIES), name="competition_visibility_is_known"),
-            models.CheckConstraint(condition=Q(scoring__in=SCORINGS), name="competition_scoring_is_known"),
-            models.CheckConstraint(
+            CheckConstraint(condition=Q(visibility__in=VISIBILITIES), name="competition_visibility_is_known"),
+            CheckConstraint(condition=Q(scoring__in=SCORINGS), name="competition_scoring_is_known"),
+            CheckConstraint(
                 condition=Q(divisions__contained_by=list(DIVISIONS)) & ~Q(divisions=[]),
                 name="competition_divisions_are_known",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(max_team_size__gte=1, max_team_size__lte=100), name="competition_team_size_in_limits"
             ),
             *(
-                models.CheckConstraint(
+                CheckConstraint(
                     condition=Q(**{f"{early}__isnull": True})
                     | Q(**{f"{late}__isnull": True})
                     | Q(**{f"{early}__lte": F(late)}),
@@ -117,8 +117,8 @@ class Role(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["competition", "user"], name="one_role_a_competition_and_user"),
-            models.CheckConstraint(condition=Q(role__in=("viewer", "reviewer", "owner")), name="role_is_known"),
+            UniqueConstraint(fields=["competition", "user"], name="one_role_a_competition_and_user"),
+            CheckConstraint(condition=Q(role__in=("viewer", "reviewer", "owner")), name="role_is_known"),
         ]
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ class ProblemVersion(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$"), name="version_digest_is_sha256")
+            CheckConstraint(condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$"), name="version_digest_is_sha256")
         ]
 
     def __str__(self) -> str:
@@ -203,7 +203,7 @@ class Board(models.Model):
 
     class Meta:
         ordering = ["slug", "hardware"]
-        constraints = [models.UniqueConstraint(fields=["slug", "hardware"], name="one_board_a_slug_and_hardware")]
+        constraints = [UniqueConstraint(fields=["slug", "hardware"], name="one_board_a_slug_and_hardware")]
 
     def __str__(self) -> str:
         return f"{self.slug} on {self.hardware}"
@@ -239,7 +239,7 @@ class InviteCode(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(used_by__isnull=True, used_at__isnull=True)
                 | Q(used_by__isnull=False, used_at__isnull=False),
                 name="invite_code_used_by_somebody",
@@ -278,12 +278,12 @@ class Track(models.Model):
     class Meta:
         ordering = ["position", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["competition", "slug"], name="one_track_a_slug"),
-            models.CheckConstraint(
+            UniqueConstraint(fields=["competition", "slug"], name="one_track_a_slug"),
+            CheckConstraint(
                 condition=Q(kind__in=("overall", "hardware", "board", "tag", "first_to_beat")),
                 name="track_kind_is_known",
             ),
-            models.CheckConstraint(condition=Q(tie_rule__in=("earlier", "share")), name="track_tie_rule_is_known"),
+            CheckConstraint(condition=Q(tie_rule__in=("earlier", "share")), name="track_tie_rule_is_known"),
         ]
 
     def __str__(self) -> str:
@@ -301,9 +301,9 @@ class Prize(models.Model):
     class Meta:
         ordering = ["track_id", "place"]
         constraints = [
-            models.UniqueConstraint(fields=["track", "place"], name="one_prize_a_place"),
-            models.CheckConstraint(condition=Q(place__gte=1), name="prize_place_from_one"),
-            models.CheckConstraint(
+            UniqueConstraint(fields=["track", "place"], name="one_prize_a_place"),
+            CheckConstraint(condition=Q(place__gte=1), name="prize_place_from_one"),
+            CheckConstraint(
                 condition=Q(amount__isnull=True, currency="") | Q(amount__gt=0, currency__regex=r"^[A-Z]{3}$"),
                 name="prize_amount_has_a_currency",
             ),

@@ -12,14 +12,12 @@ public    everybody sees it, in lists too
 unlisted  everybody with its address sees it; lists show it to insiders only
 closed    insiders see it; everybody else gets "not found"
 
-Insiders are staff, people with a role in the competition, people who used an invite code of it, and people who compete
-in it without a code because they entered before it was closed. Some codes open only a few boards: a person with only
-such codes sees those boards. The revocation of a used code takes back its access.
+Insiders are staff, people with a role or a used invite code of the competition, and people who entered before it was
+closed. Some codes open a few boards only; a revoked code opens none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from typing import Final, TypeGuard
 
 from django.contrib.auth.models import AnonymousUser
@@ -98,7 +96,17 @@ def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:
     seen = set(boards_seen_by(viewer).filter(competition=competition).values_list("pk", flat=True))
     if len(seen) == len(boards):
         return tracks
-    return tracks.exclude(pk__in=[track.pk for track in tracks if not _is_any_seen(track, boards, seen)])
+    hidden = []
+    for track in tracks:  # a track without boards counts as visible
+        slug, hardware, tag = (track.params.get(name) for name in ("slug", "hardware", "tag"))
+        won_on = {
+            board.pk
+            for board in boards
+            if slug in (None, board.slug) and hardware in (None, board.hardware) and tag in (None, *board.tags)
+        }
+        if won_on and not won_on & seen:
+            hidden.append(track.pk)
+    return tracks.exclude(pk__in=hidden)
 
 
 def announcements_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[Announcement]:
@@ -138,17 +146,3 @@ def _is_inside(viewer: User, competition: str, opened: Q | None = None) -> Q:
     )
     has_entered = Q(Exists(competes)) & ~Q(Exists(codes))
     return Exists(opening) | Exists(role) | has_entered | Q(**{competition: viewer.let_into})
-
-
-def _is_any_seen(track: Track, boards: Iterable[Board], seen: Collection[int]) -> bool:
-    """Return whether the viewer sees a board of this track. A track without boards counts as visible."""
-    params = track.params
-    if "tag" in params:
-        won_on = [board.pk for board in boards if params["tag"] in board.tags]
-    else:
-        won_on = [
-            board.pk
-            for board in boards
-            if params.get("slug", board.slug) == board.slug and params.get("hardware", board.hardware) == board.hardware
-        ]
-    return not won_on or any(pk in seen for pk in won_on)

@@ -39,15 +39,9 @@ def take_upload(
     without_deadlines: bool = False,
 ) -> SetUpload:
     """Keep the archive with the report of a dry run. Raise UserError if it has nothing to import."""
-    upload = SetUpload(
-        actor=actor,
-        filename=filename,
-        digest="sha256:" + hashlib.sha256(data).hexdigest(),
-        data=data,
-        hardware=list(hardware),
-        without_deadlines=without_deadlines,
-        created_at=now,
-    )
+    digest = "sha256:" + hashlib.sha256(data).hexdigest()
+    upload = SetUpload(actor=actor, filename=filename, digest=digest, data=data, created_at=now)
+    upload.hardware, upload.without_deadlines = list(hardware), without_deadlines
     upload.report = _plain(_import(upload, Import(actor, "a dry run", now), dry_run=True))
     with transaction.atomic():
         waiting = SetUpload.objects.filter(applied_at=None)
@@ -85,26 +79,22 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 def _import(upload: SetUpload, act: Import, *, dry_run: bool) -> Report:
     hardware = tuple(upload.hardware)
     try:
-        files = _read(bytes(upload.data), hardware)
+        with tempfile.TemporaryDirectory(prefix="photofinish-sets-") as place:
+            folder = Path(place) / "archive"
+            folder.mkdir()
+            unpack(bytes(upload.data), folder)
+            if (collection := kernelbench.find_collection(folder)) is None:
+                files = read_sets(folder)
+            elif not hardware:
+                text = "KernelBench names no hardware: fill in the field Hardware, such as H200"
+                raise ProblemError("hardware", text)
+            else:
+                found = kernelbench.load_collection(collection, hardware=hardware)
+                files = [SetFile(kernelbench.NAME, found=found)]
     except ProblemError as error:
         raise UserError("archive", upload.filename, str(error).removeprefix("archive: ")) from error
     chosen = [adapted(file, hardware=hardware, without_deadlines=upload.without_deadlines) for file in files]
     return import_sets(chosen, act, dry_run=dry_run)
-
-
-def _read(data: bytes, hardware: tuple[str, ...]) -> list[SetFile]:
-    """Return the sets of an archive: those of its YAML files, or a KernelBench collection."""
-    with tempfile.TemporaryDirectory(prefix="photofinish-sets-") as place:
-        folder = Path(place) / "archive"
-        folder.mkdir()
-        unpack(data, folder)
-        collection = kernelbench.find_collection(folder)
-        if collection is None:
-            return read_sets(folder)
-        if not hardware:
-            raise ProblemError("hardware", "KernelBench names no hardware: fill in the field Hardware, such as H200")
-        found = kernelbench.load_collection(collection, hardware=hardware)
-        return [SetFile(kernelbench.NAME, found=found)]
 
 
 def _plain(report: Report) -> Any:

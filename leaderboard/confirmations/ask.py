@@ -1,21 +1,42 @@
-"""Ask for a confirmation: a runner of the board's hardware makes the runs when it has nothing more urgent."""
+"""Requests for confirmations, their claims and reports.
+
+A runner of the board's hardware makes the runs when it has nothing more urgent. A confirmation whose runner failed or
+was lost returns to the queue.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import Q
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
+from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board
-from leaderboard.confirmations.models import CONFIRMED, DROPPED, RECORD, REFUSED, Confirmation
+from leaderboard.confirmations.models import CONFIRMED, DROPPED, RECORD, REFUSED, RUNS, Confirmation, Found
 from leaderboard.errors import UserError
+from leaderboard.judging.epochs import RankedEpochs
+from leaderboard.judging.lease import finish, take_first
+from leaderboard.judging.models import Runner
+from leaderboard.judging.sweep import give_back
 from leaderboard.judging.work import DONE, QUEUED
 from leaderboard.submissions.models import Submission
+from runner.wire import Job, Report
 
 OVERTAKEN = "Another submission took first place before this was begun"
+PAUSE: Final = timedelta(minutes=10)  # between two records of a board: near-ties that take turns fill no queue
+
+SENTENCE_CHARS: Final = 2_000
+SPOILED: Final = ("unmeasurable", "infra_error")
+UNDECIDED: Final = ("run_failed", "too_few_runs")  # reasons that leave open which kernel is faster
+SAID_NOTHING: Final = "the runner's report has no verdict on a record; is it older than the site?"
+UNWATCHED: Final = "nothing was seen of the device's state, so that the runs cannot decide anything"
+NOT_FROZEN: Final = " The runner could not freeze the containers: a person must look at this."
 
 
 @transaction.atomic
@@ -30,7 +51,8 @@ def ask_confirmation(
     if candidate.board_id != incumbent.board_id or candidate.entrant_id == incumbent.entrant_id:
         raise UserError("incumbent", incumbent.pk, "a record is taken from another entrant, on one board")
     board = Board.objects.select_for_update(no_key=True).get(pk=candidate.board_id)  # serialises requests of a board
-    waiting = Confirmation.objects.filter(candidate=candidate, incumbent=incumbent).exclude(state=DONE).first()
+    pair = {"candidate": candidate, "incumbent": incumbent}
+    waiting = Confirmation.objects.filter(**pair).exclude(state=DONE).first()
     if waiting is not None:
         if cause != RECORD and waiting.cause == RECORD and waiting.state == QUEUED:
             waiting.cause = cause  # a prize waits for it: unlike a record, it is neither paused nor dropped
@@ -38,20 +60,15 @@ def ask_confirmation(
             _ring(waiting)
         return waiting
     if cause == RECORD and actor is None:
-        decided = _decided(board, candidate, incumbent)
+        known = Confirmation.objects.filter(version=board.version_id, outcome__in=(CONFIRMED, REFUSED), **pair)
+        decided = known.order_by("-id").first()
         if decided is not None:
             return decided
-        _drop_overtaken(board, now)
-    asked = Confirmation.objects.create(
-        board=board,
-        candidate=candidate,
-        incumbent=incumbent,
-        version_id=board.version_id,
-        hardware=board.hardware,
-        cause=cause,
-        asked_by=actor,
-        created_at=now,
-    )
+        # The candidate of the board's waiting record, of which there is at most one, was overtaken.
+        overtaken = Confirmation.objects.filter(board=board, cause=RECORD, state=QUEUED)
+        overtaken.update(state=DONE, outcome=DROPPED, message=OVERTAKEN, finished_at=now)
+    place = {"board": board, "version_id": board.version_id, "hardware": board.hardware}
+    asked = Confirmation.objects.create(cause=cause, asked_by=actor, created_at=now, **pair, **place)
     told = {"candidate": candidate.pk, "incumbent": incumbent.pk, "cause": cause}
     record(act="ask_confirmation", target=asked, actor=actor, reason=reason, now=now, after=told)
     _ring(asked)
@@ -62,12 +79,70 @@ def _ring(asked: Confirmation) -> None:
     transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
 
 
-def _decided(board: Board, candidate: Submission, incumbent: Submission) -> Confirmation | None:
-    of_pair = Confirmation.objects.filter(candidate=candidate, incumbent=incumbent, version=board.version_id)
-    return of_pair.filter(outcome__in=(CONFIRMED, REFUSED)).order_by("-id").first()
+def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
+    """Return the next job for this runner's hardware and epoch, or None.
+
+    `asked_before`: only work that waits since then.
+    """
+    busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
+    queued = Confirmation.objects.filter(state=QUEUED, hardware=runner.hardware).values("board")
+    boards = list(Board.objects.filter(pk__in=queued).select_related("competition"))
+    ranked = RankedEpochs(boards)
+    measured = [board.pk for board in boards if ranked.of(board, Stage.CONTEST) == runner.epoch]
+    waiting = Confirmation.objects.filter(created_at__lte=asked_before or now, board__in=measured)
+    waiting = waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id")
+    return take_first(waiting, runner=runner, now=now)
 
 
-def _drop_overtaken(board: Board, now: datetime) -> None:
-    """Drop the board's waiting record: its candidate was overtaken. A board has at most one waiting record."""
-    waiting = Confirmation.objects.filter(board=board, cause=RECORD, state=QUEUED)
-    waiting.update(state=DONE, outcome=DROPPED, message=OVERTAKEN, finished_at=now)
+def record_confirmation(asked: Confirmation, *, report: Report, now: datetime) -> None:
+    """Keep a report on a confirmation that the caller has received and locked; it is then done or queued again."""
+    told = _parsed(asked, report)
+    why = ""  # the runs decide
+    if not told:
+        why = (report.outcome in SPOILED and (report.message or report.reason)) or SAID_NOTHING
+    elif told["reason"] in UNDECIDED:
+        why = str(told["sentence"])
+    elif report.telemetry == "none":
+        why = UNWATCHED
+    if why:
+        give_back(asked, why=why, now=now)
+    else:
+        if "not_certified" in report.flags and told["accepted"]:
+            told |= {"held": True, "sentence": told["sentence"] + NOT_FROZEN}
+        kept = {"epoch": report.epoch, "telemetry": report.telemetry, "report": report.to_json()}
+        found = Found.objects.create(confirmation=asked, created_at=now, **kept, **told)
+        finish(asked, found.outcome, found.sentence, now)
+
+
+def _parsed(asked: Confirmation, report: Report) -> dict[str, Any]:
+    """Validate Report.confirmation field by field; {} if the runner reported none. UserError names the field."""
+    told = report.confirmation
+    if not told:
+        return {}
+    gains: Any = told.get("gains")
+    good = isinstance(gains, list) and len(gains) <= RUNS and all(_is_share(gain) for gain in gains)
+    _check(good, "gains", f"expected at most {RUNS} shares below 1")
+    _check(told.get("incumbent") == str(asked.incumbent_id), "incumbent", "is not the one that the job named")
+    for name in ("accepted", "held"):
+        _check(isinstance(told.get(name), bool), name, "expected true or false")
+    for name, most in (("reason", 64), ("sentence", SENTENCE_CHARS)):
+        good = isinstance(told.get(name), str) and 0 < len(told[name]) <= most
+        _check(good, name, f"expected 1 to {most} characters")
+    for name in ("median_gain", "least_gain"):
+        _check(told.get(name) is None or _is_share(told[name]), name, "expected a share below 1, or null")
+    wins = told.get("wins")
+    _check(type(wins) is int and 0 <= wins <= len(gains), "wins", "expected how many of the runs are faster")
+    if told["accepted"]:
+        whole = len(gains) == RUNS and (told["least_gain"] or 0) > 0 and report.outcome == "passed"
+        _check(whole, "accepted", f"a record needs {RUNS} passed runs and a gain at the bound")
+    names = ("accepted", "held", "reason", "sentence", "gains", "median_gain", "least_gain", "wins")
+    return {name: told[name] for name in names}
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value < 1
+
+
+def _check(good: bool, name: str, problem: str) -> None:
+    if not good:
+        raise UserError(f"report.confirmation.{name}", None, problem)

@@ -14,7 +14,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Board
 from leaderboard.judging.models import EPOCH_CHARS
@@ -52,13 +52,13 @@ class Confirmation(Requested):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["candidate", "incumbent"], condition=~Q(state=DONE), name="one_unfinished_confirmation_a_pair"
             ),
             *rules("confirmation", OUTCOMES),
-            models.CheckConstraint(condition=Q(cause__in=CAUSES), name="confirmation_cause_is_known"),
-            models.CheckConstraint(condition=~Q(candidate=F("incumbent")), name="confirmation_is_of_two"),
-            models.CheckConstraint(
+            CheckConstraint(condition=Q(cause__in=CAUSES), name="confirmation_cause_is_known"),
+            CheckConstraint(condition=~Q(candidate=F("incumbent")), name="confirmation_is_of_two"),
+            CheckConstraint(
                 condition=Q(closed_at__isnull=True, closed_by__isnull=True, close_reason="")
                 | (Q(outcome__in=UNSETTLED, closed_at__isnull=False, closed_by__isnull=False) & ~Q(close_reason="")),
                 name="confirmation_is_closed_with_a_reason",
@@ -109,3 +109,11 @@ class Found(models.Model):
 
     def __str__(self) -> str:
         return f"of confirmation {self.confirmation_id}: {self.reason}"
+
+    @property
+    def outcome(self) -> str:
+        if self.reason == "candidate_failed":
+            return FAILED
+        if self.held:
+            return HELD
+        return CONFIRMED if self.accepted else REFUSED

@@ -86,15 +86,17 @@ def enter_in_division(
     )
 
 
-@transaction.atomic
 def enter_by_submitting(*, user: User, competition: Competition, now: datetime) -> Entrant:
-    """Return the entrant of a submission. Raise UserError with the address of the rules if they are not accepted."""
+    """Return the entrant of a submission by this account, whose row the caller has locked.
+
+    Raise UserError with the address of the rules if they are not accepted.
+    """
     if not has_accepted(user, competition):
         is_in = _membership(user, competition).exists()
         text = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
         where = f"read and accept them at {page_of(competition)}, then submit again"
         raise UserError("competition", competition.slug, f"{text}; {where}", status=409)
-    return enter_alone(user=user, competition=competition, now=now)
+    return _enter_alone(user, competition, now)
 
 
 @transaction.atomic
@@ -106,7 +108,13 @@ def enter_alone(
     After leaving a team, a person becomes their earlier entrant again. `division` "" means human, if the competition
     has that division.
     """
-    person = lock_person(user)
+    return _enter_alone(lock_person(user), competition, now, division, model_name)
+
+
+def _enter_alone(
+    person: User, competition: Competition, now: datetime, division: str = "", model_name: str = ""
+) -> Entrant:
+    """Enter as `person`, an account whose row the caller has locked."""
     known = entrant_of(person, competition)
     if known is not None:
         return known
@@ -116,9 +124,13 @@ def enter_alone(
     if entrant is None:
         division, model_name = checked_division(competition, division, model_name)
         lock_names(competition)
+        username = person.get_username()  # numbered if a team took it before this user existed
+        taken = Entrant.objects.filter(competition=competition, name__istartswith=username)
+        known_names = {name.lower() for name in taken.values_list("name", flat=True)}
+        names = (username, *(f"{username} ({count})" for count in range(2, len(known_names) + 3)))
         entrant = Entrant.objects.create(
             competition=competition,
-            name=_free_name(person, competition),
+            name=next(name for name in names if name.lower() not in known_names),
             division=division,
             model_name=model_name,
             created_at=now,
@@ -142,15 +154,6 @@ def _known_or_may_enter(user: User, competition: Competition, now: datetime) -> 
 def _membership(user: User, competition: Competition) -> QuerySet[Membership]:
     """Return the person's current membership as a queryset."""
     return Membership.objects.filter(user__in=logins_of(user), competition=competition, left_at__isnull=True)
-
-
-def _free_name(person: User, competition: Competition) -> str:
-    """Return the username, numbered if a team took it before this user existed."""
-    username = person.get_username()
-    taken = Entrant.objects.filter(competition=competition, name__istartswith=username).values_list("name", flat=True)
-    known = {name.lower() for name in taken}
-    names = (username, *(f"{username} ({count})" for count in range(2, len(known) + 3)))
-    return next(name for name in names if name.lower() not in known)
 
 
 @transaction.atomic

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import CheckConstraint, Q, UniqueConstraint
 from django.db.models.functions import Lower
 
 from leaderboard.competitions.models import AGENT, DIVISIONS, HUMAN, MIXED, Competition
@@ -36,15 +36,15 @@ class Entrant(models.Model):
         ordering = ["id"]
         indexes = [GinIndex(fields=["looks"], name="entrant_by_look")]
         constraints = [
-            models.UniqueConstraint("competition", Lower("name"), name="entrant_name_is_unique_in_any_case"),
-            models.UniqueConstraint(
+            UniqueConstraint("competition", Lower("name"), name="entrant_name_is_unique_in_any_case"),
+            UniqueConstraint(
                 "competition",
                 Lower("pseudonym"),
                 condition=~Q(pseudonym=""),
                 name="entrant_pseudonym_is_unique_in_any_case",
             ),
-            models.CheckConstraint(condition=Q(division__in=DIVISIONS), name="entrant_division_is_known"),
-            models.CheckConstraint(
+            CheckConstraint(condition=Q(division__in=DIVISIONS), name="entrant_division_is_known"),
+            CheckConstraint(
                 condition=Q(division=HUMAN, model_name="") | (Q(division__in=(AGENT, MIXED)) & ~Q(model_name="")),
                 name="entrant_names_its_model",
             ),
@@ -54,7 +54,8 @@ class Entrant(models.Model):
         return self.shown_name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        self.looks = looks_of(self.name, self.pseudonym)
+        pseudonyms = (self.pseudonym, revealed_name(self.name, self.pseudonym)) if self.pseudonym else ()
+        self.looks = [*map(look, (self.name, *pseudonyms))]
         if (fields := kwargs.get("update_fields")) is not None:
             kwargs["update_fields"] = {*fields, "looks"}
         super().save(*args, **kwargs)
@@ -65,11 +66,6 @@ class Entrant(models.Model):
         if self.pseudonym and self.revealed_at:
             return revealed_name(self.name, self.pseudonym)
         return self.pseudonym or self.name
-
-
-def looks_of(name: str, pseudonym: str) -> list[str]:
-    """Return the looks that find similar names."""
-    return [look(name), *((look(pseudonym), look(revealed_name(name, pseudonym))) if pseudonym else ())]
 
 
 def revealed_name(name: str, pseudonym: str) -> str:
@@ -91,13 +87,13 @@ class Membership(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["competition", "user"], condition=Q(left_at__isnull=True), name="one_entrant_a_person"
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["entrant"], condition=Q(role="captain", left_at__isnull=True), name="one_captain_an_entrant"
             ),
-            models.CheckConstraint(condition=Q(role__in=("captain", "member")), name="membership_role_is_known"),
+            CheckConstraint(condition=Q(role__in=("captain", "member")), name="membership_role_is_known"),
         ]
 
     def __str__(self) -> str:
@@ -119,10 +115,10 @@ class TeamInvite(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["entrant", "user"], condition=Q(answer=""), name="one_open_invite_a_team_and_person"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(answer="", answered_at__isnull=True)
                 | Q(answer__in=("accepted", "declined", "withdrawn"), answered_at__isnull=False),
                 name="team_invite_answer_is_known",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import groupby
 from typing import Final
 
 from leaderboard.errors import UserError
@@ -37,7 +38,8 @@ def clean_text(field: str, text: str, *, most: int) -> str:
     for char in clean:
         if char in _BLANK or unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
             raise UserError(field, text, f"has a character that cannot be seen (U+{ord(char):04X}); leave it out")
-    if _most_marks(clean) > MAX_MARKS:
+    is_mark = (unicodedata.category(char) in ("Mn", "Me") for char in unicodedata.normalize("NFD", clean))
+    if any(marks and len(list(run)) > MAX_MARKS for marks, run in groupby(is_mark)):
         raise UserError(field, text, "has too many accents on one letter")
     return clean
 
@@ -62,11 +64,3 @@ def is_reserved(name: str) -> bool:
 
 
 _RESERVED_LOOKS: Final = frozenset(map(look, _RESERVED.split()))
-
-
-def _most_marks(text: str) -> int:
-    run = most = 0
-    for char in unicodedata.normalize("NFD", text):
-        run = run + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
-        most = max(most, run)
-    return most

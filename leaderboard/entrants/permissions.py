@@ -66,6 +66,13 @@ def check_captain(entrant: Entrant, user: User, act: str) -> Membership:
     return member
 
 
+def lock_as_captain(entrant: Entrant, user: User, act: str) -> Entrant:
+    """Return the entrant, locked, after a check that `user` is its captain."""
+    found = lock_entrant(entrant)
+    check_captain(found, user, act)
+    return found
+
+
 def check_not_restless(user: User, competition: Competition) -> None:
     """Refuse further changes at the limit: each entry, exit and team takes a row for good, and each team a name."""
     if Membership.objects.filter(competition=competition, user__in=logins_of(user)).count() >= MAX_MEMBERSHIPS:

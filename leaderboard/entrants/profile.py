@@ -33,7 +33,7 @@ def division_is_fixed(entrant: Entrant) -> bool:
 
 @transaction.atomic
 def choose_division(*, entrant: Entrant, actor: User, division: str, model_name: str, now: datetime) -> None:
-    found = _captains(entrant, actor, "choose its division")
+    found = permissions.lock_as_captain(entrant, actor, "choose its division")
     if division_is_fixed(found):
         text = "it is fixed since your first ranked submission of the contest; an organiser can tell you more"
         raise UserError("division", division, text, status=409)
@@ -45,7 +45,7 @@ def choose_division(*, entrant: Entrant, actor: User, division: str, model_name:
 
 @transaction.atomic
 def say_affiliation(*, entrant: Entrant, actor: User, affiliation: str, now: datetime) -> None:
-    found = _captains(entrant, actor, "say its affiliation")
+    found = permissions.lock_as_captain(entrant, actor, "say its affiliation")
     text = clean_text("affiliation", affiliation, most=MAX_AFFILIATION_CHARS)
     _set(found, actor, now, "say_affiliation", affiliation=text)
 
@@ -54,7 +54,7 @@ def say_affiliation(*, entrant: Entrant, actor: User, affiliation: str, now: dat
 def take_pseudonym(*, entrant: Entrant, actor: User, pseudonym: str, now: datetime) -> None:
     """Set the pseudonym, once: readers of the board can rely on it that a name is always the same entrant."""
     permissions.lock_names(entrant.competition)
-    found = _captains(entrant, actor, "choose its pseudonym")
+    found = permissions.lock_as_captain(entrant, actor, "choose its pseudonym")
     permissions.check_not_over(found.competition, now)
     if found.pseudonym:
         raise UserError("pseudonym", pseudonym, f"you have one: {found.pseudonym}; it stays the same", status=409)
@@ -68,7 +68,7 @@ def take_pseudonym(*, entrant: Entrant, actor: User, pseudonym: str, now: dateti
 @transaction.atomic
 def reveal(*, entrant: Entrant, actor: User, now: datetime) -> None:
     """Show the name with the pseudonym from now on. It cannot be hidden again."""
-    found = _captains(entrant, actor, "reveal its name")
+    found = permissions.lock_as_captain(entrant, actor, "reveal its name")
     if not found.pseudonym or found.revealed_at:
         raise UserError("pseudonym", found.pseudonym, "there is nothing to reveal", status=409)
     found.revealed_at = now
@@ -83,7 +83,7 @@ def tracks_to_declare(competition: Competition) -> list[Track]:
 @transaction.atomic
 def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: datetime) -> None:
     """Declare that the entrant meets the eligibility text of exactly these tracks."""
-    found = _captains(entrant, actor, "declare that it is eligible")
+    found = permissions.lock_as_captain(entrant, actor, "declare that it is eligible")
     final_at = found.competition.final_at
     if final_at is not None and final_at <= now:
         raise UserError("declared", "", "the competition is final", status=409)
@@ -92,12 +92,6 @@ def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: date
     if unknown:
         raise UserError("declared", ", ".join(unknown), "no such track asks for it")
     _set(found, actor, now, "declare_eligibility", declared=sorted(set(tracks)))
-
-
-def _captains(entrant: Entrant, actor: User, act: str) -> Entrant:
-    found = permissions.lock_entrant(entrant)
-    permissions.check_captain(found, actor, act)
-    return found
 
 
 def _set(entrant: Entrant, actor: User, now: datetime, act: str, **values: Any) -> None:

@@ -61,8 +61,7 @@ def create_team(
 @transaction.atomic
 def rename_team(*, entrant: Entrant, actor: User, name: str, now: datetime) -> None:
     permissions.lock_names(entrant.competition)
-    team = permissions.lock_entrant(entrant)
-    permissions.check_captain(team, actor, "rename it")
+    team = permissions.lock_as_captain(entrant, actor, "rename it")
     permissions.check_not_over(team.competition, now)
     if not team.is_team:
         text = "who competes alone does so by their user name; there is the pseudonym"
@@ -117,11 +116,10 @@ def leave(*, user: User, competition: Competition, now: datetime) -> None:
 
 @transaction.atomic
 def remove_member(*, entrant: Entrant, username: str, actor: User, now: datetime) -> None:
-    team = permissions.lock_entrant(entrant)
-    captain = permissions.check_captain(team, actor, "remove a member")
+    team = permissions.lock_as_captain(entrant, actor, "remove a member")
     permissions.check_people_may_change(team.competition, now)
     member = _named(team, username)
-    if member.pk == captain.pk:
+    if member.role == Membership.CAPTAIN:
         raise UserError("username", username, "you are its captain; hand that over, then leave", status=409)
     _end(member, now)
     after = {"username": member.user.get_username()}
@@ -138,14 +136,8 @@ def hand_over(*, entrant: Entrant, username: str, actor: User, now: datetime) ->
         raise UserError("username", username, "is its captain already", status=409)
     Membership.objects.filter(pk=captain.pk).update(role=Membership.MEMBER)
     Membership.objects.filter(pk=member.pk).update(role=Membership.CAPTAIN)
-    record(
-        "hand_over_captain",
-        team,
-        actor=actor,
-        now=now,
-        before={"captain": captain.user.get_username()},
-        after={"captain": member.user.get_username()},
-    )
+    before, after = ({"captain": one.user.get_username()} for one in (captain, member))
+    record("hand_over_captain", team, actor=actor, now=now, before=before, after=after)
 
 
 def _named(team: Entrant, username: str) -> Membership:
@@ -167,8 +159,7 @@ def open_invites_of(user: User) -> QuerySet[TeamInvite]:
 
 @transaction.atomic
 def invite(*, entrant: Entrant, username: str, actor: User, now: datetime) -> TeamInvite:
-    team = permissions.lock_entrant(entrant)
-    permissions.check_captain(team, actor, "invite somebody")
+    team = permissions.lock_as_captain(entrant, actor, "invite somebody")
     if not team.is_team:
         raise UserError("team", team.name, "make a team first", status=409)
     permissions.check_people_may_change(team.competition, now)
@@ -195,8 +186,7 @@ def invite(*, entrant: Entrant, username: str, actor: User, now: datetime) -> Te
 
 @transaction.atomic
 def withdraw_invite(*, invite_id: int, entrant: Entrant, actor: User, now: datetime) -> None:
-    team = permissions.lock_entrant(entrant)
-    permissions.check_captain(team, actor, "withdraw an invite")
+    team = permissions.lock_as_captain(entrant, actor, "withdraw an invite")
     _answer(_open(TeamInvite.objects.filter(pk=invite_id, entrant=team)), TeamInvite.WITHDRAWN, now)
 
 

@@ -24,7 +24,6 @@ from leaderboard.judging.work import CANCELLED, UNFINISHED, check_move
 from leaderboard.submissions.models import Submission
 
 
-@transaction.atomic
 def enqueue(
     *,
     submission: Submission,
@@ -38,50 +37,39 @@ def enqueue(
     """Queue a new current attempt of the submission, for the board's current version of the problem.
 
     `away_from` names a runner that gets the attempt only if no other runner is alive; the replacement of a lost attempt
-    keeps this restriction. The caller must have finished and locked the current attempt; the database refuses a second
-    current attempt. Before `not_before` no runner can claim the attempt; afterwards the sweeper rings for it.
+    keeps this restriction. Call it in a transaction that has finished and locked the current attempt; the database
+    refuses a second current attempt. Before `not_before` no runner can claim the attempt; afterwards the sweeper rings
+    for it.
     """
-    last = submission.attempts.in_the_open().order_by("-number").first()
-    if last is not None:
+    number = 1
+    if cause != FIRST and (last := submission.attempts.in_the_open().order_by("-number").first()):
         submission.attempts.filter(is_current=True).update(is_current=False)
-        away_from = last.away_from if losses else away_from
-    number = 1 if last is None else last.number + 1
+        number, away_from = last.number + 1, last.away_from if losses else away_from
     told = {"cause": cause, "losses": losses, "away_from": away_from, "not_before": not_before}
     return _queue(_attempt(submission, number=number, now=now, **told), message)
 
 
 def follow(
-    attempt: Attempt,
-    *,
-    now: datetime,
-    cause: str,
-    message: str,
-    losses: int = 0,
-    not_before: datetime | None = None,
+    attempt: Attempt, *, now: datetime, cause: str, message: str, losses: int = 0, not_before: datetime | None = None
 ) -> Attempt | None:
     """Queue the attempt that follows a finished attempt, in the open or within its re-judging set.
 
     The caller has locked the finished attempt. Return None if the set has been stopped.
     """
+    told: dict[str, Any] = {"now": now, "cause": cause, "losses": losses, "not_before": not_before}
     if not attempt.is_shadow:
-        submission = attempt.submission
-        return enqueue(
-            submission=submission, now=now, cause=cause, losses=losses, message=message, not_before=not_before
-        )
+        return enqueue(submission=attempt.submission, message=message, **told)
     assert attempt.rejudge_set is not None
     if attempt.rejudge_set.stopped_at is not None:
         return None
-    fresh = shadow_attempt(attempt.submission, attempt.rejudge_set, number=attempt.number + 1, now=now)
-    fresh.cause, fresh.losses, fresh.not_before = cause, losses, not_before
-    _queue(fresh, message)
+    fresh = _queue(shadow_attempt(attempt.submission, attempt.rejudge_set, number=attempt.number + 1, **told), message)
     RejudgeItem.objects.filter(after=attempt).update(after=fresh)
     return fresh
 
 
-def shadow_attempt(submission: Submission, chosen: RejudgeSet, *, number: int, now: datetime) -> Attempt:
+def shadow_attempt(submission: Submission, chosen: RejudgeSet, **told: Any) -> Attempt:
     """Return a new shadow attempt of the set, not stored yet."""
-    told = {"is_current": False, "is_shadow": True, "rejudge_set": chosen, "cause": REJUDGE}
-    return _attempt(submission, number=number, now=now, **told)
+    return _attempt(submission, rejudge_set=chosen, is_current=False, is_shadow=True, **({"cause": REJUDGE} | told))
 
 
 def _attempt(submission: Submission, *, number: int, now: datetime, **told: Any) -> Attempt:

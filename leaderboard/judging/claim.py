@@ -1,25 +1,14 @@
 """Claim of the next attempt by a runner: one conditional UPDATE that sets runner, lease and fencing token.
 
-A claim skips rows that a concurrent claim is taking, so two runners never get the same attempt and never wait for each
-other. The order is fair rather than first come first served:
+Concurrent claims skip each other's rows and never wait. The order is fair rather than first come first served:
 
-1. Shadow attempts come last, and only if nothing else waits. Before them come attempts that an organiser had judged
-   again in the open.
-2. The account with the least recent device time on this hardware comes first. A competitor who sends ten
-   submissions at once takes turns with everybody else, even if a single runner does all the work. An attempt of a
-   re-judging set is not charged to its owner, so it costs no turn. Seconds count, not attempts: ten submissions that
-   run into their timeouts take a device as long as hundreds of quick ones. A lost attempt costs its owner nothing.
+1. Shadow attempts come last, after attempts that an organiser had judged again in the open.
+2. The account with the least recent device time on this hardware comes first, so that competitors take turns.
 3. Ranked comes before practice.
-4. Then the time of submission decides, so an attempt that replaces a lost attempt keeps its place. An attempt that
-   waits for a calmer machine (`not_before`) counts as sent when its wait is over: at the end of the queue.
+4. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
+   calmer machine (`not_before`) counts as sent when its wait is over.
 
-A runner gets timed work only of its own epoch (epochs.measurable); tests run in any epoch.
-
-A runner gets a submission that it could not measure before only if every other living runner has tried it too. It gets
-an attempt that is wanted on another device only if no other runner is alive.
-
-A claim costs a pass over the waiting rows, and index probes for the few rows that were tried before. The number of an
-owner's past submissions plays no part (`make bench-claim`).
+A claim costs a pass over the waiting rows and few index probes, whatever owners sent before (`make bench-claim`).
 """
 
 from __future__ import annotations
@@ -44,9 +33,11 @@ ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternat
 FAIR_WINDOW: Final = timedelta(minutes=10)
 LEAST_S: Final = 1.0  # minimum per attempt, so that an attempt claimed a moment ago counts too
 
-# Conditions for a runner to take a waiting attempt of its hardware; all must hold. Only an attempt with a predecessor
-# can have been tried. OFFSET 0 forces a lookup for each of these few attempts: PostgreSQL would otherwise read all
-# unmeasurable attempts of the runner into a hash table.
+# Conditions for a runner to take a waiting attempt of its hardware; all must hold. A runner gets a submission that it
+# could not measure before only if every other living runner has tried it too, and an attempt that is wanted on another
+# device only if no other runner is alive. Only an attempt with a predecessor can have been tried. OFFSET 0 forces a
+# lookup for each of these few attempts: PostgreSQL would otherwise read all unmeasurable attempts of the runner into a
+# hash table.
 _TRIED_ELSEWHERE: Final = """
 (attempt.number = 1
  OR NOT EXISTS (
@@ -77,7 +68,8 @@ _NOT_KEPT_AWAY: Final = """
        AND other.draining_at IS NULL AND other.revoked_at IS NULL))
 """
 _IS_DUE: Final = "(attempt.not_before IS NULL OR attempt.not_before <= %(now)s)"
-# If every board ranks the runner's epoch, `any_epoch` avoids reading the submissions.
+# A runner gets timed work only of its own epoch (epochs.measurable); tests run in any epoch. If every board ranks the
+# runner's epoch, `any_epoch` avoids reading the submissions.
 _OF_ITS_EPOCH: Final = """
 (%(any_epoch)s
  OR EXISTS (
@@ -124,6 +116,8 @@ UPDATE judging_attempt AS taken
 RETURNING taken.id
 """  # noqa: S608 - the conditions above and no value
 
+# Seconds count, not attempts: ten submissions that run into their timeouts take a device as long as hundreds of quick
+# ones. A lost attempt costs its owner nothing, and neither does an attempt of a re-judging set.
 # `served` has two branches, each with its own index: attempts that run, and attempts that ended in the window.
 _DEVICE_SECONDS: Final = """
 WITH served AS (
@@ -160,11 +154,29 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     Lock the runner's row before the call (runners.lock_able).
     """
     check_move(QUEUED, CLAIMED)
-    attempt_id = _take(runner, now)
-    if attempt_id is None:
-        return None
-    attempt = Attempt.objects.select_related("submission", "version").get(pk=attempt_id)
-    return start_lease(attempt, runner=runner, now=now)
+    used = device_seconds(hardware=runner.hardware, now=now)
+    by_default, exceptions = measurable(hardware=runner.hardware, epoch=runner.epoch)
+    figures: dict[str, Any] = {
+        "any_epoch": by_default and not exceptions,
+        "by_default": by_default,
+        "exceptions": json.dumps(exceptions),
+        "claimed": CLAIMED,
+        "queued": QUEUED,
+        "runner": runner.pk,
+        "hardware": runner.hardware,
+        "owners": list(used),
+        "seconds": list(used.values()),
+        "now": now,
+        "alive": now - ALIVE,
+        "lease": now + timedelta(seconds=settings.LEASE_S),
+    }
+    with connection.cursor() as cursor:
+        for is_shadow in (False, True):
+            cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
+            if row := cursor.fetchone():
+                attempt = Attempt.objects.select_related("submission", "version").get(pk=row[0])
+                return start_lease(attempt, runner=runner, now=now)
+    return None
 
 
 def claim_again(*, runner: Runner, now: datetime) -> Job | None:
@@ -179,32 +191,6 @@ def claim_again(*, runner: Runner, now: datetime) -> Job | None:
         if work.state in (CLAIMED, AT_WORK) and work.claimed_at and not runner.has_greeted_since(work.claimed_at):
             return hand_out(work, runner=runner, now=now)
         lose(work, now=now, why="its runner was started again without having finished it")
-    return None
-
-
-def _take(runner: Runner, now: datetime) -> int | None:
-    used = device_seconds(hardware=runner.hardware, now=now)
-    timed = measurable(hardware=runner.hardware, epoch=runner.epoch)
-    figures: dict[str, Any] = {
-        "any_epoch": timed.by_default and not timed.exceptions,
-        "by_default": timed.by_default,
-        "exceptions": json.dumps(timed.exceptions),
-        "claimed": CLAIMED,
-        "queued": QUEUED,
-        "runner": runner.pk,
-        "hardware": runner.hardware,
-        "owners": list(used),
-        "seconds": list(used.values()),
-        "now": now,
-        "alive": now - ALIVE,
-        "lease": now + timedelta(seconds=settings.LEASE_S),
-    }
-    with connection.cursor() as cursor:
-        for is_shadow in (False, True):
-            cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
-            row = cursor.fetchone()
-            if row is not None:
-                return int(row[0])
     return None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -59,7 +58,10 @@ def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], n
     if Epoch.objects.filter(hardware=hardware, state=Epoch.PROPOSED).count() >= MOST_PROPOSED:
         text = f"{MOST_PROPOSED} epochs of {hardware} wait for a decision; dismiss some on /organise"
         raise UserError("epoch", name, text, status=409)
-    state = Epoch.CURRENT if _is_first(hardware) else Epoch.PROPOSED
+    # The first epoch displaces nothing if no time ranks without an epoch.
+    timed = Result.objects.filter(attempt__hardware=hardware, attempt__submission__mode="ranked", epoch="")
+    is_later = Epoch.objects.filter(hardware=hardware).exists() or timed.filter(ratio__isnull=False).exists()
+    state = Epoch.PROPOSED if is_later else Epoch.CURRENT
     try:
         with transaction.atomic():
             _open(hardware, name, state, fingerprint, now)
@@ -134,7 +136,7 @@ def pin_contests(results: Iterable[Result], *, now: datetime) -> None:
     pinned = EpochPin.objects.filter(competition__in={pk for pk, _ in first}).values_list("competition", "hardware")
     for competition_id, hardware in first.keys() - set(pinned):
         competition = first[competition_id, hardware]
-        if _is_contest(competition):
+        if competition.deadline is not None or Prize.objects.filter(track__competition=competition).exists():
             pin = {"epoch": current_epoch(hardware), "pinned_at": now}
             EpochPin.objects.get_or_create(competition=competition, hardware=hardware, defaults=pin)
 
@@ -176,20 +178,12 @@ def waits_for_epoch(submission: Submission) -> bool:
     return runners.exists() and not runners.filter(epoch=RankedEpochs([board]).of(board, stage)).exists()
 
 
-@dataclass(frozen=True)
-class Measurable:
-    """Timed submissions that a runner may take.
+def measurable(*, hardware: str, epoch: str) -> tuple[bool, dict[str, tuple[str, str]]]:
+    """Return whether a runner of this epoch may take timed submissions, and the exceptions.
 
-    `by_default` holds except for submissions sent to a board within its window in `exceptions`, where the opposite
-    holds.
+    The opposite holds for submissions sent to a board within its exception: board id → since (included), until
+    (excluded), in ISO 8601. One query, or two if a contest pins a different epoch.
     """
-
-    by_default: bool
-    exceptions: dict[str, tuple[str, str]]  # board id → since (included), until (excluded), ISO 8601
-
-
-def measurable(*, hardware: str, epoch: str) -> Measurable:
-    """Return the submissions open to a runner of this epoch. One query, or two if a contest pins a different epoch."""
     current = Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).order_by()
     pinned = EpochPin.objects.filter(hardware=hardware).order_by().values_list("competition", "epoch")
     ranked = dict(current.values_list(Value(None, IntegerField()), "name").union(pinned, all=True))
@@ -201,7 +195,7 @@ def measurable(*, hardware: str, epoch: str) -> Measurable:
         window = window_of(board.competition.schedule, Stage.CONTEST, board_deadline=board.deadline)
         since, until = window.since or _ALWAYS[0], window.until or _ALWAYS[1]
         exceptions[str(board.pk)] = (since.isoformat(), until.isoformat())
-    return Measurable(by_default, exceptions)
+    return by_default, exceptions
 
 
 def _check_decides(actor: User | None, reason: str) -> None:
@@ -209,17 +203,6 @@ def _check_decides(actor: User | None, reason: str) -> None:
     check_reason(reason)
     if actor is not None:
         check_staff(actor, "decide on timing epochs")
-
-
-def _is_first(hardware: str) -> bool:
-    """Return whether a new epoch displaces nothing.
-
-    The hardware then has no epoch, and no time that ranks without an epoch.
-    """
-    if Epoch.objects.filter(hardware=hardware).exists():
-        return False
-    timed = Result.objects.filter(attempt__hardware=hardware, attempt__submission__mode="ranked", epoch="")
-    return not timed.filter(ratio__isnull=False).exists()
 
 
 def _open(hardware: str, name: str, state: str, fingerprint: Mapping[str, Any], now: datetime) -> None:
@@ -236,7 +219,3 @@ def _locked(hardware: str, name: str) -> Epoch:
         names = ", ".join(sorted(known)[:20]) or "none"
         raise UserError("epoch", name, f"no such epoch of {hardware}; there are {names}", status=404)
     return known[name]
-
-
-def _is_contest(competition: Competition) -> bool:
-    return competition.deadline is not None or Prize.objects.filter(track__competition=competition).exists()

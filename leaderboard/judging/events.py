@@ -8,17 +8,23 @@ marked, and wake no watcher.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection
 
+from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, AttemptEvent
 from runner.wire import Event
 
 BATCH: Final = 500  # rows per statement
 CHANNEL: Final = "attempt_events"  # payload: the submission's id
+MAX_DEPTH: Final = 32  # of JSON from a runner
+MAX_WHOLE: Final = 2**63
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def append_state(attempt: Attempt, *, now: datetime, message: str) -> None:
@@ -62,3 +68,25 @@ def _append(rows: list[AttemptEvent]) -> None:
         notify = "SELECT pg_notify(%s, submission) FROM unnest(%s::text[]) AS submission"
         with connection.cursor() as cursor:
             cursor.execute(notify, [CHANNEL, watched])
+
+
+def check_storable(value: Any, field: str, depth: int = 0) -> None:
+    """Refuse JSON that PostgreSQL cannot store, although Python can read it.
+
+    Raise UserError with the place of the value, for example `report.cases[2].message`.
+    """
+    if depth > MAX_DEPTH:
+        raise UserError(field, None, f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, str) and _UNSTORABLE.search(value):
+        raise UserError(field, None, "has a NUL character or half of a surrogate pair")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(field, None, "not a finite number")
+    if isinstance(value, int) and abs(value) >= MAX_WHOLE:
+        raise UserError(field, None, "a whole number beyond 64 bits")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            check_storable(key, f"{field}: a key", depth)
+            check_storable(item, f"{field}.{key}", depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            check_storable(item, f"{field}[{index}]", depth + 1)

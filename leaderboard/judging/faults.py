@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -63,12 +63,8 @@ def usage_of(owner: User, *, now: datetime) -> Usage:
 
     Re-judging requested by an organiser does not count as an unfinished submission.
     """
-    recent = (
-        Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW)
-        .exclude(quota_lines__act=QuotaLine.GIVEN_BACK)
-        .order_by("created_at")
-        .values_list("created_at", flat=True)
-    )
+    sent = Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW).order_by("created_at")
+    recent = sent.exclude(quota_lines__act=QuotaLine.GIVEN_BACK).values_list("created_at", flat=True)
     unfinished = Attempt.objects.current().unfinished().filter(submission__owner__in=logins_of(owner))
     by_us = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"), cause=REJUDGE)
     return Usage(recent=list(recent), unfinished=unfinished.exclude(Exists(by_us)).count())
@@ -81,12 +77,8 @@ def give_back_if_ours(attempt: Attempt, *, now: datetime) -> bool:
     before and gets no refund. Shadow attempts cost nothing.
     """
     failed = attempt.outcome == "infra_error" or is_spoiled(attempt.outcome, attempt.reason)
-    row = Attempt.objects.of_line(attempt)
-    if (
-        attempt.is_shadow
-        or not failed
-        or row.filter(number__gt=attempt.number).exists()
-        or row.filter(cause=REJUDGE).exists()
-    ):
+    if attempt.is_shadow or not failed:
+        return False
+    if Attempt.objects.of_line(attempt).filter(Q(number__gt=attempt.number) | Q(cause=REJUDGE)).exists():
         return False
     return give_back(submission=attempt.submission, now=now)

@@ -149,6 +149,14 @@ def requeue(work: Leased) -> None:
     transaction.on_commit(lambda: broker.ring(hardware=work.hardware, hint=work.attempt_id))
 
 
+def end(attempt: Attempt, state: str, *, message: str, now: datetime, outcome: str = "", reason: str = "") -> None:
+    """End an attempt that the caller has locked."""
+    check_move(attempt.state, state)
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = state, outcome, reason, now
+    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
+    events.append_state(attempt, now=now, message=message)
+
+
 def finish(work: Requested, outcome: str, message: str, now: datetime) -> None:
     work.state, work.outcome, work.message, work.finished_at = DONE, outcome, message, now
     work.save()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Count, Min, Q
 
@@ -55,56 +55,36 @@ def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> 
     own = Q(submission__board__competition=competition_id)
     waits, runs = Q(state=QUEUED), Q(state__in=RUNNING)
     attempts = Attempt.objects.unfinished().filter(hardware__in=hardware).order_by().values("hardware")
-    found = {
-        row["hardware"]: row
-        for row in attempts.annotate(
-            queued=Count("pk", filter=waits),
-            running=Count("pk", filter=runs),
-            own_queued=Count("pk", filter=waits & own),
-            own_running=Count("pk", filter=runs & own),
-            oldest_at=Min("created_at", filter=waits),
-        )
-    }
+    kinds = {"queued": waits, "running": runs, "own_queued": waits & own, "own_running": runs & own}
+    counts = {name: Count("pk", filter=kind) for name, kind in kinds.items()}
+    rows = attempts.annotate(oldest_at=Min("created_at", filter=waits), **counts)
+    found = {row["hardware"]: row for row in rows}
     able = Runner.objects.able().filter(hardware__in=hardware, last_seen_at__gt=now - SILENT)
     there = dict(able.order_by().values_list("hardware").annotate(count=Count("pk")))
-    none = {"queued": 0, "running": 0, "own_queued": 0, "own_running": 0, "oldest_at": None}
+    none: dict[str, Any] = {"oldest_at": None} | dict.fromkeys(kinds, 0)
     return [
-        Queue(runners=there.get(name, 0), **({"hardware": name} | none | found.get(name, {})))
+        Queue(**(none | {"hardware": name, "runners": there.get(name, 0)} | found.get(name, {})))
         for name in sorted(hardware)
     ]
 
 
 def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
-    held = {
-        attempt.runner_id: attempt
-        for attempt in Attempt.objects.filter(state__in=RUNNING, hardware__in=hardware)
-        .select_related("submission__board")
-        .only("state", "runner", "claimed_at", "submission__board__competition")
-    }
+    running = Attempt.objects.filter(state__in=RUNNING, hardware__in=hardware).select_related("submission__board")
+    running = running.only("state", "runner", "claimed_at", "submission__board__competition")
+    held = {attempt.runner_id: attempt for attempt in running}
     epochs = Epoch.objects.filter(hardware__in=hardware).values_list("hardware", "name", "state")
     states = {(kind, name): state for kind, name, state in epochs}
-    return [
-        _host(runner, held.get(runner.pk), EPOCH_WHY.get(states.get((runner.hardware, runner.epoch), ""), ""), now)
-        for runner in Runner.objects.filter(hardware__in=hardware)
-    ]
-
-
-def _host(runner: Runner, attempt: Attempt | None, epoch_why: str, now: datetime) -> Host:
-    state, why, since = _state(runner, attempt, now)
-    if state == "idle":
-        why = epoch_why
-    return Host(
-        name=runner.name,
-        hardware=runner.hardware,
-        state=state,
-        why=why,
-        since=since,
-        seen_at=runner.last_seen_at,
-        epoch=runner.epoch,
-        submission=attempt.submission_id if attempt else None,
-        competition_id=attempt.submission.board.competition_id if attempt else None,
-        stage=attempt.state if attempt else "",
-    )
+    found = []
+    for runner in Runner.objects.filter(hardware__in=hardware):
+        attempt = held.get(runner.pk)
+        state, why, since = _state(runner, attempt, now)
+        if state == "idle":
+            why = EPOCH_WHY.get(states.get((runner.hardware, runner.epoch), ""), "")
+        work: tuple[int | None, int | None, str] = (None, None, "")
+        if attempt is not None:
+            work = attempt.submission_id, attempt.submission.board.competition_id, attempt.state
+        found.append(Host(runner.name, runner.hardware, state, why, since, runner.last_seen_at, runner.epoch, *work))
+    return found
 
 
 def _state(runner: Runner, attempt: Attempt | None, now: datetime) -> tuple[str, str, datetime | None]:

@@ -19,7 +19,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import CheckConstraint, Q, UniqueConstraint
 from django.utils import timezone
 
 from leaderboard.competitions.models import Board, Competition
@@ -90,13 +90,9 @@ class Runner(models.Model):
     @property
     def standing(self) -> str:
         """Return why the runner gets no work, in a word or two; "" if it may claim."""
-        if self.is_revoked:
-            return "revoked"
-        if self.is_suspended:
-            return "suspended"
-        if self.is_set_aside:
-            return "set aside"
-        return "draining" if self.is_draining else ""
+        reasons = {"revoked": self.is_revoked, "suspended": self.is_suspended}
+        reasons |= {"set aside": self.is_set_aside, "draining": self.is_draining}
+        return next((reason for reason, holds in reasons.items() if holds), "")
 
     def has_greeted_since(self, moment: datetime) -> bool:
         """Return whether a new process has said hello, so that the process that claimed at `moment` is gone."""
@@ -111,7 +107,7 @@ class Watch(models.Model):
     back_at = models.DateTimeField(null=True)  # end of the last pause
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(pk=1), name="one_watch")]
+        constraints = [CheckConstraint(condition=Q(pk=1), name="one_watch")]
 
     def __str__(self) -> str:
         return f"watch (swept at {self.swept_at})"
@@ -140,8 +136,8 @@ class RejudgeSet(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.UniqueConstraint(fields=["competition", "name"], name="one_rejudge_set_a_name"),
-            models.CheckConstraint(
+            UniqueConstraint(fields=["competition", "name"], name="one_rejudge_set_a_name"),
+            CheckConstraint(
                 condition=Q(state="open", settled_at__isnull=True, settled_by__isnull=True)
                 | Q(state__in=("applied", "discarded"), settled_at__isnull=False, settled_by__isnull=False),
                 name="rejudge_set_settled_by_somebody",
@@ -200,40 +196,38 @@ class Attempt(Leased):
     class Meta:
         ordering = ["submission_id", "number"]
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["submission"], condition=Q(is_current=True), name="one_current_attempt_a_submission"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=~Q(state__in=UNFINISHED) | Q(is_current=True) | Q(is_shadow=True),
                 name="attempt_unfinished_is_current_or_shadow",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(is_shadow=False) | Q(is_current=False, rejudge_set__isnull=False),
                 name="attempt_in_the_shadow_has_a_set",
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["submission", "rejudge_set"],
                 condition=Q(is_shadow=True, state__in=UNFINISHED),
                 name="one_shadow_attempt_a_submission_and_set",
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["submission", "number"], condition=Q(is_shadow=False), name="attempt_numbers_are_unique"
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["submission", "rejudge_set", "number"],
                 condition=Q(is_shadow=True),
                 name="shadow_attempt_numbers_are_unique",
             ),
-            models.UniqueConstraint(
-                fields=["runner"], condition=Q(state__in=RUNNING), name="one_running_attempt_a_runner"
-            ),
-            models.CheckConstraint(condition=Q(state__in=STATES), name="attempt_state_is_known"),
-            models.CheckConstraint(condition=Q(cause__in=CAUSES), name="attempt_cause_is_known"),
-            models.CheckConstraint(
+            UniqueConstraint(fields=["runner"], condition=Q(state__in=RUNNING), name="one_running_attempt_a_runner"),
+            CheckConstraint(condition=Q(state__in=STATES), name="attempt_state_is_known"),
+            CheckConstraint(condition=Q(cause__in=CAUSES), name="attempt_cause_is_known"),
+            CheckConstraint(
                 condition=Q(state=DONE, outcome__in=OUTCOMES) | (~Q(state=DONE) & Q(outcome="")),
                 name="attempt_has_an_outcome_when_done",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=~Q(state__in=RUNNING)
                 | Q(
                     runner__isnull=False,
@@ -244,10 +238,10 @@ class Attempt(Leased):
                 ),
                 name="attempt_runs_under_a_lease",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=~Q(state=QUEUED) | Q(runner__isnull=True, token=0), name="attempt_queued_has_no_runner"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(state__in=FINISHED, finished_at__isnull=False)
                 | Q(state__in=UNFINISHED, finished_at__isnull=True),
                 name="attempt_has_an_end_when_finished",
@@ -270,7 +264,7 @@ class Attempt(Leased):
 
     @property
     def is_reported(self) -> bool:
-        return Result.objects.filter(attempt=self).exists()
+        return self.state == DONE and Result.objects.filter(attempt=self).exists()
 
     def job(self) -> Job:
         submission = self.submission
@@ -313,9 +307,9 @@ class AttemptEvent(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["attempt", "token", "seq"], name="one_event_a_claim_and_seq"),
-            models.CheckConstraint(condition=Q(kind__in=("state", "progress")), name="event_kind_is_known"),
-            models.CheckConstraint(condition=Q(state__in=STATES), name="event_state_is_known"),
+            UniqueConstraint(fields=["attempt", "token", "seq"], name="one_event_a_claim_and_seq"),
+            CheckConstraint(condition=Q(kind__in=("state", "progress")), name="event_kind_is_known"),
+            CheckConstraint(condition=Q(state__in=STATES), name="event_state_is_known"),
         ]
         indexes = [models.Index(fields=["submission", "id"], name="event_by_submission")]
 
@@ -343,14 +337,14 @@ class Result(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.CheckConstraint(condition=Q(outcome__in=OUTCOMES), name="result_outcome_is_known"),
-            models.CheckConstraint(
+            CheckConstraint(condition=Q(outcome__in=OUTCOMES), name="result_outcome_is_known"),
+            CheckConstraint(
                 condition=Q(score_us__isnull=True, ratio__isnull=True)
                 | Q(outcome="passed", score_us__gt=0, ratio__gt=0),
                 name="result_has_numbers_only_when_passed",
             ),
-            models.CheckConstraint(condition=Q(telemetry__in=TELEMETRY), name="result_telemetry_is_known"),
-            models.CheckConstraint(
+            CheckConstraint(condition=Q(telemetry__in=TELEMETRY), name="result_telemetry_is_known"),
+            CheckConstraint(
                 condition=Q(forgeable__isnull=True) | Q(forgeable__gte=0, forgeable__lte=1),
                 name="result_forgeable_is_a_share",
             ),
@@ -379,12 +373,10 @@ class Epoch(models.Model):
     class Meta:
         ordering = ["hardware", "-opened_at", "-id"]
         constraints = [
-            models.UniqueConstraint(fields=["hardware", "name"], name="one_epoch_a_hardware_and_name"),
-            models.UniqueConstraint(
-                fields=["hardware"], condition=Q(state="current"), name="one_current_epoch_a_hardware"
-            ),
-            models.CheckConstraint(condition=~Q(name=""), name="epoch_has_a_name"),
-            models.CheckConstraint(
+            UniqueConstraint(fields=["hardware", "name"], name="one_epoch_a_hardware_and_name"),
+            UniqueConstraint(fields=["hardware"], condition=Q(state="current"), name="one_current_epoch_a_hardware"),
+            CheckConstraint(condition=~Q(name=""), name="epoch_has_a_name"),
+            CheckConstraint(
                 condition=Q(state__in=("current", "retired"), current_since__isnull=False)
                 | Q(state__in=("proposed", "dismissed")),
                 name="epoch_state_is_known",
@@ -406,7 +398,7 @@ class EpochPin(models.Model):
     class Meta:
         ordering = ["competition_id", "hardware"]
         constraints = [
-            models.UniqueConstraint(fields=["competition", "hardware"], name="one_epoch_pin_a_competition_and_hardware")
+            UniqueConstraint(fields=["competition", "hardware"], name="one_epoch_pin_a_competition_and_hardware")
         ]
 
     def __str__(self) -> str:
@@ -433,8 +425,8 @@ class RejudgeItem(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["rejudge_set", "submission"], name="one_rejudge_item_a_submission"),
-            models.CheckConstraint(
+            UniqueConstraint(fields=["rejudge_set", "submission"], name="one_rejudge_item_a_submission"),
+            CheckConstraint(
                 condition=Q(became__in=("", "applied", "newer", "rejected", "no_verdict")),
                 name="rejudge_item_became_is_known",
             ),

@@ -44,8 +44,13 @@ def may_expire(*, now: datetime) -> bool:
         log.warning("site_is_away", since=watch.site_at.isoformat())
         return False
     pause = timedelta(0) if watch.swept_at is None else now - watch.swept_at
-    if pause > harmless_pause():
-        prolonged = _prolong(pause, now)
+    # A runner that renews in time keeps its lease through half of the longest harmless pause.
+    if pause > timedelta(seconds=max(2 * settings.SWEEP_EVERY_S, settings.LEASE_S / 2)):
+        lease = now + timedelta(seconds=settings.LEASE_S)
+        held_for = ExpressionWrapper(Value(now) - F("claimed_at"), output_field=DurationField())
+        deadline = F("hard_deadline_at") + Least(Value(pause, output_field=DurationField()), held_for)
+        until = Least(Greatest(F("lease_expires_at"), Value(lease)), deadline)
+        prolonged = sum(running(kind).update(hard_deadline_at=deadline, lease_expires_at=until) for kind in kinds())
         log.warning("leases_prolonged", pause_s=round(pause.total_seconds(), 1), leases=prolonged)
         watch.back_at = now
     watch.swept_at = now
@@ -58,11 +63,6 @@ def note_swept(*, now: datetime) -> None:
     Watch.objects.filter(pk=1).update(swept_at=now)
 
 
-def harmless_pause() -> timedelta:
-    """Return the longest harmless pause: a runner that renews in time keeps its lease through half of it."""
-    return timedelta(seconds=max(2 * settings.SWEEP_EVERY_S, settings.LEASE_S / 2))
-
-
 def forgiven_until() -> datetime | None:
     """Return the end of forgiveness: two leases after the last pause.
 
@@ -70,11 +70,3 @@ def forgiven_until() -> datetime | None:
     """
     back_at = Watch.objects.filter(pk=1).values_list("back_at", flat=True).first()
     return None if back_at is None else back_at + timedelta(seconds=2 * settings.LEASE_S)
-
-
-def _prolong(pause: timedelta, now: datetime) -> int:
-    lease = now + timedelta(seconds=settings.LEASE_S)
-    held_for = ExpressionWrapper(Value(now) - F("claimed_at"), output_field=DurationField())
-    deadline = F("hard_deadline_at") + Least(Value(pause, output_field=DurationField()), held_for)
-    prolonged = Least(Greatest(F("lease_expires_at"), Value(lease)), deadline)
-    return sum(running(kind).update(hard_deadline_at=deadline, lease_expires_at=prolonged) for kind in kinds())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.db import transaction
@@ -16,17 +16,19 @@ from django.db import transaction
 from leaderboard.errors import IllegalMove, UserError
 from leaderboard.judging import events, lease
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
+from leaderboard.judging.events import check_storable
 from leaderboard.judging.faults import is_spoiled, measure_again
 from leaderboard.judging.models import Attempt, AttemptEvent, Result, Runner
 from leaderboard.judging.runners import set_aside
-from leaderboard.judging.storable import check_storable
 from leaderboard.judging.work import DONE, Leased, check_move
+from leaderboard.submissions.models import Submission
 from runner.wire import Event, Report
 
 MAX_EVENTS: Final = 10_000  # per claim
 EVENT_CHARS: Final = 500
 UNREADABLE_REPORT: Final = "The runner's report could not be read; an operator can see why"
 TIMED_MODES: Final = ("benchmark", "ranked")
+KEPT: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "telemetry", "forgeable")
 
 log = structlog.get_logger(__name__)
 
@@ -80,13 +82,22 @@ def receive(*, runner: Runner, report: Report, now: datetime) -> Leased | None:
 
 def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: datetime) -> Result:
     """End the attempt with the report that `receive` accepted, and return its result."""
+    # Read once, with the rows that the consequences of the report need.
+    parts = Submission.objects.select_related("board__competition", "owner")
+    attempt.submission = parts.get(pk=attempt.submission_id)
     check_numbers(report, mode=attempt.submission.mode)
-    result = _keep(attempt, report, now, epoch=report.epoch or runner.epoch)
-    check_move(attempt.state, DONE)
-    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, report.outcome, report.reason, now
-    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
-    events.append_state(attempt, now=now, message=report.message[:EVENT_CHARS])
-    Runner.objects.filter(pk=runner.pk).update(epoch=result.epoch)  # the device may have changed since `hello`
+    epoch, fingerprint = report.epoch or runner.epoch, report.evidence.get("fingerprint")
+    fingerprint = fingerprint if isinstance(fingerprint, dict) else {}
+    if not attempt.is_shadow and UNREADABLE not in fingerprint.values():
+        # A shadow attempt proposes its epoch when its set is applied.
+        propose_epoch(hardware=attempt.hardware, name=epoch, fingerprint=fingerprint, now=now)
+    kept: dict[str, Any] = {name: getattr(report, name) for name in KEPT}
+    result = Result.objects.create(
+        attempt=attempt, epoch=epoch, flags=list(report.flags), report=report.to_json(), created_at=now, **kept
+    )
+    message = report.message[:EVENT_CHARS]
+    lease.end(attempt, DONE, message=message, now=now, outcome=report.outcome, reason=report.reason)
+    Runner.objects.filter(pk=runner.pk).update(epoch=epoch)  # the device may have changed since `hello`
     if is_spoiled(report.outcome, report.reason):
         measure_again(attempt=attempt, now=now)
     if report.outcome == "infra_error":
@@ -113,26 +124,3 @@ def note_refused(*, attempt_id: str, runner: Runner, token: int, problem: str, n
     log.error("report_refused", attempt=attempt_id, runner=runner.name, problem=problem)
     if isinstance(attempt, Attempt):
         events.append_progress(attempt, now=now, message=UNREADABLE_REPORT)
-
-
-def _keep(attempt: Attempt, report: Report, now: datetime, *, epoch: str) -> Result:
-    if not attempt.is_shadow:  # a shadow attempt proposes its epoch when its set is applied
-        fingerprint = report.evidence.get("fingerprint")
-        fingerprint = fingerprint if isinstance(fingerprint, dict) else {}
-        if UNREADABLE not in fingerprint.values():
-            propose_epoch(hardware=attempt.hardware, name=epoch, fingerprint=fingerprint, now=now)
-    return Result.objects.create(
-        attempt=attempt,
-        outcome=report.outcome,
-        reason=report.reason,
-        message=report.message,
-        flags=list(report.flags),
-        score_us=report.score_us,
-        ratio=report.ratio,
-        half_width=report.half_width,
-        epoch=epoch,
-        telemetry=report.telemetry,
-        forgeable=report.forgeable,
-        report=report.to_json(),
-        created_at=now,
-    )

@@ -27,9 +27,9 @@ from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging import outages
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
+from leaderboard.judging.events import check_storable
 from leaderboard.judging.lease import hand_back, kinds, lock_held, running
 from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.storable import check_storable
 from leaderboard.judging.work import DONE, LOST
 
 KIND: Final = "pfr_"
@@ -146,9 +146,8 @@ def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datet
 
 def check_hardware(runner: Runner, hardware: str) -> None:
     if hardware != runner.hardware:
-        raise UserError(
-            "hardware", hardware, f"this token is for hardware {runner.hardware}; use another token", status=403
-        )
+        text = f"this token is for hardware {runner.hardware}; use another token"
+        raise UserError("hardware", hardware, text, status=403)
 
 
 def runner_named(name: str) -> Runner:
@@ -206,7 +205,9 @@ def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
     Losses during an outage of the site do not count.
     """
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
-    known = (now - WINDOW, runner.resumed_at, _last_finished(runner), outages.forgiven_until())
+    finished = Attempt.objects.filter(runner=runner, result__isnull=False).order_by("-finished_at")
+    last_finished = finished.values_list("finished_at", flat=True).first()
+    known = (now - WINDOW, runner.resumed_at, last_finished, outages.forgiven_until())
     since = max(moment for moment in known if moment is not None)
     lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
     submissions = lost.order_by().values("submission").distinct().count()
@@ -215,8 +216,3 @@ def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
     reason = f"lost {submissions} different submissions and finished none in between"
     suspend(runner=runner, actor=None, reason=reason, now=now)
     return True
-
-
-def _last_finished(runner: Runner) -> datetime | None:
-    last = Attempt.objects.filter(runner=runner, result__isnull=False).order_by("-finished_at").first()
-    return None if last is None else last.finished_at

@@ -18,13 +18,12 @@ from django.db.models.functions import Now
 
 from leaderboard import broker
 from leaderboard.audit.record import record
-from leaderboard.judging import events
 from leaderboard.judging.attempts import follow
 from leaderboard.judging.faults import give_back_if_ours
-from leaderboard.judging.lease import finish, kinds, requeue, rows, running
+from leaderboard.judging.lease import end, finish, kinds, requeue, rows, running
 from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
 from leaderboard.judging.runners import suspend_if_losing
-from leaderboard.judging.work import DONE, ERROR, LOST, QUEUED, RUNNING, Leased, Requested, check_move
+from leaderboard.judging.work import DONE, ERROR, LOST, QUEUED, RUNNING, Leased, Requested
 
 MAX_LOSSES: Final = 3  # in a row
 HINT: Final = "sweep"
@@ -81,16 +80,14 @@ def lose(work: Leased, *, now: datetime, why: str) -> None:
         return give_back(work, why=why, now=now)
     assert isinstance(work, Attempt)
     log.warning("attempt_lost", attempt=work.pk, runner=str(work.runner), losses=work.losses + 1)
-    runners = _runners_lost(work)
+    tries = Attempt.objects.of_line(work).filter(number__gte=work.number - work.losses)
+    runners = tries.order_by().values("runner").distinct().count()
     if work.losses + 1 >= MAX_LOSSES:
         _give_up(work, now, reason="runner_lost", why=f"lost {MAX_LOSSES} runners in a row")
     elif runners > 1:
         _give_up(work, now, reason="set_aside", why=f"took down {runners} different runners")
     else:
-        check_move(work.state, LOST)
-        work.state, work.finished_at = LOST, now
-        work.save(update_fields=["state", "finished_at"])
-        events.append_state(work, now=now, message="The runner stopped answering; another try follows")
+        end(work, LOST, message="The runner stopped answering; another try follows", now=now)
         follow(work, now=now, cause=REPLACEMENT, losses=work.losses + 1, message="Queued again, in its old place")
     if work.runner is not None:
         suspend_if_losing(runner=work.runner, now=now)
@@ -108,24 +105,10 @@ def give_back(work: Requested, *, why: str, now: datetime) -> None:
         requeue(work)
 
 
-def _runners_lost(attempt: Attempt) -> int:
-    """Return the number of different runners of this attempt and the lost attempts directly before it."""
-    row = Attempt.objects.of_line(attempt).filter(number__gte=attempt.number - attempt.losses)
-    return row.order_by().values("runner").distinct().count()
-
-
 def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
     """End the submission as our failure, never as "wrong"."""
-    check_move(attempt.state, DONE)
-    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, "infra_error", reason, now
-    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
-    events.append_state(attempt, now=now, message=GIVEN_UP)
-    record(
-        act="give_up_attempt",
-        target=attempt,
-        actor=None,
-        reason=f"{why}, the last was {attempt.runner}",
-        now=now,
-        after={"outcome": "infra_error", "submission": attempt.submission_id},
-    )
+    end(attempt, DONE, message=GIVEN_UP, now=now, outcome="infra_error", reason=reason)
+    after = {"outcome": "infra_error", "submission": attempt.submission_id}
+    why_given_up = f"{why}, the last was {attempt.runner}"
+    record(act="give_up_attempt", target=attempt, actor=None, reason=why_given_up, now=now, after=after)
     log.error("attempt_given_up", attempt=attempt.pk, submission=attempt.submission_id, why=why)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import BaseConstraint, CheckConstraint, Q, UniqueConstraint
 
 from leaderboard.competitions.models import ProblemVersion
 from leaderboard.errors import IllegalMove
@@ -132,17 +132,17 @@ class Requested(Leased):
         return self.state == DONE
 
 
-def rules(name: str, outcomes: Sequence[str]) -> list[models.BaseConstraint]:
+def rules(name: str, outcomes: Sequence[str]) -> list[BaseConstraint]:
     """Return the constraints of a table of requested work; their names contain `name`."""
     return [
-        models.CheckConstraint(condition=Q(state__in=(QUEUED, AT_WORK, DONE)), name=f"{name}_state_is_known"),
-        models.CheckConstraint(
+        CheckConstraint(condition=Q(state__in=(QUEUED, AT_WORK, DONE)), name=f"{name}_state_is_known"),
+        CheckConstraint(
             condition=~Q(state=AT_WORK)
             | Q(runner__isnull=False, token__gt=0, lease_expires_at__isnull=False, hard_deadline_at__isnull=False),
             name=f"{name}_runs_under_a_lease",
         ),
-        models.UniqueConstraint(fields=["runner"], condition=Q(state=AT_WORK), name=f"one_running_{name}_a_runner"),
-        models.CheckConstraint(
+        UniqueConstraint(fields=["runner"], condition=Q(state=AT_WORK), name=f"one_running_{name}_a_runner"),
+        CheckConstraint(
             condition=Q(state=DONE, outcome__in=outcomes, finished_at__isnull=False)
             | (~Q(state=DONE) & Q(outcome="", finished_at__isnull=True)),
             name=f"{name}_has_an_outcome_when_done",

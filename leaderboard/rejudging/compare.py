@@ -11,12 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple
-
-from django.db.models import QuerySet
+from typing import Final, NamedTuple
 
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.models import Board, Competition
+from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import RejudgeItem, RejudgeSet, Result
 from leaderboard.judging.work import UNFINISHED
@@ -24,7 +22,7 @@ from leaderboard.rejudging.sets import currents_of, fate_of, items_of
 from leaderboard.review.standing import REJECTED, reviews_of
 from leaderboard.review.suspension import suspended_users
 from leaderboard.standings.models import Entry
-from leaderboard.standings.publish import refusal, retracted_kernels
+from leaderboard.standings.publish import kernel_of, refusal, retracted_kernels
 from leaderboard.standings.ranking.ranking import TIE, Run, rank
 from leaderboard.standings.read.records import PODIUM
 from leaderboard.standings.read.table import level_pairs, run_of, run_of_result
@@ -174,12 +172,20 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
         line = StagedLine(entry.board_id, stage, entry.epoch, run_of(entry), entry.entrant.shown_name)
         lines[entry.submission_id] = line
     changed = [item for item in items if fates[item.pk] == RejudgeItem.APPLIED and not item.became]
-    would, kept_off = dict(lines), _kept_off(changed)
+    would = dict(lines)
+    if changed:
+        retracted = retracted_kernels(boards)
+        owners = {item.submission.owner_id for item in changed}
+        suspended = suspended_users(owners, changed[0].submission.board.competition)
     for item in changed:
-        would.pop(item.submission_id, None)
-        predicted = _predicted(item)
-        if predicted is not None and item.submission_id not in kept_off:
-            would[item.submission_id] = predicted
+        submission, result = item.submission, getattr(item.after, "result", None)
+        would.pop(submission.pk, None)
+        if submission.owner_id in suspended or kernel_of(submission) in retracted or result is None:
+            continue
+        if submission.mode == "ranked" and result.ratio and not refusal(telemetry=result.telemetry):
+            stage, name = stage_at(submission.board, submission.created_at), submission.entrant.shown_name
+            line = StagedLine(submission.board_id, stage, result.epoch, run_of_result(result), name)
+            would[submission.pk] = line
     ranked, level = RankedEpochs([*boards.values()]), [pair for pairs in level_pairs(boards).values() for pair in pairs]
     before, after = (_tables(found.values(), boards, ranked, level) for found in (lines, would))
     changes = []
@@ -194,36 +200,6 @@ def ranks_of(items: Iterable[RejudgeItem], changes: Iterable[BoardChange]) -> di
     """Map item ids to the present rank of their submission."""
     ranks = {pk: place for change in changes for pk, place in change.before.ranks.items()}
     return {item.pk: ranks.get(item.submission_id) for item in items}
-
-
-def published_in(competition: Competition, board: Board | None) -> QuerySet[Any]:
-    """Return the ids of submissions that have a line."""
-    lines = Entry.objects.filter(board__competition=competition)
-    return (lines if board is None else lines.filter(board=board)).values("submission_id")
-
-
-def _kept_off(items: Sequence[RejudgeItem]) -> set[int]:
-    """Return submissions that can have no line: their kernel is retracted, or their account suspended."""
-    submissions = [item.submission for item in items]
-    if not submissions:
-        return set()
-    retracted = retracted_kernels({one.board_id for one in submissions})
-    suspended = suspended_users({one.owner_id for one in submissions}, submissions[0].board.competition)
-    return {
-        one.pk
-        for one in submissions
-        if (one.board_id, one.entrant_id, one.kernel) in retracted or one.owner_id in suspended
-    }
-
-
-def _predicted(item: RejudgeItem) -> StagedLine | None:
-    """Return the line that the shadow result would have; None: it would have none."""
-    submission, result = item.submission, getattr(item.after, "result", None)
-    if submission.mode != "ranked" or result is None or not result.ratio or refusal(telemetry=result.telemetry):
-        return None
-    stage = stage_at(submission.board, submission.created_at)
-    run = run_of_result(result)
-    return StagedLine(submission.board_id, stage, result.epoch, run, submission.entrant.shown_name)
 
 
 def _tables(

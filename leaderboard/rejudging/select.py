@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.work import DONE
+from leaderboard.standings.models import Entry
 
 MOST: Final = 5_000  # submissions per set
 NAMED: Final = 10  # wrong ids that an error names
@@ -34,29 +35,27 @@ class Selection:
     ids: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"kind": self.kind}
-        if self.kind == VERSION:
-            described |= {"version": self.version}
-        if self.kind == RUNNER:
-            described |= {"runner": self.runner, "since": _iso(self.since), "until": _iso(self.until)}
-        if self.kind == LIST:
-            described |= {"ids": list(self.ids)}
-        return described
+        since, until = (moment and moment.isoformat() for moment in (self.since, self.until))
+        criteria: dict[str, dict[str, Any]] = {
+            VERSION: {"version": self.version},
+            RUNNER: {"runner": self.runner, "since": since, "until": until},
+            LIST: {"ids": list(self.ids)},
+        }
+        return {"kind": self.kind} | criteria.get(self.kind, {})
 
 
-def select(
-    selection: Selection, *, competition: Competition, board: Board | None, published: QuerySet[Any]
-) -> list[Attempt]:
+def select(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
     """Return the current attempts of the submissions, by submission; all are judged.
 
-    `published`: ids of submissions that have a line. Raises UserError if there are no submissions or too many, or if a
-    list names a submission that is outside the competition or board, or is not judged.
+    Raises UserError if there are no submissions or too many, or if a list names a submission that is outside the
+    competition or board, or is not judged.
     """
     found = Attempt.objects.current().filter(state=DONE, submission__board__competition=competition)
     if board is not None:
         found = found.filter(submission__board=board)
     if selection.kind == PUBLISHED:
-        found = found.filter(submission__in=published)
+        lines = Entry.objects.filter(board__competition=competition)
+        found = found.filter(submission__in=lines.values("submission_id"))
     elif selection.kind == VERSION:
         found = found.filter(submission__mode="ranked")
         today = F("submission__board__version")
@@ -85,7 +84,3 @@ def estimate_s(attempts: Sequence[Attempt]) -> float:
     """Return the machine time in seconds that these attempts took, without waiting."""
     spans = (one.finished_at - one.claimed_at for one in attempts if one.finished_at and one.claimed_at)
     return sum(spans, timedelta()).total_seconds()
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()

@@ -3,15 +3,19 @@
 No public page changes until a set is applied as a whole (apply.apply_rejudging). Each act locks the set's row first, so
 that concurrent organisers wait for each other; repeating an act has no further effect. To undo an applied set, make
 another set.
+
+A shadow attempt is hidden until it becomes current at the end, or stays in the shadow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models import OuterRef, Subquery
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
@@ -19,23 +23,16 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging import shadow
-from leaderboard.judging.attempts import call_off
+from leaderboard.judging import events
+from leaderboard.judging.attempts import call_off, ring_for, shadow_attempt
 from leaderboard.judging.faults import is_spoiled
 from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.work import DONE
+from leaderboard.judging.work import DONE, QUEUED, UNFINISHED
 from leaderboard.rejudging.select import MOST, Selection, estimate_s
 
 MAX_NAME_CHARS: Final = 100
 MOST_OPEN: Final = 20  # sets of a competition at a time
 CALLED_OFF: Final = "The set was settled without it"
-
-_KEEP_FATES: Final = """
-    UPDATE judging_rejudgeitem AS item
-    SET became = fate.became, rank_before = fate.rank_before, rank_after = fate.rank_after
-    FROM unnest(%s::bigint[], %s::text[], %s::integer[], %s::integer[]) AS fate (id, became, rank_before, rank_after)
-    WHERE item.id = fate.id
-"""
 
 
 @transaction.atomic
@@ -63,17 +60,22 @@ def make_set(
         raise UserError("name", name, f"{MOST_OPEN} sets are open; apply or discard one first", status=409)
     if not 0 < len(attempts) <= MOST:
         raise UserError("selection", len(attempts), f"a set is of 1 to {MOST:,} submissions")
+    criteria = {"board": board, "selection": selection.to_json(), "estimate_s": estimate_s(attempts)}
     chosen = RejudgeSet.objects.create(
-        competition=competition,
-        board=board,
-        name=name,
-        why=why,
-        selection=selection.to_json(),
-        estimate_s=estimate_s(attempts),
-        created_by=actor,
-        created_at=now,
+        competition=competition, name=name, why=why, created_by=actor, created_at=now, **criteria
     )
-    shadow.enqueue_set(chosen=chosen, currents=attempts, now=now)
+    fresh = [shadow_attempt(current.submission, chosen, number=1, now=now) for current in attempts]
+    Attempt.objects.bulk_create(fresh, batch_size=events.BATCH)
+    pairs = zip(attempts, fresh, strict=True)
+    items = (
+        RejudgeItem(rejudge_set=chosen, submission_id=current.submission_id, before=current, after=attempt)
+        for current, attempt in pairs
+    )
+    RejudgeItem.objects.bulk_create(items, batch_size=events.BATCH)
+    events.append_states(fresh, now=now, message="Queued to be judged again in the shadow")
+    first = {attempt.hardware: attempt for attempt in reversed(fresh)}  # one ring per hardware; the sweeper rings later
+    for attempt in first.values():
+        transaction.on_commit(partial(ring_for, attempt))
     after = {"name": name, "submissions": len(attempts), "selection": selection.kind}
     record("make_rejudge_set", chosen, actor=actor, reason=why, now=now, after=after)
     return chosen
@@ -89,7 +91,7 @@ def stop_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) -> 
     if not locked.is_open:
         raise UserError("rejudge_set", locked.name, f"is {locked.state} already", status=409)
     RejudgeSet.objects.filter(pk=locked.pk, stopped_at=None).update(stopped_at=now)
-    queued = shadow.lock_queued(locked)
+    queued = list(locked.attempts.filter(is_shadow=True, state=QUEUED).order_by("pk").select_for_update())
     call_off(queued, now=now, message="The set was stopped")
     if queued or locked.stopped_at is None:
         after = {"called_off": len(queued)}
@@ -105,8 +107,8 @@ def discard_set(*, chosen: RejudgeSet, actor: User, reason: str, now: datetime) 
         return False
     if not locked.is_open:
         raise UserError("rejudge_set", locked.name, "is applied already; to undo it, make another set", status=409)
-    call_off(shadow.lock_unfinished(locked), now=now, message=CALLED_OFF)
-    _settle(locked, RejudgeSet.DISCARDED, actor=actor, reason=reason, now=now)
+    call_off(_lock_unfinished(locked), now=now, message=CALLED_OFF)
+    settle(locked, RejudgeSet.DISCARDED, actor=actor, reason=reason, now=now)
     return True
 
 
@@ -122,22 +124,12 @@ def begin_applying(
         return None
     if not locked.is_open:
         raise UserError("rejudge_set", locked.name, "is discarded; make another set", status=409)
-    unfinished = shadow.lock_unfinished(locked)
+    unfinished = _lock_unfinished(locked)
     if unfinished and not leave_out:
         text = f"{len(unfinished)} of its submissions are not judged yet; wait, or leave them out"
         raise UserError("leave_out", len(unfinished), text, status=409)
     call_off(unfinished, now=now, message=CALLED_OFF)
     return items_of(locked)
-
-
-def end_applying(
-    *, chosen: RejudgeSet, items: Sequence[RejudgeItem], actor: User, reason: str, counts: dict[str, Any], now: datetime
-) -> None:
-    """Store the items' fates and ranks, and mark the set as applied. `counts`: for the audit."""
-    columns = [[getattr(item, name) for item in items] for name in ("pk", "became", "rank_before", "rank_after")]
-    with connection.cursor() as cursor:
-        cursor.execute(_KEEP_FATES, columns)
-    _settle(chosen, RejudgeSet.APPLIED, actor=actor, reason=reason, now=now, after=counts)
 
 
 def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
@@ -197,7 +189,33 @@ def _lock(chosen: RejudgeSet, actor: User, reason: str, act: str) -> RejudgeSet:
     return RejudgeSet.objects.select_for_update(no_key=True).get(pk=chosen.pk)
 
 
-def _settle(
+def _lock_unfinished(chosen: RejudgeSet) -> list[Attempt]:
+    """Lock and return the set's unfinished attempts, which a runner could still report or a sweep replace.
+
+    An attempt is added to a set under the lock on the unfinished attempt before it. So this function looks again until
+    there is no new attempt.
+    """
+    shadows = chosen.attempts.filter(is_shadow=True, state__in=UNFINISHED).order_by("pk")
+    locked: dict[int, Attempt] = {}
+    while set(shadows.values_list("pk", flat=True)) - set(locked):
+        locked = {attempt.pk: attempt for attempt in shadows.select_for_update()}
+    return list(locked.values())
+
+
+def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
+    """Make shadow attempts current for their submissions. The caller has locked the attempts that are current now."""
+    opened = Attempt.objects.in_the_open()
+    same = opened.filter(submission=OuterRef("submission")).order_by("-number")
+    opened.current().filter(submission__in=[shadow.submission_id for shadow in shadows]).update(is_current=False)
+    brought = Attempt.objects.filter(pk__in=[shadow.pk for shadow in shadows])
+    brought.update(number=Subquery(same.values("number")[:1]) + 1, is_shadow=False, is_current=True)
+    numbers = dict(brought.order_by().values_list("pk", "number"))
+    for shadow in shadows:
+        shadow.number, shadow.is_shadow, shadow.is_current = numbers[shadow.pk], False, True
+    events.append_states(shadows, now=now, message="Judged again")
+
+
+def settle(
     chosen: RejudgeSet, state: str, *, actor: User, reason: str, now: datetime, after: dict[str, Any] | None = None
 ) -> None:
     RejudgeSet.objects.filter(pk=chosen.pk).update(state=state, settled_by=actor, settled_at=now)

@@ -65,24 +65,21 @@ def lex_c(text: str, scopes: Iterator[int]) -> Iterator[Token]:
             braces += (word == "{") - (word == "}")
             rounds += (word == "(") - (word == ")")
         is_top = not braces and not rounds
-        previous = _token(kind, word, previous, 0 if is_top else scope)
+        if kind == "string":
+            previous = Token("string" if word[0] == '"' else "literal", word.strip(word[0]))
+        elif kind == "number":
+            previous = Token("literal", number(word))
+        elif kind == "operator":
+            previous = Token("operator", word)
+        elif word in KEYWORDS:
+            previous = Token("keyword", word)
+        elif previous.kind == "operator" and previous.text in (".", "->", "::"):
+            previous = Token("c member", word)
+        else:
+            previous = Token("c name", word, 0 if is_top else scope)
         yield previous
         if is_top and word in (";", "}"):
             scope = next(scopes)
-
-
-def _token(kind: str, word: str, previous: Token, scope: int) -> Token:
-    if kind == "string":
-        return Token("string" if word[0] == '"' else "literal", word.strip(word[0]))
-    if kind == "number":
-        return Token("literal", number(word))
-    if kind == "operator":
-        return Token("operator", word)
-    if word in KEYWORDS:
-        return Token("keyword", word)
-    if previous.kind == "operator" and previous.text in (".", "->", "::"):
-        return Token("c member", word)
-    return Token("c name", word, scope)
 
 
 def number(text: str) -> str:
@@ -105,18 +102,13 @@ def own_names(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
     for before, token, after in zip([_NOTHING, *tokens], tokens, [*tokens[1:], _NOTHING], strict=False):
         if token.kind != "c name":
             continue
-        if _declares(before, after):
+        declares = before.kind in ("c name", "c member", "keyword") and before.text not in _NO_TYPES
+        if before.kind == "operator":  # `a * b` reads like a declaration and does no harm; `a * f(b)` would
+            declares = before.text in (">", "*", "&") and after.text != "("
+        if declares and after.kind == "operator" and after.text in _AFTER_DECLARED:
             declared.add(token.text)
             if after.text == "(" and not token.scope:
                 functions.add(token.text)
         elif after.kind in ("c name", "keyword") or after.text in ("(", "::"):
             foreign.add(token.text)
     return {token.text for token in tokens if token.kind == "c name"} - (foreign - declared), functions
-
-
-def _declares(before: Token, after: Token) -> bool:
-    if after.kind != "operator" or after.text not in _AFTER_DECLARED:
-        return False
-    if before.kind == "operator":  # `a * b` reads like a declaration and does no harm; `a * f(b)` would
-        return before.text in (">", "*", "&") and after.text != "("
-    return before.kind in ("c name", "c member", "keyword") and before.text not in _NO_TYPES

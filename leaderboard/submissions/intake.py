@@ -1,7 +1,6 @@
 """Checks of a submission before it is stored. Every detectable error is reported by field before a row exists.
 
-`check` writes nothing; `store` writes a checked submission. leaderboard/pipeline.py puts the quota and the first
-attempt into the same transaction.
+`check` writes nothing. leaderboard/pipeline.py stores the submission with its quota and its first attempt.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ from leaderboard.competitions.calendar import Phase, phase_at
 from leaderboard.competitions.checks import check_licence
 from leaderboard.competitions.models import Board, BoardQuerySet
 from leaderboard.competitions.permissions import boards_seen_by
-from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.source import SourceError, read_source
 from leaderboard.submissions.models import Submission
-from problems.directives import DirectiveError, read_directives
+from problems.directives import DirectiveError, Directives, read_directives
 from runner.wire import MODES
 
 QUOTED_CHARS: Final = 60  # characters of a wrong value in a sentence
@@ -48,20 +46,8 @@ class Upload:
     licence: str = ""  # "": named by the file's first lines, or the competition's default
 
 
-@dataclass(frozen=True)
-class Checked:
-    """A checked upload, ready to store."""
-
-    board: Board
-    mode: str
-    filename: str
-    source: str
-    licence: str
-    created_at: datetime
-
-
-def check(upload: Upload, *, owner: User, now: datetime) -> Checked:
-    """Return the checked submission. Raise UserError on an error.
+def check(upload: Upload, *, owner: User, now: datetime) -> Submission:
+    """Return the checked submission without its owner, entrant and code digest. Raise UserError on an error.
 
     A board that is invisible to the owner does not exist.
     """
@@ -74,46 +60,38 @@ def check(upload: Upload, *, owner: User, now: datetime) -> Checked:
         raise UserError("code", error.value, error.message, error.status) from None
     except DirectiveError as error:
         raise UserError("code", error.line[:QUOTED_CHARS], error.message) from None
-    slug = _board_slug(owner, upload.board, directives.board)
-    board = _board(owner, slug, upload.hardware, directives.hardware)
+    board = _board(owner, upload, directives)
     wanted = board.version.part("submission_name", "submission.py")
     filename = upload.filename or wanted
-    check_language(filename, wanted)
+    suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")
+    if not filename.endswith(suffix):
+        text = f"this problem takes {LANGUAGES[suffix]}: the file's name must end in {suffix}"
+        raise UserError("filename", filename, text)
     if upload.mode not in MODES:
         raise UserError("mode", upload.mode, f"no such mode: {_quoted(upload.mode)}; there are {', '.join(MODES)}")
     licence = check_licence(upload.licence or directives.licence, default=board.competition.default_licence)
     unsupported = board.version.part("unsupported", "")
     if unsupported:
-        raise UserError("board", slug, f"this problem cannot be judged here: {unsupported}", status=409)
+        raise UserError("board", board.slug, f"this problem cannot be judged here: {unsupported}", status=409)
     if not board.is_open_at(now):
         schedule = board.competition.schedule
         why = f"closed: its deadline was {board.closes_at:%Y-%m-%d %H:%M} UTC"
         if phase_at(schedule, now) is Phase.BEFORE:
             why = f"not open yet: it opens at {schedule.practice_at or schedule.contest_at:%Y-%m-%d %H:%M} UTC"
-        raise UserError("board", slug, why, status=409)
-    return Checked(board, upload.mode, filename, source, licence, created_at=now)
+        raise UserError("board", board.slug, why, status=409)
+    encoded = source.encode()
+    digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
+    told = {"source": source, "source_digest": digest, "size_bytes": len(encoded), "licence": licence}
+    return Submission(board=board, mode=upload.mode, filename=filename, created_at=now, **told)
 
 
-def store(checked: Checked, *, owner: User, entrant: Entrant, code_digest: str) -> Submission:
-    encoded = checked.source.encode()
-    return Submission.objects.create(
-        owner=owner,
-        entrant=entrant,
-        board=checked.board,
-        mode=checked.mode,
-        filename=checked.filename,
-        source=checked.source,
-        code_digest=code_digest,
-        licence=checked.licence,
-        source_digest="sha256:" + hashlib.sha256(encoded).hexdigest(),
-        size_bytes=len(encoded),
-        created_at=checked.created_at,
-    )
+def _slugs(boards: BoardQuerySet) -> list[str]:
+    return sorted(set(boards.order_by().values_list("slug", flat=True)))
 
 
-def _board_slug(owner: User, given: str, directive: str) -> str:
-    """Return the slug of the chosen board. Answers name listed boards only: unlisted boards stay unnamed."""
-    seen = _slugs(boards_seen_by(owner))
+def _board(owner: User, upload: Upload, directives: Directives) -> Board:
+    """Return the chosen board. Answers name listed boards only: unlisted boards stay unnamed."""
+    seen, given, directive = _slugs(boards_seen_by(owner)), upload.board, directives.board
     if directive and _spelt(directive, seen) is None:
         text = f"the file's directive {_quoted(directive)} names no board ({_chosen(given)})"
         raise UserError("board", directive, text + _suggested(directive, owner))
@@ -122,23 +100,15 @@ def _board_slug(owner: User, given: str, directive: str) -> str:
         raise UserError("board", "", f"missing; name one of {_list(_slugs(boards_seen_by(owner, listed=True)))}")
     slug = _spelt(wanted, seen)
     if slug is None:
-        text = f"no such board: {_quoted(wanted)}{_suggested(wanted, owner)}"
-        raise UserError("board", wanted, text, status=404)
-    return slug
-
-
-def _slugs(boards: BoardQuerySet) -> list[str]:
-    return sorted(set(boards.order_by().values_list("slug", flat=True)))
-
-
-def _board(owner: User, slug: str, given: str, directive: tuple[str, ...]) -> Board:
+        raise UserError("board", wanted, f"no such board: {_quoted(wanted)}{_suggested(wanted, owner)}", status=404)
     boards = {board.hardware: board for board in boards_seen_by(owner).with_parts().filter(slug=slug)}
     known = sorted(boards)
-    for name in directive:
+    given = upload.hardware
+    for name in directives.hardware:
         if _spelt(name, known) is None:
             text = f"the file's directive {_quoted(name)} names no hardware of {slug} ({_chosen(given)})"
             raise UserError("hardware", name, f"{text}; it has {_list(known)}")
-    choices = (given,) if given else directive or tuple(known)
+    choices = (given,) if given else directives.hardware or tuple(known)
     if len(choices) > 1:
         raise UserError("hardware", ", ".join(choices), f"choose one of {_list(choices)}")
     hardware = _spelt(choices[0], known)
@@ -185,11 +155,3 @@ def check_filename(name: str) -> str:
     if not _FILENAME.fullmatch(name):
         raise UserError("filename", name, "use letters, digits and _ . + - only, starting with a letter, digit or _")
     return name
-
-
-def check_language(name: str, wanted: str) -> None:
-    """Check the ending of a file's name. `wanted` is the problem's submission name; its ending gives the language."""
-    suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")
-    if not name.endswith(suffix):
-        text = f"this problem takes {LANGUAGES[suffix]}: the file's name must end in {suffix}"
-        raise UserError("filename", name, text)

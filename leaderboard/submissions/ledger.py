@@ -48,16 +48,16 @@ def boards_spent_on(owner: User) -> list[Board]:
 
 
 def check_left(*, owner: User, board: Board, mode: str, now: datetime) -> None:
-    """Raise RateLimited if no token is left.
-
-    The caller holds the owner's row, so two calls cannot both take the last token.
-    """
+    """Raise RateLimited if no token is left now."""
     level = levels(owner=owner, boards=[board], now=now)[board.pk, mode]
     check_bucket(level, mode=mode, board=str(board), now=now)
 
 
 def spend(*, submission: Submission, now: datetime) -> None:
-    """Spend a token for the submission. The caller holds the owner's row."""
+    """Spend a token for the submission. Raise RateLimited if none is left.
+
+    The caller holds the owner's row, so two calls cannot both take the last token.
+    """
     _write(submission, QuotaLine.SPENT, now)
 
 
@@ -76,8 +76,10 @@ def _write(submission: Submission, act: str, now: datetime) -> None:
     line = QuotaLine(
         user=submission.owner, board=board, mode=mode, submission=submission, act=act, created_at=now, filled_us=0
     )
-    level = _replay(parse_quotas(board.competition.quotas)[mode], [*known, line], now)
-    line.filled_us = level.filled // _US
+    bucket = parse_quotas(board.competition.quotas)[mode]
+    if act == QuotaLine.SPENT:
+        check_bucket(_replay(bucket, known, now), mode=mode, board=str(board), now=now)
+    line.filled_us = _replay(bucket, [*known, line], now).filled // _US
     line.save(force_insert=True)
 
 
@@ -104,9 +106,7 @@ def set_quotas(*, competition: Competition, actor: User, quotas: object, reason:
     if new == competition.quotas:
         return competition
     check_reason(reason)
-    before, competition.quotas = competition.quotas, new
+    before, after, competition.quotas = {"quotas": competition.quotas}, {"quotas": new}, new
     competition.save(update_fields=["quotas"])
-    record(
-        "set_quotas", competition, actor=actor, reason=reason, now=now, before={"quotas": before}, after={"quotas": new}
-    )
+    record("set_quotas", competition, actor=actor, reason=reason, now=now, before=before, after=after)
     return competition

@@ -10,7 +10,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import CheckConstraint, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Board
 from leaderboard.entrants.models import Entrant
@@ -33,14 +33,14 @@ class Submission(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(condition=Q(mode__in=MODES), name="submission_mode_is_known"),
-            models.CheckConstraint(
+            CheckConstraint(condition=Q(mode__in=MODES), name="submission_mode_is_known"),
+            CheckConstraint(
                 condition=Q(size_bytes__gt=0, size_bytes__lte=MAX_SOURCE_BYTES), name="submission_size_in_limits"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(source_digest__regex=r"^sha256:[0-9a-f]{64}$"), name="submission_digest_is_sha256"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(code_digest="") | Q(code_digest__regex=r"^(tokens|text)[0-9]+:[0-9a-f]{64}$"),
                 name="submission_code_digest_says_its_kind",
             ),
@@ -77,9 +77,9 @@ class QuotaLine(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["submission", "act"], name="one_quota_line_a_submission_and_act"),
-            models.CheckConstraint(condition=Q(act__in=("spent", "given_back")), name="quota_act_is_known"),
-            models.CheckConstraint(condition=Q(filled_us__gte=0), name="quota_level_is_not_below_zero"),
+            UniqueConstraint(fields=["submission", "act"], name="one_quota_line_a_submission_and_act"),
+            CheckConstraint(condition=Q(act__in=("spent", "given_back")), name="quota_act_is_known"),
+            CheckConstraint(condition=Q(filled_us__gte=0), name="quota_level_is_not_below_zero"),
         ]
         indexes = [models.Index(fields=["user", "board", "mode", "-id"], name="quota_line_by_bucket")]
 

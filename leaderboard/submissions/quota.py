@@ -135,23 +135,22 @@ def parse_quotas(value: object) -> dict[str, Bucket]:
     for mode in value:
         if mode not in USUAL:
             raise UserError("quotas", mode, f"no such mode; there are {', '.join(USUAL)}")
-    return {**USUAL, **{mode: _parse_bucket(f"quotas.{mode}", given) for mode, given in value.items()}}
+    quotas = dict(USUAL)
+    for mode, given in value.items():
+        name = f"quotas.{mode}"
+        if not isinstance(given, Mapping):
+            quotas[mode] = Bucket(_whole(name, given), _whole(name, given))
+            continue
+        unknown = sorted(map(str, set(given) - {"capacity", "per_day"}))
+        if unknown or len(given) != 2:
+            raise UserError(name, ", ".join(unknown), 'expected "capacity" and "per_day", and nothing else')
+        quotas[mode] = Bucket(**{part: _whole(f"{name}.{part}", given[part]) for part in ("capacity", "per_day")})
+    return quotas
 
 
 def unusual(quotas: Mapping[str, Bucket]) -> dict[str, dict[str, int]]:
     """Return the input for parse_quotas that gives these quotas: only the modes that differ from USUAL."""
     return {mode: asdict(bucket) for mode, bucket in quotas.items() if bucket != USUAL[mode]}
-
-
-def _parse_bucket(name: str, given: object) -> Bucket:
-    if not isinstance(given, Mapping):
-        return Bucket(_whole(name, given), _whole(name, given))
-    unknown = sorted(map(str, set(given) - {"capacity", "per_day"}))
-    if unknown or len(given) != 2:
-        raise UserError(name, ", ".join(unknown), 'expected "capacity" and "per_day", and nothing else')
-    return Bucket(
-        capacity=_whole(f"{name}.capacity", given["capacity"]), per_day=_whole(f"{name}.per_day", given["per_day"])
-    )
 
 
 def _whole(name: str, given: object) -> int:

@@ -2,7 +2,7 @@
 
 An owner's runs with the same digest are one kernel and rank by their mean (standings/ranking/ranking.py), so a changed
 comment, name or blank buys no new draw. Comments, docstrings, blank lines, trailing commas and the spelling of a
-literal leave no trace. Names become numbers (renaming.py), except names from elsewhere (imports, attributes, keyword
+literal leave no trace. Names become numbers (rendered), except names from elsewhere (imports, attributes, keyword
 arguments): `torch.bfloat16` is not a spelling of `torch.float16`. C++ and CUDA in string literals get the same
 treatment (ctokens.py). A rewrite beyond that is another kernel.
 
@@ -18,13 +18,13 @@ import keyword
 import math
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, count, groupby, pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from leaderboard.submissions.ctokens import Token, is_source, lex_c
-from leaderboard.submissions.renaming import rendered
+from leaderboard.submissions.ctokens import Token, is_source, lex_c, own_names
 
 VERSION: Final = 1  # part of every digest; another normalisation needs another version
 MAX_TOKENS: Final = 100_000
@@ -56,7 +56,7 @@ class Read(NamedTuple):
 
 def read(source: str) -> Read:
     try:
-        tokens = _unwrapped(_tidied(_lexed(source)))
+        tokens = list(_bounded(_unwrapped(_tidied(_Reader().read(source)))))
     except _TooLongError:
         return Read(_digest("text", source.split()), [], len(source))
     except (tokenize.TokenError, SyntaxError):
@@ -75,13 +75,6 @@ def code_digest(source: str) -> str:
 def _digest(kind: str, parts: Iterable[str]) -> str:
     text = "\x1f".join(parts).encode("utf-8", "backslashreplace")
     return f"{kind}{VERSION}:{hashlib.sha256(text).hexdigest()}"
-
-
-def _lexed(source: str) -> Iterator[Token]:
-    """Yield our tokens for Python's. The scope of a name is its outermost function; 0 means none."""
-    reader = _Reader()
-    for (kind, text), following in pairwise(chain(_python_tokens(source), [(tokenize.ENDMARKER, "")])):
-        yield reader.read(kind, text, following)
 
 
 def _python_tokens(source: str) -> Iterator[tuple[int, str]]:
@@ -119,12 +112,14 @@ class _Reader:
         self._scope = self._last_scope = 0
         self._before, self._previous = _LINE, _LINE
 
-    def read(self, kind: int, text: str, following: tuple[int, str]) -> Token:
-        token = self._classified(kind, text, following)
-        self._before, self._previous = self._previous, token
-        return token
+    def read(self, source: str) -> Iterator[Token]:
+        """Yield our tokens for Python's. The scope of a name is its outermost function; 0 means none."""
+        for (kind, text), following in pairwise(chain(_python_tokens(source), [(tokenize.ENDMARKER, "")])):
+            token = self.classified(kind, text, following)
+            self._before, self._previous = self._previous, token
+            yield token
 
-    def _classified(self, kind: int, text: str, following: tuple[int, str]) -> Token:
+    def classified(self, kind: int, text: str, following: tuple[int, str]) -> Token:
         if kind == tokenize.INDENT or kind == tokenize.DEDENT:
             self._depth += 1 if kind == tokenize.INDENT else -1
             if self._ends_at is not None and self._depth <= self._ends_at:
@@ -142,7 +137,13 @@ class _Reader:
             return Token("literal", _number(text))
         if kind == tokenize.STRING:
             return _string(text)
-        self._operator(text)
+        if text in ("(", "[", "{"):
+            is_head = text == "(" and not self._brackets and self._ends_at is not None and not self._has_body
+            self._brackets.append("def" if is_head and self._previous.kind != "operator" else text)
+        elif text in (")", "]", "}") and self._brackets:
+            self._brackets.pop()
+        elif text == ":" and not self._brackets and self._ends_at is not None:
+            self._has_body = True
         return Token("operator", text)
 
     def _word(self, text: str, after: str) -> Token:
@@ -156,7 +157,12 @@ class _Reader:
         if self._imports and previous.text != "as":
             return Token("import", text)
         if previous in (Token("keyword", "def"), Token("keyword", "class")):
-            return self._defined(text, is_function=previous.text == "def")
+            is_method = self._depth > 0 and self._ends_at is None
+            token = Token("own member" if is_method else "name", text, self._scope)
+            if previous.text == "def" and self._ends_at is None:  # the tokens after the name are in its scope
+                self._last_scope += 1
+                self._scope, self._ends_at, self._has_body = self._last_scope, self._depth, False
+            return token
         if previous.kind == "operator" and previous.text in ("(", ",", "*", "**") and self._brackets:
             if self._brackets == ["def"]:
                 return Token("parameter", text, self._scope)
@@ -164,35 +170,22 @@ class _Reader:
                 return Token("argument", text)
         return Token("name", text, self._scope)
 
-    def _defined(self, text: str, *, is_function: bool) -> Token:
-        """Return the token of a defined name.
-
-        The tokens after an outermost function's name, head included, are in its scope.
-        """
-        is_method = self._depth > 0 and self._ends_at is None
-        token = Token("own member" if is_method else "name", text, self._scope)
-        if is_function and self._ends_at is None:
-            self._last_scope += 1
-            self._scope, self._ends_at, self._has_body = self._last_scope, self._depth, False
-        return token
-
-    def _operator(self, text: str) -> None:
-        if text in ("(", "[", "{"):
-            is_head = text == "(" and not self._brackets and self._ends_at is not None and not self._has_body
-            self._brackets.append("def" if is_head and self._previous.kind != "operator" else text)
-        elif text in (")", "]", "}") and self._brackets:
-            self._brackets.pop()
-        elif text == ":" and not self._brackets and self._ends_at is not None:
-            self._has_body = True
-
     def _leave(self) -> None:
         self._scope, self._ends_at = 0, None
 
 
 def _tidied(tokens: Iterator[Token]) -> Iterator[Token]:
     """Join adjacent strings, and drop strings that stand alone, empty lines and trailing commas."""
+
+    def joined() -> Iterator[Token]:  # in time linear in the sum of the strings
+        for kind, run in groupby(_bounded(tokens), key=attrgetter("kind")):
+            if kind in ("string", "bytes"):
+                yield Token(kind, "".join(token.text for token in run))
+            else:
+                yield from run
+
     kept = [_LINE]
-    for token in _joined(_bounded(tokens)):
+    for token in joined():
         last = kept[-1]
         if token == _LINE and last.kind in ("string", "format") and kept[-2].kind == LAYOUT:
             kept.pop()
@@ -205,29 +198,16 @@ def _tidied(tokens: Iterator[Token]) -> Iterator[Token]:
     yield from kept
 
 
-def _joined(tokens: Iterator[Token]) -> Iterator[Token]:
-    """Join adjacent strings, in time linear in their sum."""
-    for kind, run in groupby(tokens, key=attrgetter("kind")):
-        if kind in ("string", "bytes"):
-            yield Token(kind, "".join(token.text for token in run))
+def _unwrapped(tokens: Iterator[Token]) -> Iterator[Token]:
+    """Yield the tokens, with string literals that hold sources replaced by the tokens of the sources."""
+    scopes = count(1)
+    for token in tokens:
+        if token.kind == "format" or (token.kind in ("string", "bytes") and is_source(token.text)):
+            yield _QUOTE
+            yield from lex_c(token.text, scopes)
+            yield _QUOTE
         else:
-            yield from run
-
-
-def _unwrapped(tokens: Iterator[Token]) -> list[Token]:
-    """Return the tokens, with string literals that hold sources replaced by the tokens of the sources."""
-
-    def every() -> Iterator[Token]:
-        scopes = count(1)
-        for token in tokens:
-            if token.kind == "format" or (token.kind in ("string", "bytes") and is_source(token.text)):
-                yield _QUOTE
-                yield from lex_c(token.text, scopes)
-                yield _QUOTE
-            else:
-                yield token
-
-    return list(_bounded(every()))
+            yield token
 
 
 def _bounded(tokens: Iterator[Token]) -> Iterator[Token]:
@@ -268,3 +248,47 @@ def _number(text: str) -> str:
     except ValueError:
         return plain
     return repr(value) + unit if math.isfinite(value) else plain
+
+
+def rendered(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield tokens as text, with the author's own names numbered by first appearance.
+
+    A name that is known at the top of its file is numbered through the file. A local name is numbered anew in each
+    function: if two functions use the same letter, renaming it in the first alone leaves no trace. Names that the
+    author did not choose stay.
+    """
+
+    def texts(*kinds: str, top: bool = False) -> set[str]:
+        return {token.text for token in tokens if token.kind in kinds and not (top and token.scope)}
+
+    imported, parameters, members = texts("import"), texts("parameter"), texts("own member")
+    at_top, c_top = texts("name", top=True), texts("c name", top=True)
+    shadowing = {(token.scope, token.text) for token in tokens if token.kind == "parameter"}
+    c_own, c_functions = own_names(tokens)
+
+    def space(token: Token) -> Hashable | None:
+        """Return the group in which a token's name is numbered; None if it keeps its text."""
+        text = token.text
+        if token.kind in ("name", "parameter"):
+            if (token.scope, text) in shadowing:
+                return "local", token.scope
+            if text in imported:
+                return None
+            return "top" if text in at_top else ("local", token.scope)
+        if token.kind == "c name":
+            if text not in c_own:
+                return None
+            return "c top" if text in c_top else ("c local", token.scope)
+        if token.kind in ("member", "own member", "string") and text in c_functions:
+            return "c top"
+        if token.kind in ("argument", "string") and text in parameters:
+            return "parameters"
+        return "members" if token.kind in ("member", "own member") and text in members else None
+
+    numbers: dict[Hashable, dict[str, int]] = defaultdict(dict)
+    for token in tokens:
+        if (group := space(token)) is None:
+            yield f"{token.kind} {token.text}"
+        else:
+            known = numbers[group]
+            yield f"{token.kind} {group} {known.setdefault(token.text, len(known))}"

@@ -9,7 +9,7 @@ from django.db import models
 
 from leaderboard.judging.models import Attempt, AttemptEvent, RejudgeSet
 from leaderboard.rejudging import apply as rejudging_acts
-from leaderboard.rejudging.select import LIST, Selection
+from leaderboard.rejudging.select import LIST, Selection, select
 from leaderboard.rejudging.sets import make_set
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
@@ -35,7 +35,7 @@ def set_of(stage: Stage, *submissions: Submission, name: str = "new judge") -> R
         name=name,
         why="a bug in the judge",
         selection=selection,
-        attempts=rejudging_acts.select_for_rejudging(selection=selection, competition=competition, board=None),
+        attempts=select(selection=selection, competition=competition, board=None),
         actor=stage.olga,
         now=stage.later(1),
     )

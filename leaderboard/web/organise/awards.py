@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from leaderboard.awards import life
 from leaderboard.awards.contested import newest
-from leaderboard.awards.draw import names_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, WITHDRAWN, Award
 from leaderboard.awards.winners import TIE_RULES, ordinal, won
 from leaderboard.competitions.models import Competition
@@ -28,7 +27,7 @@ def shown(competition: Competition, viewer: Viewer, *, now: datetime, as_owner: 
     """
     tracks = list(tracks_seen_by(viewer, competition).select_related("competition").prefetch_related("prizes"))
     awards = {award.track_id: award for award in _living(competition)}
-    names = names_of([award.content for award in awards.values()])
+    names = life.names_of([award.content for award in awards.values()])
     announced: dict[int, dict[str, Any]] = {
         pk: {"winners": _winners(award, names), "announced_at": award.announcement.created_at}
         for pk, award in awards.items()
@@ -57,7 +56,7 @@ def rows(competition: Competition, viewer: Viewer) -> list[dict[str, Any]]:
         (award for award in _living(competition) if award.state == ANNOUNCED and award.track_id in seen),
         key=lambda award: (award.track.position, award.track_id),
     )
-    names = names_of([award.content for award in awards])
+    names = life.names_of([award.content for award in awards])
     return [
         {
             "track": award.track.name,

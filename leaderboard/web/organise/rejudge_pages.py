@@ -21,7 +21,7 @@ from leaderboard.judging.models import RejudgeItem, RejudgeSet, Runner
 from leaderboard.judging.work import FINISHED
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.compare import Difference, compare
-from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection, estimate_s
+from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection, estimate_s, select
 from leaderboard.rejudging.sets import MAX_NAME_CHARS, discard_set, make_set, stop_set
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ActForm, ReasonForm, add_refusal, reason_field
@@ -151,7 +151,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         chosen, names = form.chosen(), {"name": form.cleaned_data["name"], "why": form.cleaned_data["why"]}
         try:
-            attempts = rejudging_acts.select_for_rejudging(**chosen)
+            attempts = select(**chosen)
             if request.POST.get("go") == "make":
                 made = make_set(**chosen, **names, attempts=attempts, actor=user, now=timezone.now())
                 return redirect(f"/rejudge/{made.pk}")

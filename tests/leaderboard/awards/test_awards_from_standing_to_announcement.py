@@ -12,11 +12,11 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from leaderboard.audit.models import Row
-from leaderboard.awards.draw import draw
 from leaderboard.awards.life import (
     announce_award,
     approve_award,
     confirm_award,
+    draw,
     is_stale,
     propose_award,
     withdraw_award,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from leaderboard.awards.draw import draw
-from leaderboard.awards.life import confirm_award, propose_award
+from leaderboard.awards.life import confirm_award, draw, propose_award
 from leaderboard.competitions.models import Track
+from leaderboard.confirmations.ask import claim_confirmation
 from leaderboard.confirmations.models import Confirmation
-from leaderboard.confirmations.report import claim_confirmation
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.judging.work import QUEUED

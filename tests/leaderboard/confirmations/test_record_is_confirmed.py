@@ -14,7 +14,7 @@ from django.test import Client
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board, ProblemVersion
-from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.ask import PAUSE, ask_confirmation
 from leaderboard.confirmations.models import (
     AWARD,
     CONFIRMED,
@@ -26,7 +26,6 @@ from leaderboard.confirmations.models import (
     Confirmation,
     Found,
 )
-from leaderboard.confirmations.report import PAUSE, outcome_of
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.lease import renew
 from leaderboard.judging.runners import create_runner
@@ -334,7 +333,7 @@ def test_every_finding_has_an_outcome() -> None:
         (False, False, "uncertain", REFUSED),
         (False, True, "candidate_failed", FAILED),
     ):
-        assert outcome_of(Found(accepted=accepted, held=held, reason=reason)) == outcome
+        assert Found(accepted=accepted, held=held, reason=reason).outcome == outcome
 
 
 def test_a_runner_does_it_over_http(stage: Stage) -> None:

@@ -8,12 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from leaderboard.admissions.management.commands.import_problems import (
-    a_path,
-    add_options,
-    bring_in,
-    parts_of,
-)
+from leaderboard.admissions.management.commands.import_problems import a_path, add_options, bring_in, parts_of
 from problems.fields import ProblemError
 from problems.formats.folders import SetFile
 from problems.formats.kernelbench import LEVELS, NAME, load_collection

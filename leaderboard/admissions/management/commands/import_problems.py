@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from leaderboard.admissions.ask import ask_for_imported
-from leaderboard.competitions.importing import CREATED, REFUSED, Import, ProblemReport, Report, SetReport, import_sets
+from leaderboard.competitions.importing import CREATED, REFUSED, Import, Report, SetReport, import_sets
 from leaderboard.competitions.models import CLOSED
 from problems.fields import ProblemError
 from problems.formats.folders import SetFile, adapted, read_sets
@@ -102,15 +102,11 @@ def _set_lines(one: SetReport) -> Iterator[str]:
     yield f"{one.file}: {one.name + ': ' if one.name else ''}{about}"
     width = max((len(line.problem) for line in one.problems), default=0)
     for line in one.problems:
-        yield f"  {line.problem:{width}}  {line.status:11}  {_about(line)}".rstrip()
+        change = f" ({line.change})" if line.change != line.status else ""
+        about = ", ".join(line.hardware) + change + (f": {line.reason}" if line.reason else "")
+        about = f"{line.field}: {line.reason}" if line.status == REFUSED else about
+        yield f"  {line.problem:{width}}  {line.status:11}  {about}".rstrip()
         yield from (f"  {'':{width}}  warning: {warning}" for warning in line.warnings)
     yield from (f"  warning: {warning}" for warning in one.warnings)
     if one.status == CREATED and one.visibility == CLOSED:
         yield f"  only its organisers see it; publish it at /organise/{one.competition}, or import it with --publish"
-
-
-def _about(line: ProblemReport) -> str:
-    if line.status == REFUSED:
-        return f"{line.field}: {line.reason}"
-    change = f" ({line.change})" if line.change != line.status else ""
-    return ", ".join(line.hardware) + change + (f": {line.reason}" if line.reason else "")

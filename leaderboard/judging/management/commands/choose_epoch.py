@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaderboard.judging.epochs import choose_epoch
-from leaderboard.judging.management.act_command import ActCommand
+from leaderboard.judging.management import ActCommand
 
 
 class Command(ActCommand):

@@ -7,7 +7,7 @@ from typing import Any
 from leaderboard.competitions.models import Competition
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import move_pin
-from leaderboard.judging.management.act_command import ActCommand
+from leaderboard.judging.management import ActCommand
 
 
 class Command(ActCommand):

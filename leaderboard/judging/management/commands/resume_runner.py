@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from leaderboard.judging.management.act_command import ActCommand
-from leaderboard.judging.runners import resume, runner_named
+from leaderboard.judging.management import RunnerCommand
+from leaderboard.judging.runners import resume
 
 
-class Command(ActCommand):
+class Command(RunnerCommand):
     help = "Put a suspended runner back into service."
-
-    def act(self, options: dict[str, Any], **known: Any) -> None:
-        resume(runner=runner_named(options["name"]), **known)
+    act_on_runner = resume

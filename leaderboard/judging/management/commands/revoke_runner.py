@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from leaderboard.judging.management.act_command import ActCommand
-from leaderboard.judging.runners import revoke, runner_named
+from leaderboard.judging.management import RunnerCommand
+from leaderboard.judging.runners import revoke
 
 
-class Command(ActCommand):
+class Command(RunnerCommand):
     help = "Revoke a runner for good: its tokens are refused, and the work that it holds is queued again."
-
-    def act(self, options: dict[str, Any], **known: Any) -> None:
-        revoke(runner=runner_named(options["name"]), **known)
+    act_on_runner = revoke

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from leaderboard.judging.management.act_command import ActCommand
+from leaderboard.judging.management import ActCommand
 from leaderboard.judging.runners import GRACE, rotate, runner_named
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from leaderboard.judging.management.act_command import ActCommand
-from leaderboard.judging.runners import runner_named, suspend
+from leaderboard.judging.management import RunnerCommand
+from leaderboard.judging.runners import suspend
 
 
-class Command(ActCommand):
+class Command(RunnerCommand):
     help = "Take a runner out of service: it claims nothing from now on."
-
-    def act(self, options: dict[str, Any], **known: Any) -> None:
-        suspend(runner=runner_named(options["name"]), **known)
+    act_on_runner = suspend
