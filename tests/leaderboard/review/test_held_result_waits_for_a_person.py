@@ -27,7 +27,7 @@ def hold(stage: Stage) -> Result:
 @pytest.mark.parametrize(
     ("ratio", "incumbent", "held"),
     [
-        (0.501, None, False),
+        (0.5, None, False),
         (0.499, None, True),
         (0.46, 0.9, False),
         (0.44, 0.9, True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -65,8 +66,8 @@ def evidence(*cases: dict[str, Any], **told: Any) -> dict[str, Any]:
 
 @cache
 def steady(ratio: float) -> dict[str, Any]:
-    """Evidence of one case with this ratio, in all samples. Callers share it, so they must not change it."""
-    return evidence(case(times={A: 1e6, B: ratio * 1e6}.__getitem__, quads=6))
+    """Evidence of one case with this ratio, rounded up, in all samples. Callers share it and must not change it."""
+    return evidence(case(times={A: 1e6, B: math.ceil(ratio * 1e6) + 1}.__getitem__, quads=6))
 
 
 def bounded(
