@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from problems.fields import shown
+
 MARKS: Final = ("#!POPCORN", "#!PHOTOFINISH", "//!POPCORN", "//!PHOTOFINISH")
 COMMENTS: Final = ("#", "//")
 MAX_TOP_LINES: Final = 100
@@ -58,15 +60,18 @@ def read_directives(source: str) -> Directives:
             continue
         wish, names = KEYS.get(words[1].lower()) if words[1:] else None, tuple(words[2:])
         if wish is None:
-            raise DirectiveError(line, f"line {number}: this directive is not known{EXPECTED}")
+            raise DirectiveError(
+                line, f"line {number}: the directive {shown(' '.join(words[1:]))} is not known{EXPECTED}"
+            )
         most = MAX_HARDWARE if wish == "hardware" else 1
         if not 1 <= len(names) <= most:
             wanted = f"1 to {most} names" if most > 1 else "one name"
             text = f"line {number}: this directive has {len(names)} names and needs {wanted}{EXPECTED}"
             raise DirectiveError(line, text)
-        before = getattr(found, wish)
-        if before and _folded(before if wish == "hardware" else (before,)) != _folded(names):
-            raise DirectiveError(line, f"line {number}: this directive contradicts an earlier one; keep one of them")
+        before = found.hardware if wish == "hardware" else tuple(filter(None, [getattr(found, wish)]))
+        if before and _folded(before) != _folded(names):
+            contradiction = f"{shown(' '.join(names))} contradicts the earlier {shown(' '.join(before))}"
+            raise DirectiveError(line, f"line {number}: the {wish} {contradiction}; keep one of them")
         changed: dict[str, Any] = {wish: names if wish == "hardware" else names[0]}
         found = replace(found, **changed)
     return found
