@@ -29,7 +29,7 @@ class User(AbstractUser):
             models.Index(
                 models.Func(
                     Lower("username"),
-                    models.Value("i1|0"),
+                    models.Value("i1|0._-"),
                     models.Value("lllo"),
                     function="translate",
                     output_field=models.CharField(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Final
 
 from leaderboard.errors import UserError
@@ -15,8 +15,9 @@ _LATIN: Final = str.maketrans(
     "АВЕЅІЈКМНОРСТУХԚԜасԁеһіјӏорԛѕуԝхкүΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορικυχωɑɡı",
     "ABESIJKMHOPCTYXQWacdehijlopqsywxkyABEZHIKMNOPTYXavopikuxwagi",
 )
-LOOKALIKES: Final = ("i1|0", "lllo")  # after casefold, for SQL's translate() as well
-_DIGITS: Final = str.maketrans(*LOOKALIKES)
+# After casefold. SQL's translate() takes both texts as well, and drops characters without a counterpart.
+LOOKALIKES: Final = ("i1|0._-", "lllo")
+_FOLDS: Final = {ord(old): new for old, new in zip_longest(*LOOKALIKES)} | dict.fromkeys(map(ord, "‐‒–—·"))
 _RESERVED: Final = """
     admin administrator anonymous api baseline deleted everybody help info judge jury moderator nobody official operator
     organiser organizer photofinish photo-finish referee reviewer root runner security site staff superuser support
@@ -54,7 +55,7 @@ def clean_name(field: str, text: str) -> str:
 def look(name: str) -> str:
     """Return the same text for two names that a reader could confuse."""
     folded = unicodedata.normalize("NFKC", name).translate(_LATIN).casefold()
-    return " ".join(folded.translate(_DIGITS).split())
+    return " ".join(folded.translate(_FOLDS).split())
 
 
 def is_reserved(name: str) -> bool:

@@ -21,6 +21,9 @@ from leaderboard.errors import UserError
         ("cleo", "c1e0"),
         ("strasse", "straße"),
         ("ﬁnish", "finish"),
+        ("ada", "ada."),
+        ("ada", "a_d-a"),
+        ("Team — A", "team a"),
     ],
 )
 def test_lookalikes_are_one_name(one: str, other: str) -> None:
@@ -28,7 +31,7 @@ def test_lookalikes_are_one_name(one: str, other: str) -> None:
 
 
 def test_other_names_are_others() -> None:
-    assert len({look(name) for name in ("ada", "ade", "ada b", "ada-b", "a.da", "ädä", "база", "δelta")}) == 8
+    assert len({look(name) for name in ("ada", "ade", "ada b", "ädä", "база", "δelta")}) == 6
 
 
 @pytest.mark.parametrize(
