@@ -84,22 +84,26 @@ class SignInForm(AuthenticationForm):
     }
 
 
-def check_free(username: str) -> None:
-    if is_taken(username):
-        raise forms.ValidationError("This name is taken, or too similar to a name that is. Choose another.")
+TAKEN: Final = "This name is taken, or too similar to a name that is. Choose another."
 
 
 class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
     username = forms.CharField(
         max_length=MAX_NAME_CHARS,
         help_text=NAME_RULE,
-        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE), check_free],
+        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE)],
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}),
     )
 
     class Meta:
         model = User
         fields = ("username",)
+
+    def clean_username(self) -> str:
+        username: str = self.cleaned_data["username"]
+        if is_taken(username):
+            raise forms.ValidationError(TAKEN)
+        return username
 
 
 class PasswordForm(PasswordChangeForm):

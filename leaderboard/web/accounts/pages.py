@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
+from django.db import IntegrityError, transaction
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -25,7 +26,7 @@ from leaderboard.errors import UserError
 from leaderboard.pipeline import link_logins
 from leaderboard.web import limits
 from leaderboard.web.accounts.sign_in_tries import count_try, remember_device
-from leaderboard.web.forms import LinkForm, PasswordForm, SignInForm, SignUpForm, TokenForm, add_refusal
+from leaderboard.web.forms import TAKEN, LinkForm, PasswordForm, SignInForm, SignUpForm, TokenForm, add_refusal
 
 SCOPE_TEXTS: Final = (
     {"value": "read", "about": "Read your submissions with their code, logs and verdicts."},
@@ -66,7 +67,12 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         return form_page(request, "sign_up", form, wait_s=wait_s, **context)
     if not form.is_valid():
         return form_page(request, "sign_up", form, **context)
-    user = form.save()
+    try:
+        with transaction.atomic():
+            user = form.save()
+    except IntegrityError:  # another sign-up took the name meanwhile
+        form.add_error("username", TAKEN)
+        return form_page(request, "sign_up", form, **context)
     login(request, user)
     response = redirect(_next(request))
     remember_device(request, response, user)

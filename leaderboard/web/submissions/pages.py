@@ -59,7 +59,8 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         }
         return _submit_page(request, card, SubmitForm(initial=first))
     form = SubmitForm(request.POST, request.FILES)
-    form.full_clean()
+    if not form.is_valid():
+        return _submit_page(request, card, form, 400)
     sent = form.cleaned_data
     try:
         _check_board(slug, sent["data"])

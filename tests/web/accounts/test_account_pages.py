@@ -33,11 +33,28 @@ def test_sign_up_refuses_names_that_look_like_others_and_reserved_ones(stage, br
         sent = {"username": name, "password1": PASSWORD, "password2": PASSWORD}
         return browser(None).post("/sign-up", sent).status_code
 
-    assert sign_up("0lga") == 200, "looks like olga"
+    for name in ("0lga", "olga.", "ol_ga"):
+        assert sign_up(name) == 200, f"{name} looks like olga"
     for name in ("admin", "Photofinish", "photof1nish", "admins", "root", "organiser", "judges"):
         assert sign_up(name) == 200, name
     assert sign_up("olgata") == 302
     assert sign_up("administrata") == 302
+
+
+def test_sign_up_with_a_nul_is_refused_at_its_field(stage, browser) -> None:
+    answer = browser(None).post("/sign-up", {"username": "a\0b", "password1": PASSWORD, "password2": PASSWORD})
+    assert answer.status_code == 200
+    assert 'id="id_username_error"' in answer.content.decode()
+
+
+def test_sign_up_that_loses_a_race_is_refused_at_its_field(stage, browser, monkeypatch) -> None:
+    """Another sign-up with the name commits between this one's check and its row."""
+    monkeypatch.setattr("leaderboard.web.forms.is_taken", lambda username: False)
+    for check in ("validate_unique", "validate_constraints"):
+        monkeypatch.setattr(f"leaderboard.accounts.models.User.{check}", lambda *given, **named: None)
+    for name in ("olga", "OLGA"):
+        answer = browser(None).post("/sign-up", {"username": name, "password1": PASSWORD, "password2": PASSWORD})
+        assert (answer.status_code, "This name is taken" in answer.content.decode()) == (200, True)
 
 
 def test_sign_up_asks_an_index_whether_a_name_is_taken(stage) -> None:
