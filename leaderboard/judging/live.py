@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from django.db.models import Count, Min, Q
 
+from leaderboard.judging import lease
 from leaderboard.judging.models import Attempt, Epoch, Runner
-from leaderboard.judging.work import QUEUED, RUNNING
+from leaderboard.judging.work import QUEUED, RUNNING, Leased, Requested
 
 SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
 
@@ -47,7 +48,7 @@ class Host:
     epoch: str
     submission: int | None  # submission that it judges
     competition_id: int | None  # of that submission
-    stage: str  # state of the attempt
+    stage: str  # state of the attempt; admission or confirmation, if it does such work
 
 
 def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> list[Queue]:
@@ -72,28 +73,33 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
     running = Attempt.objects.filter(state__in=RUNNING, hardware__in=hardware).select_related("submission__board")
     running = running.only("state", "runner", "claimed_at", "submission__board__competition")
     held = {attempt.runner_id: attempt for attempt in running}
+    requested = [kind for kind in lease.kinds() if issubclass(kind, Requested)]
+    asked = {work.runner_id: work for kind in requested for work in lease.running(kind).filter(hardware__in=hardware)}
     epochs = Epoch.objects.filter(hardware__in=hardware).values_list("hardware", "name", "state")
     states = {(kind, name): state for kind, name, state in epochs}
     found = []
     for runner in Runner.objects.filter(hardware__in=hardware):
         attempt = held.get(runner.pk)
-        state, why, since = _state(runner, attempt, now)
+        asked_for = asked.get(runner.pk)
+        state, why, since = _state(runner, attempt or asked_for, now)
         if state == "idle":
             why = EPOCH_WHY.get(states.get((runner.hardware, runner.epoch), ""), "")
         work: tuple[int | None, int | None, str] = (None, None, "")
         if attempt is not None:
             work = attempt.submission_id, attempt.submission.board.competition_id, attempt.state
+        elif asked_for is not None:
+            work = None, None, asked_for.WIRE_PREFIX.rstrip("-")
         found.append(Host(runner.name, runner.hardware, state, why, since, runner.last_seen_at, runner.epoch, *work))
     return found
 
 
-def _state(runner: Runner, attempt: Attempt | None, now: datetime) -> tuple[str, str, datetime | None]:
+def _state(runner: Runner, work: Leased | None, now: datetime) -> tuple[str, str, datetime | None]:
     if runner.is_suspended:
         return "suspended", runner.suspended_reason, runner.suspended_at
     if runner.is_set_aside:
         return "set aside", runner.set_aside_reason, runner.set_aside_at
-    if attempt is not None:
-        return "judging", "", attempt.claimed_at
+    if work is not None:
+        return "judging", "", work.claimed_at
     if runner.is_draining:
         return "draining", "it claims nothing until it is resumed", runner.draining_at
     if runner.last_seen_at is None:

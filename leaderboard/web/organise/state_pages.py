@@ -81,7 +81,7 @@ def _state(competition: Competition) -> dict[str, Any]:
             "tone": TONES.get(host.state, ""),
             "since": f"for {span(now - host.since)}" if host.since and host.state not in ("idle", "silent") else "",
             "seen": ago(host.seen_at, now) if host.seen_at else "never",
-            "doing": f"{host.stage}: {doing}" if doing else "–",
+            "doing": f"{host.stage}: {doing}" if doing else host.stage or "–",
             "submission": host.submission if own else None,
         }
         runners.append(runner)

@@ -6,6 +6,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from leaderboard import pipeline
+from leaderboard.admissions.ask import ask_test
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.judging import runners
 from leaderboard.judging.live import SILENT, hosts, queues
@@ -51,6 +53,14 @@ def test_what_each_runner_does(stage) -> None:
     }
     assert (found["rex"].submission, found["rex"].stage) == (submission.pk, "claimed")
     assert (found["suspended"].why, found["aside"].why) == ("It lies.", "Too hot.")
+
+
+def test_runner_that_does_an_admission_test_is_not_idle(stage, browser) -> None:
+    ask_test(version=stage.board.version, hardware="cpu", actor=stage.olga, now=stage.now)
+    assert pipeline.claim_work(runner=stage.rex, now=stage.later(1)) is not None
+    [rex] = hosts(["cpu"], now=stage.now)
+    assert (rex.state, rex.stage, rex.submission) == ("judging", "admission", None)
+    assert browser(stage.olga).get(f"{ADDRESS}.json").json()["runners"]["rex"]["doing"] == "admission"
 
 
 def test_page_and_json_say_the_same(stage, browser) -> None:
