@@ -227,3 +227,14 @@ def test_a_token_that_may_only_read_enters_nothing(stage, tool, cup) -> None:
     answer = tool(stage.ada, "read").post(f"/api/v1/competitions/{cup.slug}/enter", {}, content_type="application/json")
     assert answer.status_code == 403
     assert not User.objects.filter(memberships__isnull=False).exists()
+
+
+def test_enter_form_of_a_competition_without_the_division_human_leads_to_the_entry(stage, browser) -> None:
+    competition = stage.board.competition
+    assert "just submit" in browser(stage.ada).get("/competitions/kernels-101").content.decode()
+    competition.divisions = ["mixed"]
+    competition.save()
+    page = browser(stage.ada).get("/competitions/kernels-101").content.decode()
+    assert "just submit" not in page
+    assert "Set up your entry" in page
+    assert "just submit" not in browser(stage.ada).get("/competitions/kernels-101/team").content.decode()
