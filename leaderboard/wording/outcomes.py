@@ -96,9 +96,9 @@ STATES: Final[dict[str, str]] = {
 FLAGS: Final[dict[str, str]] = {
     "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls cannot "
     "be ruled out. This is the runner's fault, not yours. A reviewer looks at the result before it ranks.",
-    "erratic": "Your kernel's times vary while the baseline's are steady, so the upper end of the interval counts.",
-    "noisy": "The machine was disturbed, so the interval is wide. The reported time is near its upper end, so luck "
-    "gains nothing.",
+    "erratic": "Your kernel's times vary while the baseline's are steady, so the slow end of the interval counts.",
+    "noisy": "The machine was disturbed, so the interval is wide. The speedup that counts is near the slow end of the "
+    "interval, so luck gains nothing. The time is the plain mean.",
     "not_converged": "The times still scattered when the measurement ended, so the interval is wide. The machine may "
     "be the cause.",
     "bimodal": "The times form two groups, as if some calls did different work.",
