@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from runner.host.accelerators import epoch, fingerprint
+from tests.runner.judge.suspects import steady
 
 SCORE_US = 1000.0
 
@@ -47,6 +48,7 @@ def told(job: dict[str, Any]) -> dict[str, Any]:
     else:
         said |= {"ratio": again} if again and "--again" in sys.argv else {}
         said |= {"score_us": SCORE_US * said["ratio"], "half_width": said.get("half_width", 0.001), "telemetry": "full"}
+        said["evidence"] = steady(said["ratio"])
     if job["incumbent"] is not None:
         said["confirmation"] = {
             "accepted": record,

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from runner.host.accelerators import epoch, fingerprint
+from tests.runner.judge.suspects import steady
 
 
 def main() -> None:
@@ -39,6 +40,7 @@ def main() -> None:
         "score_us": 800.0,
         "ratio": 0.8,
         "half_width": 0.01,
+        "evidence": steady(0.8),
     }
     print(json.dumps({"report": report}), flush=True)
 

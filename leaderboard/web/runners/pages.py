@@ -10,9 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from leaderboard.errors import UserError
-from leaderboard.judging import runners
-from leaderboard.judging.models import Attempt, Epoch, Runner
-from leaderboard.judging.work import RUNNING
+from leaderboard.judging import live, runners
+from leaderboard.judging.models import Epoch, Runner
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import restricted_page
 from leaderboard.web.organise.state_pages import EXPLAINED, title_of, waiting_decisions
@@ -22,15 +21,16 @@ SHOW_ONCE: Final = "new_runner_token"  # session key; lives from the act to the 
 
 @restricted_page("GET", "HEAD")
 def index(request: HttpRequest) -> HttpResponse:
-    held = dict(Attempt.objects.filter(state__in=RUNNING).values_list("runner_id", "submission_id"))
+    found, now = list(Runner.objects.order_by("name")), timezone.now()
+    hosts = {host.name: host for host in live.hosts({runner.hardware for runner in found}, now=now)}
     epochs = {(epoch.hardware, epoch.name): epoch for epoch in Epoch.objects.all()}
     rows = []
-    for runner in Runner.objects.order_by("name"):
+    for runner in found:
         epoch = epochs.get((runner.hardware, runner.epoch))
         title = title_of(epoch.fingerprint if epoch and epoch.fingerprint else runner.fingerprint)
-        rows.append({"runner": runner, "submission": held.get(runner.pk), "epoch": epoch, "title": title})
+        rows.append({"runner": runner, "host": hosts[runner.name], "epoch": epoch, "title": title})
     decisions = waiting_decisions(user_of(request))
-    shown = {"rows": rows, "decisions": decisions, "explained": EXPLAINED, "now": timezone.now()}
+    shown = {"rows": rows, "decisions": decisions, "explained": EXPLAINED, "now": now}
     return render(request, "web/runners.html", shown | request.session.pop(SHOW_ONCE, {}))
 
 

@@ -61,6 +61,7 @@ def test_runner_that_does_an_admission_test_is_not_idle(stage, browser) -> None:
     [rex] = hosts(["cpu"], now=stage.now)
     assert (rex.state, rex.stage, rex.submission) == ("judging", "admission", None)
     assert browser(stage.olga).get(f"{ADDRESS}.json").json()["runners"]["rex"]["doing"] == "admission"
+    assert '<span class="detail">admission</span>' in browser(stage.olga).get("/runners").content.decode()
 
 
 def test_page_and_json_say_the_same(stage, browser) -> None:
