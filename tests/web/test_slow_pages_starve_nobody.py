@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -237,7 +238,7 @@ def use_up(limit, key: str, but: int = 0) -> None:
 def _one_window(monkeypatch) -> None:
     from leaderboard.web import limits
 
-    monkeypatch.setattr(limits.floods, "_clock", lambda: 1_000_000.0)
+    monkeypatch.setattr(limits, "time", SimpleNamespace(time=lambda: 1_000_000.0))
 
 
 @pytest.mark.usefixtures("_one_window")
