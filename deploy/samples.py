@@ -17,7 +17,6 @@ from typing import Any, Final
 from deploy.console import SetupError, captured, note, say
 from deploy.processes import CLEAN_ENVIRONMENT
 from deploy.site import Site, get_json
-from leaderboard.wording.figures import speedup
 
 ACCOUNTS: Final = ("ada", "ben", "cleo", "dora", "emil")
 LIBRARY: Final = Path("problems") / "library" / "kernels101"
@@ -163,4 +162,4 @@ def verdict(submission: dict[str, Any]) -> tuple[str, str, str]:
         word += f", {str(review).replace('_', ' ')}"
     ratio = submission.get("ratio")
     rank = submission.get("rank")
-    return word, speedup(ratio) if ratio else "-", str(rank) if rank else "-"
+    return word, f"{1 / ratio:.3f}×" if ratio else "-", str(rank) if rank else "-"
