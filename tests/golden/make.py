@@ -24,9 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--add", nargs=2, metavar=("NAME", "FILE"), help="store a recorded report")
     parser.add_argument("--renew", action="store_true", help="overwrite what is stored and differs")
     given = parser.parse_args(arguments)
-    os.environ.update(SETTINGS_FOR_MYPY, DJANGO_SETTINGS_MODULE="leaderboard.settings")  # answers need no database
-    django.setup()
-    from tests.golden import answers
+    from tests.golden import answers  # with Django's settings
 
     new: dict[Path, bytes] = {}
     if given.add:
@@ -63,4 +61,6 @@ def write(files: dict[Path, bytes], *, renew: bool) -> list[Path]:
 
 
 if __name__ == "__main__":
+    os.environ.update(SETTINGS_FOR_MYPY, DJANGO_SETTINGS_MODULE="leaderboard.settings")  # answers need no database
+    django.setup()
     sys.exit(main())
