@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from runner.evidence import speed_of_light
+from runner.evidence import rules, speed_of_light
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.schedule import CPU, GPU, A, B, Profile
-from tests.runner.evidence.whole import findings, impossible
+from tests.runner.evidence.whole import parsed
 from tests.runner.judge.simulated import FakeSide, Race, steady
 
 RUNS = 200
@@ -79,9 +79,9 @@ def test_at_most_one_honest_run_in_a_hundred_is_held_and_none_rejected(profile: 
     chance = random.Random(11)
     held: list[str] = []
     for _ in range(RUNS if profile is CPU else RUNS // 4):
-        found = honest(profile, drift, chance)
-        assert impossible(found) is None
-        held += sorted({finding.rule for finding in findings(found)})
+        evidence = parsed(honest(profile, drift, chance))
+        assert rules.impossible(evidence) is None
+        held += sorted({finding.rule for finding in rules.findings(evidence)})
     assert len(held) <= (RUNS if profile is CPU else RUNS // 4) / 100, held
 
 
@@ -89,5 +89,5 @@ def test_at_most_one_honest_run_in_a_hundred_is_held_and_none_rejected(profile: 
 def test_first_calls_that_are_slow_after_a_thaw_are_no_second_speed(drift: Drift) -> None:
     chance = random.Random(12)
     runs = [honest(CPU, drift, chance, cold=True) for _ in range(RUNS)]
-    held = [finding.rule for run in runs for finding in findings(run)]
+    held = [finding.rule for run in runs for finding in rules.findings(parsed(run))]
     assert len(held) <= RUNS / 100, held
