@@ -147,7 +147,7 @@ def _list(names: Sequence[str]) -> str:
 
 def check_filename(name: str) -> str:
     if len(name) > MAX_FILENAME_CHARS:
-        raise UserError("filename", name, f"the file name is too long; it may have {MAX_FILENAME_CHARS} characters")
+        raise UserError("filename", name, f"too long: a file name has at most {MAX_FILENAME_CHARS} characters")
     if "/" in name or "\\" in name:
         raise UserError("filename", name, "give the plain name of the file, without folders")
     if not name.endswith(tuple(LANGUAGES)):
