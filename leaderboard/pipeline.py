@@ -5,7 +5,7 @@
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
     take_report     report.receive → record_result → screen → publish | hold | withdraw … and a confirmation, if the
                     result takes first place of a contest; the cost is given back if the site failed to judge
-    clear_result …  review.decide (a person, once or by two) → publish | withdraw, by the new state of the case
+    clear_result …  acts.clear … (a person, once or by two) → publish | withdraw, by the new state of the case
     apply_rejudging (rejudging/apply.py) a set out of the shadow: its attempts become current → screen → publish | …
 
 The packages below do not import each other upwards; only this module connects them.
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, Final, TypeVar
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -64,6 +64,7 @@ from leaderboard.submissions.quota import check_quota
 from leaderboard.submissions.tokens import read
 from runner.wire import Job, Report
 
+P = ParamSpec("P")
 Made = TypeVar("Made")
 
 PATIENCE: Final = timedelta(minutes=5)  # after this wait, work of other kinds takes turns with attempts
@@ -119,15 +120,24 @@ def _check_usage(owner: User, now: datetime) -> None:
 
 
 def enter(
-    *, user: User, competition: Competition, code: str = "", rules_digest: str, now: datetime, **division: str
+    *,
+    user: User,
+    competition: Competition,
+    code: str = "",
+    rules_digest: str,
+    now: datetime,
+    division: str = "",
+    model_name: str = "",
 ) -> Entrant:
-    """Enter a competition, or accept its rules anew; `division` and `model_name` as in entrants.enter.enter.
+    """Enter a competition, or accept its rules anew. `division` "": human, if the competition has that division.
 
     A valid code stays redeemed if the rules are not accepted yet: a person can read the rules only after redeeming it.
     """
     if code:
         redeem_code(text=code, user=user, now=now)
-    return entering.enter(user=user, competition=competition, accepted=rules_digest, now=now, **division)
+    return entering.enter(
+        user=user, competition=competition, accepted=rules_digest, now=now, division=division, model_name=model_name
+    )
 
 
 @transaction.atomic
@@ -244,36 +254,54 @@ def _take_result(result: Result, now: datetime) -> None:
 
 
 @transaction.atomic
-def _then_stand(act: Callable[..., Made], *, result: Result, now: datetime, **given: Any) -> Made:
-    """Do an act of review, and publish or withdraw the result's line by the new state of its case."""
-    made = act(result=result, now=now, **given)
-    publication.stand(result, now)
-    return made
-
-
-@transaction.atomic
-def clear_result(*, result: Result, now: datetime, **given: Any) -> Decision:
-    """Clear a held result; `given` as in acts.clear.
-
-    It ranks by its time of submission once all required reviewers have cleared it.
-    """
+def clear_result(
+    *, result: Result, actor: User, reason: str, now: datetime, public_reason: str = "", seen: int | None = None
+) -> Decision:
+    """Clear a held result. It ranks by its time of submission once all required reviewers have cleared it."""
     rank = would_rank(result)
     two_person_rule = result.attempt.submission.board.competition.two_person_rule
-    needs_two = rank is not None and rank <= PODIUM and two_person_rule
-    return _then_stand(acts.clear, result=result, now=now, rank=rank, needs_two=needs_two, **given)
+    decision = acts.clear(
+        result=result,
+        actor=actor,
+        reason=reason,
+        now=now,
+        rank=rank,
+        needs_two=rank is not None and rank <= PODIUM and two_person_rule,
+        public_reason=public_reason,
+        seen=seen,
+    )
+    publication.stand(result, now)
+    return decision
 
 
 @transaction.atomic
 def reject_result(
-    *, result: Result, actor: User, now: datetime, code: str = "other", hold_others: bool = True, **given: Any
+    *,
+    result: Result,
+    actor: User,
+    reason: str,
+    now: datetime,
+    code: str = "other",
+    public_reason: str = "",
+    seen: int | None = None,
+    hold_others: bool = True,
 ) -> Decision:
-    """Reject a result; `given` as in acts.reject.
+    """Reject a result.
 
     `hold_others`: hold the kernel's remaining runs, which leave the board until a person decides on each.
     """
     runs = publication.lock_runs(result)
     others = publication.others_of(result, runs) if hold_others else []
-    decision = acts.reject(result=result, actor=actor, code=code, now=now, rank=would_rank(result), **given)
+    decision = acts.reject(
+        result=result,
+        actor=actor,
+        code=code,
+        reason=reason,
+        now=now,
+        rank=would_rank(result),
+        public_reason=public_reason,
+        seen=seen,
+    )
     publication.stand_each([result, *hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
     return decision
 
@@ -288,23 +316,38 @@ def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, se
     return decision
 
 
-overturn_verdict: Final = partial(_then_stand, acts.overturn)
-answer_appeal: Final = partial(_then_stand, acts.answer_appeal)
-hold_result: Final = partial(_then_stand, hold)
+def _then_stand(act: Callable[P, Made]) -> Callable[P, Made]:
+    """Return the act of review, followed by its effect: the result's line by the new state of its case."""
+
+    @transaction.atomic
+    @wraps(act)
+    def done(*args: P.args, **kwargs: P.kwargs) -> Made:
+        made = act(*args, **kwargs)
+        publication.stand(cast(Result, kwargs["result"]), cast(datetime, kwargs["now"]))
+        return made
+
+    return done
 
 
-@transaction.atomic
-def _then_stand_all(
-    act: Callable[..., Suspension], *, user: User, competition: Competition | None, now: datetime, **given: Any
-) -> Suspension:
-    """Suspend or reinstate an account in one competition, or in all, and update its own lines; not its team mates'."""
-    row = act(user=user, competition=competition, now=now, **given)
-    publication.stand_all(user, competition, now)
-    return row
+def _then_stand_all(act: Callable[P, Suspension]) -> Callable[P, Suspension]:
+    """Return the act on an account, followed by its effect on the account's own lines. Those of team mates stay."""
+
+    @transaction.atomic
+    @wraps(act)
+    def done(*args: P.args, **kwargs: P.kwargs) -> Suspension:
+        row = act(*args, **kwargs)
+        competition = cast(Competition | None, kwargs["competition"])
+        publication.stand_all(cast(User, kwargs["user"]), competition, cast(datetime, kwargs["now"]))
+        return row
+
+    return done
 
 
-suspend_account: Final = partial(_then_stand_all, suspending.suspend)
-reinstate_account: Final = partial(_then_stand_all, suspending.reinstate)
+overturn_verdict: Final = _then_stand(acts.overturn)
+answer_appeal: Final = _then_stand(acts.answer_appeal)
+hold_result: Final = _then_stand(hold)
+suspend_account: Final = _then_stand_all(suspending.suspend)
+reinstate_account: Final = _then_stand_all(suspending.reinstate)
 
 
 @transaction.atomic

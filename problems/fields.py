@@ -199,7 +199,7 @@ def by(parse: Callable[[object, str], object], *, omitted: bool = False) -> dict
 
 @dataclass(frozen=True)
 class Record:
-    """A frozen value whose JSON form has its fields' names and nothing else. Fields without metadata are left out."""
+    """A frozen value with a JSON form: an object with its fields. Fields without metadata are left out."""
 
     @classmethod
     def from_json(cls, data: object, where: str) -> Self:

@@ -69,8 +69,8 @@ def ask_confirmation(
         overtaken.update(state=DONE, outcome=DROPPED, message=OVERTAKEN, finished_at=now)
     place = {"board": board, "version_id": board.version_id, "hardware": board.hardware}
     asked = Confirmation.objects.create(cause=cause, asked_by=actor, created_at=now, **pair, **place)
-    told = {"candidate": candidate.pk, "incumbent": incumbent.pk, "cause": cause}
-    record(act="ask_confirmation", target=asked, actor=actor, reason=reason, now=now, after=told)
+    wanted = {"candidate": candidate.pk, "incumbent": incumbent.pk, "cause": cause}
+    record(act="ask_confirmation", target=asked, actor=actor, reason=reason, now=now, after=wanted)
     _ring(asked)
     return asked
 
@@ -96,47 +96,47 @@ def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime 
 
 def record_confirmation(asked: Confirmation, *, report: Report, now: datetime) -> None:
     """Keep a report on a confirmation that the caller has received and locked; it is then done or queued again."""
-    told = _parsed(asked, report)
+    verdict = _parsed(asked, report)
     why = ""  # the runs decide
-    if not told:
+    if not verdict:
         why = (report.outcome in SPOILED and (report.message or report.reason)) or SAID_NOTHING
-    elif told["reason"] in UNDECIDED:
-        why = str(told["sentence"])
+    elif verdict["reason"] in UNDECIDED:
+        why = str(verdict["sentence"])
     elif report.telemetry == "none":
         why = UNWATCHED
     if why:
         give_back(asked, why=why, now=now)
     else:
-        if "not_certified" in report.flags and told["accepted"]:
-            told |= {"held": True, "sentence": told["sentence"] + NOT_FROZEN}
+        if "not_certified" in report.flags and verdict["accepted"]:
+            verdict |= {"held": True, "sentence": verdict["sentence"] + NOT_FROZEN}
         kept = {"epoch": report.epoch, "telemetry": report.telemetry, "report": report.to_json()}
-        found = Found.objects.create(confirmation=asked, created_at=now, **kept, **told)
+        found = Found.objects.create(confirmation=asked, created_at=now, **kept, **verdict)
         finish(asked, found.outcome, found.sentence, now)
 
 
 def _parsed(asked: Confirmation, report: Report) -> dict[str, Any]:
     """Validate Report.confirmation field by field; {} if the runner reported none. UserError names the field."""
-    told = report.confirmation
-    if not told:
+    verdict = report.confirmation
+    if not verdict:
         return {}
-    gains: Any = told.get("gains")
+    gains: Any = verdict.get("gains")
     good = isinstance(gains, list) and len(gains) <= RUNS and all(_is_share(gain) for gain in gains)
     _check(good, "gains", f"expected at most {RUNS} shares below 1")
-    _check(told.get("incumbent") == str(asked.incumbent_id), "incumbent", "is not the one that the job named")
+    _check(verdict.get("incumbent") == str(asked.incumbent_id), "incumbent", "is not the one that the job named")
     for name in ("accepted", "held"):
-        _check(isinstance(told.get(name), bool), name, "expected true or false")
+        _check(isinstance(verdict.get(name), bool), name, "expected true or false")
     for name, most in (("reason", 64), ("sentence", SENTENCE_CHARS)):
-        good = isinstance(told.get(name), str) and 0 < len(told[name]) <= most
+        good = isinstance(verdict.get(name), str) and 0 < len(verdict[name]) <= most
         _check(good, name, f"expected 1 to {most} characters")
     for name in ("median_gain", "least_gain"):
-        _check(told.get(name) is None or _is_share(told[name]), name, "expected a share below 1, or null")
-    wins = told.get("wins")
+        _check(verdict.get(name) is None or _is_share(verdict[name]), name, "expected a share below 1, or null")
+    wins = verdict.get("wins")
     _check(type(wins) is int and 0 <= wins <= len(gains), "wins", "expected how many of the runs are faster")
-    if told["accepted"]:
-        whole = len(gains) == RUNS and (told["least_gain"] or 0) > 0 and report.outcome == "passed"
+    if verdict["accepted"]:
+        whole = len(gains) == RUNS and (verdict["least_gain"] or 0) > 0 and report.outcome == "passed"
         _check(whole, "accepted", f"a record needs {RUNS} passed runs and a gain at the bound")
     names = ("accepted", "held", "reason", "sentence", "gains", "median_gain", "least_gain", "wins")
-    return {name: told[name] for name in names}
+    return {name: verdict[name] for name in names}
 
 
 def _is_share(value: object) -> bool:

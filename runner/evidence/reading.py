@@ -86,5 +86,5 @@ class Window:
         return [look.mask for look in self.looks if look.mask is not None]
 
     def to_json(self) -> dict[str, Any]:
-        told = {"before": self.before.to_json(), "after": self.after.to_json()}
-        return told | ({"polls": self.polls} if self.polls else {}) | ({"inherited": True} if self.inherited else {})
+        around = {"before": self.before.to_json(), "after": self.after.to_json()}
+        return around | ({"polls": self.polls} if self.polls else {}) | ({"inherited": True} if self.inherited else {})

@@ -160,7 +160,8 @@ def _void(timing: Timing, rules: int) -> Verdict:
         why = "the device was still at work when your kernel had returned; finish first."
         return Verdict("policy", "device_busy", f"Case {timing.case}: {why}")
     is_own = rules > 1 and len(own) > MOST_OWN_VOIDS * len(void)
-    why = f"too many measurements had to be thrown away{' for what your code did' * is_own} ({timing.ended_why})."
+    blamed = " for what your code did" if is_own else ""
+    why = f"too many measurements had to be thrown away{blamed} ({timing.ended_why})."
     return Verdict("unmeasurable", SELF_DISTURBED if is_own else "voids", f"Case {timing.case}: {why}")
 
 
