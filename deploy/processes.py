@@ -51,7 +51,7 @@ def service_programs(postgres: Server | None, valkey: Server | None) -> list[Pro
 def site_programs(python: Path, code: Path, env_file: Path, site: Party, port: int, version: str) -> list[Program]:
     launch = [str(python), "-m", "deploy.launch", str(env_file), str(python), "-m"]
     server = ["uvicorn", "leaderboard.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
-    server += ["--lifespan", "auto", "--no-access-log", "--timeout-graceful-shutdown", "5"]
+    server += ["--lifespan", "on", "--no-proxy-headers", "--no-access-log", "--timeout-graceful-shutdown", "5"]
     worker = ["dramatiq", "leaderboard.actors", "--queues", "site", "--processes", "1", "--threads", "4"]
     sweeper = ["leaderboard.manage", "sweep", "--forever"]
     return [

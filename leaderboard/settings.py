@@ -19,7 +19,9 @@ SITE_URL = env.text("SITE_URL", "http://127.0.0.1:8000").rstrip("/")
 _site = urlsplit(SITE_URL)
 if _site.scheme not in ("http", "https") or not _site.hostname:
     raise env.ConfigError(f"SITE_URL={SITE_URL!r} is not an address such as https://example.org")
+SITE_INSECURE = env.boolean("SITE_INSECURE", default=False)  # safety.py: allows http to other machines
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("127.0.0.1", "localhost", _site.hostname))
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")  # asgi.py: their X-Forwarded-For and X-Forwarded-Proto count
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
 
 # --- parts ---
@@ -148,8 +150,12 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 31_536_000 if _https else 0
-if env.boolean("BEHIND_PROXY", default=False):  # only behind a proxy that sets the header and strips a client's own
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SILENCED_SYSTEM_CHECKS = [
+    "security.W002",  # X-Frame-Options: web/middleware.py sets it
+    "security.W005",  # HSTS for subdomains and preloading: for the owner of the domain to decide
+    "security.W008",  # http is redirected by the proxy
+    "security.W021",
+]
 
 # --- static files ---
 STATIC_URL = "/static/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -32,11 +33,15 @@ log = structlog.get_logger(__name__)
 
 
 class WithHeartbeat:
-    """ASGI application with heartbeats from startup to shutdown, from which sweepers notice an outage."""
+    """ASGI application with heartbeats from startup to shutdown, from which sweepers notice an outage.
 
-    def __init__(self, app: Application, every_s: float = BEAT_S) -> None:
+    It does not start if `refusal` returns a reason.
+    """
+
+    def __init__(self, app: Application, every_s: float = BEAT_S, refusal: Callable[[], str] = str) -> None:
         self._app = app
         self._every_s = every_s
+        self._refusal = refusal
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -44,6 +49,9 @@ class WithHeartbeat:
             return
         ended = threading.Event()
         while (event := await receive())["type"] == "lifespan.startup":
+            if reason := await asyncio.to_thread(self._refusal):
+                await send({"type": "lifespan.startup.failed", "message": reason})
+                return
             threading.Thread(target=self._beat_until, args=(ended,), name="heartbeat", daemon=True).start()
             await send({"type": "lifespan.startup.complete"})
         ended.set()
