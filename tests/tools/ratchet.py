@@ -94,7 +94,7 @@ def prose(name: str, text: str) -> Iterator[str]:
 
 
 def plainness(texts: dict[str, str]) -> dict[str, float]:
-    """Shares of the words in INDEFINITE and TELL, by folder of two levels."""
+    """Shares of the words that the two patterns find, by folder of two levels."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for name, text in texts.items():
         if any(part in name for part in NOT_PROSE):
