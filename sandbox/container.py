@@ -35,6 +35,7 @@ FLOOD_BYTES: Final = 16_000_000  # above this, over all streams together, the co
 FOLDER_PREFIX: Final = "photofinish-"
 FOLDER: Final = re.compile(r"photofinish-([a-z0-9-]+)-[a-z0-9_]{8}")  # the owner, then tempfile's own letters
 FRAME_HEADER: Final = struct.Struct(">BxxxI")  # Docker's attach stream: number of the stream, number of bytes
+END_S: Final = 10.0  # for a killed container
 GIVE_UP_S: Final = 2.0  # with a freezer that does not freeze
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
 
@@ -152,20 +153,20 @@ class Freezer:
         os.close(self._state)
 
 
-def find_freezer(pid: int, root: Path = CGROUP_ROOT) -> Freezer | None:
+def find_freezer(pid: int) -> Freezer | None:
     """Return the freezer of `pid`'s control group, or None if this process may not write it."""
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
         for line in lines:  # version 2, also on hybrid hosts, which mount it beside version 1 under `unified`
             if line.startswith("0::/") and len(line) > len("0::/"):
-                for base in (root, root / "unified"):
+                for base in (CGROUP_ROOT, CGROUP_ROOT / "unified"):
                     folder = base / line[len("0::/") :]
                     if (folder / "cgroup.freeze").exists():
                         return Freezer(folder / "cgroup.freeze", folder / "cgroup.events", (b"1", b"0"), b"frozen 1")
         for line in lines:
             _, controllers, path = line.split(":", 2)
             if controllers == "freezer" and path != "/":
-                state = root / "freezer" / path.lstrip("/") / "freezer.state"
+                state = CGROUP_ROOT / "freezer" / path.lstrip("/") / "freezer.state"
                 return Freezer(state, state, (b"FROZEN", b"THAWED"), b"FROZEN")
     except OSError:
         pass
@@ -425,21 +426,21 @@ class Container:
         with contextlib.suppress(OSError):
             self.thaw()
 
-    def wait_dead(self, timeout_s: float = 10) -> bool:
+    def wait_dead(self) -> bool:
         """Wait until the container is dead and its output is read; return False if it still runs.
 
         Call this only when it is dead or killed. Its first program ends last: before that the kernel ends every other
         process of the PID namespace.
         """
-        dead = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], timeout_s)[0])
+        dead = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], END_S)[0])
         if self._reader is not None:
             self._reader.join(timeout=2)
         return dead
 
-    def wait_exit(self, timeout_s: float = 10) -> Exit:
+    def wait_exit(self) -> Exit:
         """Return the exit status that the engine reports a little later. Call only when it is dead or killed."""
-        self.wait_dead(timeout_s)
-        deadline = time.monotonic() + timeout_s
+        self.wait_dead()
+        deadline = time.monotonic() + END_S
         while True:
             self._handle.reload()
             state = self._handle.attrs["State"]
