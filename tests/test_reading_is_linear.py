@@ -32,8 +32,8 @@ from leaderboard.web.review import diffs
 from problems import fields
 from problems.directives import overruled_directives
 from problems.fields import ProblemError
-from problems.formats import inspect, kernelbench, task
-from problems.formats.text import Files, parse_yaml
+from problems.formats import gpumode, inspect, kernelbench
+from problems.formats.files import Files, parse_yaml
 from runner.judge.sides.handover import files_beside
 from sandbox.protocol import clean_text, cut
 
@@ -124,7 +124,7 @@ def read_task(text: str) -> None:
         described, reference = Path(folder, "task.yml"), Path(folder, "reference.py")
         described.write_text(f"{TASK}description: {json.dumps(text)}")
         reference.write_text(f"def generate_input(seed): return seed\ndef ref_kernel(data): return data\n{text}")
-        task.read_task(Path(folder), Path(folder), "text", Files())
+        gpumode.read_task(Path(folder), Path(folder), "text", Files())
 
 
 READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the shorter text, reader

@@ -15,7 +15,7 @@ from runner import config
 from runner.host import accelerators
 from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, checked, listed
 from sandbox import policy, protocol
-from sandbox.errors import ImageMissing, SandboxError
+from sandbox.container import ImageMissing, SandboxError
 
 LEAST_ENGINE: Final = (20, 10)
 SLOW_FREEZE_US: Final = 2_000.0

@@ -23,7 +23,7 @@ from runner.host import accelerators, image_versions
 from runner.host.container_checks import Engine, check_engine
 from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check, Host, check_fitness, check_host, checked
 from sandbox import container, policy
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 LEAST_DISK_BYTES: Final = 1_000_000_000
 

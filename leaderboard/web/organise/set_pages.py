@@ -19,7 +19,7 @@ from leaderboard.judging.work import DONE
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import SetForm
 from leaderboard.web.organise.gate import posted, restricted_page
-from problems.formats.archive import MAX_ZIP_BYTES
+from problems.formats.files import MAX_ZIP_BYTES
 
 PAST_ROWS: Final = 50
 

@@ -17,7 +17,7 @@ from runner.host import accelerators, container_checks, doctor, host_checks
 from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
 from runner.judge.device.fitness import Fit
 from sandbox import protocol
-from sandbox.errors import DockerMissing, ImageMissing, SandboxError
+from sandbox.container import DockerMissing, ImageMissing, SandboxError
 from tests.conftest import SANDBOX_IMAGE
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
