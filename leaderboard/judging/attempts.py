@@ -19,8 +19,17 @@ from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging import events
-from leaderboard.judging.models import FIRST, REJUDGE, Attempt, RejudgeItem, RejudgeSet, Runner
-from leaderboard.judging.work import CANCELLED, UNFINISHED, check_move
+from leaderboard.judging.models import (
+    CANCELLED,
+    FIRST,
+    REJUDGE,
+    UNFINISHED,
+    Attempt,
+    RejudgeItem,
+    RejudgeSet,
+    Runner,
+    check_move,
+)
 from leaderboard.submissions.models import Submission
 
 

@@ -20,8 +20,7 @@ from leaderboard import broker
 from leaderboard.errors import StaleLease
 from leaderboard.judging import events
 from leaderboard.judging.attempts import call_off
-from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.work import AT_WORK, CANCELLED, DONE, QUEUED, Leased, Requested, check_move
+from leaderboard.judging.models import AT_WORK, CANCELLED, DONE, QUEUED, Attempt, Leased, Requested, Runner, check_move
 from runner.wire import Job
 
 RELEASED: Final = "The machine that judged this is being restarted; it is queued again, in its old place"

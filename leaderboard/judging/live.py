@@ -13,8 +13,7 @@ from typing import Any, Final
 from django.db.models import Count, Min, Q
 
 from leaderboard.judging import lease
-from leaderboard.judging.models import Attempt, Epoch, Runner
-from leaderboard.judging.work import QUEUED, RUNNING, Leased, Requested
+from leaderboard.judging.models import QUEUED, RUNNING, Attempt, Epoch, Leased, Requested, Runner
 
 SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
 
@@ -94,13 +93,13 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
 
 
 def _state(runner: Runner, work: Leased | None, now: datetime) -> tuple[str, str, datetime | None]:
-    if runner.is_suspended:
+    if runner.suspended_at:
         return "suspended", runner.suspended_reason, runner.suspended_at
-    if runner.is_set_aside:
+    if runner.set_aside_at:
         return "set aside", runner.set_aside_reason, runner.set_aside_at
     if work is not None:
         return "judging", "", work.claimed_at
-    if runner.is_draining:
+    if runner.draining_at:
         return "draining", "it claims nothing until it is resumed", runner.draining_at
     if runner.last_seen_at is None:
         return "never seen", "", None

@@ -18,9 +18,8 @@ from leaderboard.judging import events, lease
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
 from leaderboard.judging.events import check_storable
 from leaderboard.judging.faults import is_spoiled, measure_again
-from leaderboard.judging.models import Attempt, AttemptEvent, Result, Runner
+from leaderboard.judging.models import DONE, Attempt, AttemptEvent, Leased, Result, Runner, check_move
 from leaderboard.judging.runners import set_aside
-from leaderboard.judging.work import DONE, Leased, check_move
 from leaderboard.submissions.models import Submission
 from runner.wire import Event, Report
 

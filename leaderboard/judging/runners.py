@@ -29,8 +29,7 @@ from leaderboard.judging import outages
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
 from leaderboard.judging.events import check_storable
 from leaderboard.judging.lease import hand_back, kinds, lock_held, running
-from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.work import DONE, LOST
+from leaderboard.judging.models import DONE, LOST, Attempt, Runner
 
 KIND: Final = "pfr_"
 GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token on the host and restart the runner
@@ -92,7 +91,7 @@ def rotate(*, runner: Runner, actor: User | None, reason: str, now: datetime, gr
         most = int(MOST_GRACE.total_seconds())
         raise UserError("grace", grace.total_seconds(), f"expected 0 to {most:,} seconds; 0 ends the old token at once")
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
-    if runner.is_revoked:
+    if runner.revoked_at:
         raise UserError("runner", runner.name, "was revoked; make another runner with create_runner", status=409)
     secret = make_secret(KIND)
     runner.old_token_digest, runner.old_token_until = runner.token_digest, now + grace
@@ -138,9 +137,9 @@ def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datet
     told = {"last_seen_at": now, "greeted_at": now, "fingerprint": fingerprint, "epoch": epoch}
     Runner.objects.filter(pk=runner.pk).update(**told, set_aside_at=None, set_aside_reason="")
     state = ""
-    if not runner.is_suspended:
+    if not runner.suspended_at:
         state = propose_epoch(hardware=runner.hardware, name=epoch, fingerprint=fingerprint, now=now)
-    log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=runner.is_set_aside)
+    log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=bool(runner.set_aside_at))
     return state
 
 
@@ -211,7 +210,7 @@ def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
     since = max(moment for moment in known if moment is not None)
     lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
     submissions = lost.order_by().values("submission").distinct().count()
-    if runner.is_suspended or submissions < LOSSES:
+    if runner.suspended_at or submissions < LOSSES:
         return False
     reason = f"lost {submissions} different submissions and finished none in between"
     suspend(runner=runner, actor=None, reason=reason, now=now)

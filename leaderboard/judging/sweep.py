@@ -21,9 +21,19 @@ from leaderboard.audit.record import record
 from leaderboard.judging.attempts import follow
 from leaderboard.judging.faults import give_back_if_ours
 from leaderboard.judging.lease import end, finish, kinds, requeue, rows, running
-from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
+from leaderboard.judging.models import (
+    DONE,
+    ERROR,
+    LOST,
+    QUEUED,
+    REPLACEMENT,
+    RUNNING,
+    Attempt,
+    Leased,
+    Requested,
+    Runner,
+)
 from leaderboard.judging.runners import suspend_if_losing
-from leaderboard.judging.work import DONE, ERROR, LOST, QUEUED, RUNNING, Leased, Requested
 
 MAX_LOSSES: Final = 3  # in a row
 HINT: Final = "sweep"

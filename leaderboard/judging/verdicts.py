@@ -11,8 +11,7 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard.judging.faults import SPOILED
-from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.work import CANCELLED, LOST
+from leaderboard.judging.models import CANCELLED, LOST, Attempt, Result
 from leaderboard.submissions.models import Submission
 
 REPORTS_AT_ONCE: Final = 50  # in memory, of about 40 kB of text each

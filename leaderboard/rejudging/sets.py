@@ -26,8 +26,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging import events
 from leaderboard.judging.attempts import call_off, ring_for, shadow_attempt
 from leaderboard.judging.faults import is_spoiled
-from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.work import DONE, QUEUED, UNFINISHED
+from leaderboard.judging.models import DONE, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
 from leaderboard.rejudging.select import MOST, Selection, estimate_s
 
 MAX_NAME_CHARS: Final = 100

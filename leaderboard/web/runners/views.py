@@ -49,7 +49,7 @@ class RunnerToken(BaseAuthentication):
         kind, _, text = get_authorization_header(request).decode("latin-1").partition(" ")
         now = timezone.now()
         runner = find_runner(text.strip(), now=now) if kind.lower() == "bearer" else None
-        if runner is None or runner.is_revoked:
+        if runner is None or runner.revoked_at:
             guess = bool(text.strip())  # a call without a token is no guess and is not counted
             if guess and (wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request))):
                 raise Throttled(wait_s)

@@ -27,7 +27,7 @@ from leaderboard.competitions.models import Announcement, Role, Track
 from leaderboard.confirmations.models import AWARD, Confirmation
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
-from leaderboard.judging.work import QUEUED
+from leaderboard.judging.models import QUEUED
 from leaderboard.standings.publish import withdraw
 from leaderboard.submissions.models import Submission
 from tests.leaderboard import records
