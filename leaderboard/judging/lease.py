@@ -18,8 +18,7 @@ from django.db.models import QuerySet
 
 from leaderboard import broker
 from leaderboard.errors import StaleLease
-from leaderboard.judging import events
-from leaderboard.judging.attempts import call_off
+from leaderboard.judging.attempts import append_states, call_off
 from leaderboard.judging.models import AT_WORK, CANCELLED, DONE, QUEUED, Attempt, Leased, Requested, Runner, check_move
 from runner.wire import Job
 
@@ -102,7 +101,7 @@ def start_lease(work: Leased, *, runner: Runner, now: datetime) -> Job:
     work.lease_expires_at = min(work.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
     work.save(update_fields=["state", "runner", "token", "claimed_at", "hard_deadline_at", "lease_expires_at"])
     if isinstance(work, Attempt):
-        events.append_state(work, now=now, message=f"Taken by runner {runner.name}")
+        append_states([work], now=now, message=f"Taken by runner {runner.name}")
     return job
 
 
@@ -138,7 +137,7 @@ def hand_back(work: Leased, *, now: datetime, message: str) -> None:
     else:
         check_move(work.state, QUEUED)
         requeue(work)
-        events.append_state(work, now=now, message=message)
+        append_states([work], now=now, message=message)
 
 
 def requeue(work: Leased) -> None:
@@ -153,7 +152,7 @@ def end(attempt: Attempt, state: str, *, message: str, now: datetime, outcome: s
     check_move(attempt.state, state)
     attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = state, outcome, reason, now
     attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
-    events.append_state(attempt, now=now, message=message)
+    append_states([attempt], now=now, message=message)
 
 
 def finish(work: Requested, outcome: str, message: str, now: datetime) -> None:

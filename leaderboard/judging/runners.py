@@ -10,6 +10,7 @@ A runner out of service claims nothing but may finish its work.
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime, timedelta
 from ipaddress import ip_address
@@ -27,7 +28,6 @@ from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging import outages
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
-from leaderboard.judging.events import check_storable
 from leaderboard.judging.lease import hand_back, kinds, lock_held, running
 from leaderboard.judging.models import DONE, LOST, Attempt, Runner
 
@@ -38,6 +38,9 @@ SEEN_EVERY: Final = timedelta(seconds=10)
 REVOKED: Final = "The machine that judged this was taken out of service; it is queued again, in its old place"
 LOSSES: Final = 2  # different submissions, with none finished in between
 WINDOW: Final = timedelta(hours=1)  # in which losses count
+MAX_DEPTH: Final = 32  # of JSON from a runner
+MAX_WHOLE: Final = 2**63
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HARDWARE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -147,6 +150,28 @@ def check_hardware(runner: Runner, hardware: str) -> None:
     if hardware != runner.hardware:
         text = f"this token is for hardware {runner.hardware}; use another token"
         raise UserError("hardware", hardware, text, status=403)
+
+
+def check_storable(value: Any, field: str, depth: int = 0) -> None:
+    """Refuse JSON that PostgreSQL cannot store, although Python can read it.
+
+    Raise UserError with the place of the value, for example `report.cases[2].message`.
+    """
+    if depth > MAX_DEPTH:
+        raise UserError(field, None, f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, str) and _UNSTORABLE.search(value):
+        raise UserError(field, None, "has a NUL character or half of a surrogate pair")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(field, None, "not a finite number")
+    if isinstance(value, int) and abs(value) >= MAX_WHOLE:
+        raise UserError(field, None, "a whole number beyond 64 bits")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            check_storable(key, f"{field}: a key", depth)
+            check_storable(item, f"{field}.{key}", depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            check_storable(item, f"{field}[{index}]", depth + 1)
 
 
 def runner_named(name: str) -> Runner:

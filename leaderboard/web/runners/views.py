@@ -26,11 +26,18 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.events import check_storable
 from leaderboard.judging.lease import kinds, release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import announce, note_refused
-from leaderboard.judging.runners import check_hardware, find_runner, greet, held_by, note_seen, set_draining
+from leaderboard.judging.runners import (
+    check_hardware,
+    check_storable,
+    find_runner,
+    greet,
+    held_by,
+    note_seen,
+    set_draining,
+)
 from leaderboard.web import limits
 from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
 
