@@ -23,7 +23,9 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import (
     CANCELLED,
+    DONE,
     FIRST,
+    LOST,
     REJUDGE,
     UNFINISHED,
     Attempt,
@@ -168,6 +170,15 @@ def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> Non
         attempt.state, attempt.finished_at = CANCELLED, now
     Attempt.objects.bulk_update(attempts, ["state", "finished_at"], batch_size=BATCH)
     append_states(attempts, now=now, message=message)
+
+
+def end(attempt: Attempt, *, message: str, now: datetime, outcome: str = "", reason: str = "") -> None:
+    """End an attempt that the caller has locked: done with an outcome, lost without."""
+    state = DONE if outcome else LOST
+    check_move(attempt.state, state)
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = state, outcome, reason, now
+    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
+    append_states([attempt], now=now, message=message)
 
 
 def append_states(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:

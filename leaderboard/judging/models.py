@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from django.conf import settings
 from django.db import models
@@ -92,6 +92,11 @@ class Leased(models.Model):
 
     class Meta:
         abstract = True
+
+    @classmethod
+    def running(cls) -> models.QuerySet[Self]:
+        """Return the work of this kind that runners hold."""
+        return cls._default_manager.filter(state__in=cls.HELD_STATES).order_by()
 
     @property
     def attempt_id(self) -> str:
@@ -217,7 +222,7 @@ class Runner(models.Model):
 
 
 class Watch(models.Model):
-    """Last activity of the site and of the sweepers, in one row (pk 1); see outages.py."""
+    """Last activity of the site and of the sweepers, in one row (pk 1); see sweep.py."""
 
     site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: never
     swept_at = models.DateTimeField(null=True)  # last sweep while the site was up

@@ -15,10 +15,10 @@ from django.db import transaction
 
 from leaderboard.errors import IllegalMove, UserError
 from leaderboard.judging import lease
-from leaderboard.judging.attempts import append_events, event_of
+from leaderboard.judging.attempts import append_events, end, event_of
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
 from leaderboard.judging.faults import is_spoiled, measure_again
-from leaderboard.judging.models import DONE, Attempt, AttemptEvent, Leased, Result, Runner, check_move
+from leaderboard.judging.models import Attempt, AttemptEvent, Leased, Result, Runner, check_move
 from leaderboard.judging.runners import check_storable, set_aside
 from leaderboard.submissions.models import Submission
 from runner.wire import Event, Report
@@ -97,7 +97,7 @@ def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: date
         attempt=attempt, epoch=epoch, flags=list(report.flags), report=report.to_json(), created_at=now, **kept
     )
     message = report.message[:EVENT_CHARS]
-    lease.end(attempt, DONE, message=message, now=now, outcome=report.outcome, reason=report.reason)
+    end(attempt, message=message, now=now, outcome=report.outcome, reason=report.reason)
     Runner.objects.filter(pk=runner.pk).update(epoch=epoch)  # the device may have changed since `hello`
     if is_spoiled(report.outcome, report.reason):
         measure_again(attempt=attempt, now=now)

@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 import structlog
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
@@ -26,20 +27,19 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.accounts.tokens import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
-from leaderboard.judging import outages
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
-from leaderboard.judging.lease import hand_back, kinds, lock_held, running
-from leaderboard.judging.models import DONE, LOST, Attempt, Runner
+from leaderboard.judging.lease import hand_back, kinds, lock_held
+from leaderboard.judging.models import DONE, LOST, Attempt, Runner, Watch
 
 KIND: Final = "pfr_"
 GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token on the host and restart the runner
 MOST_GRACE: Final = timedelta(days=7)
 SEEN_EVERY: Final = timedelta(seconds=10)
 REVOKED: Final = "The machine that judged this was taken out of service; it is queued again, in its old place"
-LOSSES: Final = 2  # different submissions, with none finished in between
-WINDOW: Final = timedelta(hours=1)  # in which losses count
 MAX_DEPTH: Final = 32  # of JSON from a runner
 MAX_WHOLE: Final = 2**63
+LOSSES: Final = 2  # different submissions, with none finished in between
+WINDOW: Final = timedelta(hours=1)  # in which losses count
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HARDWARE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -126,7 +126,7 @@ def lock_able(runner: Runner, *, now: datetime) -> bool:
 def held_by(runner: Runner) -> str:
     """Return the wire's `attempt_id` of the work that this runner holds; "" if it holds none."""
     for kind in kinds():
-        if work := running(kind).filter(runner=runner).first():
+        if work := kind.running().filter(runner=runner).first():
             return work.attempt_id
     return ""
 
@@ -226,12 +226,14 @@ def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime)
 def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
     """Suspend a runner that lost LOSSES different submissions since it last finished a submission.
 
-    Losses during an outage of the site do not count.
+    Losses during an outage of the site do not count, and neither do losses within two leases after it.
     """
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
     finished = Attempt.objects.filter(runner=runner, result__isnull=False).order_by("-finished_at")
     last_finished = finished.values_list("finished_at", flat=True).first()
-    known = (now - WINDOW, runner.resumed_at, last_finished, outages.forgiven_until())
+    back_at = Watch.objects.filter(pk=1).values_list("back_at", flat=True).first()
+    forgiven_until = back_at and back_at + timedelta(seconds=2 * settings.LEASE_S)
+    known = (now - WINDOW, runner.resumed_at, last_finished, forgiven_until)
     since = max(moment for moment in known if moment is not None)
     lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
     submissions = lost.order_by().values("submission").distinct().count()
