@@ -38,12 +38,11 @@ from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
-from leaderboard.judging.faults import give_back_if_ours, usage_of
 from leaderboard.judging.lease import lock_held
 from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Result, Runner
 from leaderboard.judging.report import receive, record_result
 from leaderboard.judging.runners import lock_able
-from leaderboard.judging.verdicts import kernel_runs
+from leaderboard.judging.verdicts import give_back_if_ours, kernel_runs, usage_of
 from leaderboard.review import suspension as suspending
 from leaderboard.review.case import acts
 from leaderboard.review.case.confirmation import hold_failed_record

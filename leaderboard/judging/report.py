@@ -17,9 +17,9 @@ from leaderboard.errors import IllegalMove, UserError
 from leaderboard.judging import lease
 from leaderboard.judging.attempts import append_events, end, event_of
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
-from leaderboard.judging.faults import is_spoiled, measure_again
 from leaderboard.judging.models import Attempt, AttemptEvent, Leased, Result, Runner, check_move
 from leaderboard.judging.runners import check_storable, set_aside
+from leaderboard.judging.verdicts import is_spoiled, measure_again
 from leaderboard.submissions.models import Submission
 from runner.wire import Event, Report
 

@@ -30,10 +30,10 @@ from django.db.models.functions import Greatest, Least, Now
 from leaderboard import broker
 from leaderboard.audit.record import record
 from leaderboard.judging.attempts import end, follow
-from leaderboard.judging.faults import give_back_if_ours
 from leaderboard.judging.lease import finish, kinds, requeue
 from leaderboard.judging.models import ERROR, QUEUED, REPLACEMENT, Attempt, Leased, Requested, Runner, Watch
 from leaderboard.judging.runners import suspend_if_losing
+from leaderboard.judging.verdicts import give_back_if_ours
 
 MAX_LOSSES: Final = 3  # in a row
 HINT: Final = "sweep"

@@ -24,8 +24,8 @@ from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import BATCH, append_states, call_off, ring_for, shadow_attempt
-from leaderboard.judging.faults import is_spoiled
 from leaderboard.judging.models import DONE, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.verdicts import is_spoiled
 from leaderboard.rejudging.select import MOST, Selection, estimate_s
 
 MAX_NAME_CHARS: Final = 100
