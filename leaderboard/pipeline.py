@@ -28,7 +28,7 @@ from leaderboard.accounts.models import User
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions import edit_boards
+from leaderboard.competitions import edit
 from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
@@ -152,11 +152,11 @@ def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 
 @transaction.atomic
 def add_board(*, competition: Competition, actor: User, now: datetime, **settings: Any) -> Board:
-    """Add a board; `settings` as in edit_boards.add_board.
+    """Add a board; `settings` as in edit.add_board.
 
     It takes submissions only after its version's admission test.
     """
-    board = edit_boards.add_board(competition=competition, actor=actor, now=now, **settings)
+    board = edit.add_board(competition=competition, actor=actor, now=now, **settings)
     ask_for_added(board=board, actor=actor, now=now)
     return board
 

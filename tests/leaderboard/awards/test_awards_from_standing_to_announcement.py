@@ -22,7 +22,7 @@ from leaderboard.awards.life import (
     withdraw_award,
 )
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
-from leaderboard.competitions.edit_tracks import put_prize, remove_track
+from leaderboard.competitions.edit import put_prize, remove_track
 from leaderboard.competitions.models import Announcement, Role, Track
 from leaderboard.confirmations.models import AWARD, Confirmation
 from leaderboard.entrants.models import Entrant
