@@ -28,7 +28,7 @@ from leaderboard.accounts.models import User
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions import edit_boards
+from leaderboard.competitions import edit
 from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
@@ -38,13 +38,11 @@ from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
-from leaderboard.judging.faults import give_back_if_ours, usage_of
 from leaderboard.judging.lease import lock_held
-from leaderboard.judging.models import Attempt, Result, Runner
+from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Result, Runner
 from leaderboard.judging.report import receive, record_result
 from leaderboard.judging.runners import lock_able
-from leaderboard.judging.verdicts import kernel_runs
-from leaderboard.judging.work import AT_WORK, QUEUED, RUNNING
+from leaderboard.judging.verdicts import give_back_if_ours, kernel_runs, usage_of
 from leaderboard.review import suspension as suspending
 from leaderboard.review.case import acts
 from leaderboard.review.case.confirmation import hold_failed_record
@@ -154,11 +152,11 @@ def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 
 @transaction.atomic
 def add_board(*, competition: Competition, actor: User, now: datetime, **settings: Any) -> Board:
-    """Add a board; `settings` as in edit_boards.add_board.
+    """Add a board; `settings` as in edit.add_board.
 
     It takes submissions only after its version's admission test.
     """
-    board = edit_boards.add_board(competition=competition, actor=actor, now=now, **settings)
+    board = edit.add_board(competition=competition, actor=actor, now=now, **settings)
     ask_for_added(board=board, actor=actor, now=now)
     return board
 

@@ -17,9 +17,8 @@ from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
 from leaderboard.judging.epochs import RankedEpochs
-from leaderboard.judging.faults import is_spoiled
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.verdicts import kernel_runs, newest_verdicts, with_reports
+from leaderboard.judging.verdicts import is_spoiled, kernel_runs, newest_verdicts, with_reports
 from leaderboard.review.case.open import note_stopped_before, open_case, open_cases, rejects_by_itself, stopped_before
 from leaderboard.review.case.siblings import waiting_along
 from leaderboard.review.rules.known import Compared

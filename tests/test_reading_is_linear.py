@@ -26,7 +26,7 @@ from leaderboard.cli.config import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
 from leaderboard.source import SourceError, read_source
-from leaderboard.submissions import ctokens, tokens
+from leaderboard.submissions import tokens
 from leaderboard.web import markup
 from leaderboard.web.review import diffs
 from problems import fields
@@ -106,7 +106,7 @@ def coloured(filename: str) -> Callable[[str], object]:
 
 
 def read_embedded(text: str) -> None:
-    list(tokens.rendered(list(ctokens.lex_c(text, count(1)))))
+    list(tokens.rendered(list(tokens.lex_c(text, count(1)))))
 
 
 def read_fingerprints(text: str) -> None:
@@ -133,7 +133,7 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "markdown": (4_000, markup.markdown),
     "markdown fence": (4_000, lambda text: markup.markdown(f"```python\n{text}")),
     "tokens": (5_000, tokens.read),
-    "ctokens and renaming": (5_000, read_embedded),
+    "embedded C and renaming": (5_000, read_embedded),
     "similarity": (5_000, read_fingerprints),
     "source": (50_000, lambda text: read_source(text.encode())),
     "directives": (50_000, lambda text: overruled_directives(text, board="a", hardware="b")),

@@ -16,7 +16,7 @@ from django.db.models import CheckConstraint, Q, UniqueConstraint
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
-from leaderboard.judging.work import DONE, ERROR, QUEUED, Requested, rules
+from leaderboard.judging.models import DONE, ERROR, QUEUED, Requested, rules
 from runner.wire import ADMISSION, Job
 
 PASSED: Final = "passed"
@@ -57,10 +57,6 @@ class AdmissionTest(Requested):
 
     def __str__(self) -> str:
         return f"admission test {self.pk} ({self.outcome or self.state})"
-
-    @property
-    def is_overridden(self) -> bool:
-        return self.overridden_at is not None
 
     @property
     def lines(self) -> list[dict[str, Any]]:

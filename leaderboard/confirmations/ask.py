@@ -22,9 +22,8 @@ from leaderboard.confirmations.models import CONFIRMED, DROPPED, RECORD, REFUSED
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.lease import finish, take_first
-from leaderboard.judging.models import Runner
+from leaderboard.judging.models import DONE, QUEUED, Runner
 from leaderboard.judging.sweep import give_back
-from leaderboard.judging.work import DONE, QUEUED
 from leaderboard.submissions.models import Submission
 from runner.wire import Job, Report
 

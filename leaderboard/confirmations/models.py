@@ -17,8 +17,7 @@ from django.db import models
 from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Board
-from leaderboard.judging.models import EPOCH_CHARS
-from leaderboard.judging.work import DONE, ERROR, Requested, longest, rules
+from leaderboard.judging.models import DONE, EPOCH_CHARS, ERROR, Requested, longest, rules
 from leaderboard.submissions.models import Submission
 from runner.wire import Incumbent, Job
 

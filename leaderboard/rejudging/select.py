@@ -11,8 +11,7 @@ from django.db.models import F
 
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
-from leaderboard.judging.models import Attempt
-from leaderboard.judging.work import DONE
+from leaderboard.judging.models import DONE, Attempt
 from leaderboard.standings.models import Entry
 
 MOST: Final = 5_000  # submissions per set

@@ -23,11 +23,9 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging import events
-from leaderboard.judging.attempts import call_off, ring_for, shadow_attempt
-from leaderboard.judging.faults import is_spoiled
-from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.work import DONE, QUEUED, UNFINISHED
+from leaderboard.judging.attempts import BATCH, append_states, call_off, ring_for, shadow_attempt
+from leaderboard.judging.models import DONE, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.verdicts import is_spoiled
 from leaderboard.rejudging.select import MOST, Selection, estimate_s
 
 MAX_NAME_CHARS: Final = 100
@@ -65,14 +63,14 @@ def make_set(
         competition=competition, name=name, why=why, created_by=actor, created_at=now, **criteria
     )
     fresh = [shadow_attempt(current.submission, chosen, number=1, now=now) for current in attempts]
-    Attempt.objects.bulk_create(fresh, batch_size=events.BATCH)
+    Attempt.objects.bulk_create(fresh, batch_size=BATCH)
     pairs = zip(attempts, fresh, strict=True)
     items = (
         RejudgeItem(rejudge_set=chosen, submission_id=current.submission_id, before=current, after=attempt)
         for current, attempt in pairs
     )
-    RejudgeItem.objects.bulk_create(items, batch_size=events.BATCH)
-    events.append_states(fresh, now=now, message="Queued to be judged again in the shadow")
+    RejudgeItem.objects.bulk_create(items, batch_size=BATCH)
+    append_states(fresh, now=now, message="Queued to be judged again in the shadow")
     first = {attempt.hardware: attempt for attempt in reversed(fresh)}  # one ring per hardware; the sweeper rings later
     for attempt in first.values():
         transaction.on_commit(partial(ring_for, attempt))
@@ -212,7 +210,7 @@ def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
     numbers = dict(brought.order_by().values_list("pk", "number"))
     for shadow in shadows:
         shadow.number, shadow.is_shadow, shadow.is_current = numbers[shadow.pk], False, True
-    events.append_states(shadows, now=now, message="Judged again")
+    append_states(shadows, now=now, message="Judged again")
 
 
 def settle(

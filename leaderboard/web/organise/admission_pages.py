@@ -15,7 +15,7 @@ from leaderboard.admissions.door import newest_tests, refusal, refusals
 from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.errors import UserError
-from leaderboard.judging.work import AT_WORK, ERROR
+from leaderboard.judging.models import AT_WORK, ERROR
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ReasonForm, sentence
 from leaderboard.web.organise.gate import is_organiser, restricted_page, send
@@ -128,7 +128,7 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm) -> HttpRe
         "chip": chip(test),
         "lines": lines,
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
-        "may_override": test.is_done and test.outcome != PASSED and not test.is_overridden,
+        "may_override": test.is_done and test.outcome != PASSED and not test.overridden_at,
         "form": form,
         "boards": boards_of(user_of(request)).filter(version=test.version_id, hardware=test.hardware),
         "waits": not test.is_done,

@@ -15,8 +15,16 @@ from django.utils import timezone
 from leaderboard import pipeline
 from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
-from leaderboard.competitions.edit_tracks import create_track, edit_track, put_prize, remove_prize, remove_track
+from leaderboard.competitions.edit import (
+    close_board,
+    create_track,
+    edit_board,
+    edit_track,
+    put_prize,
+    remove_board,
+    remove_prize,
+    remove_track,
+)
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Track
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.models import Runner

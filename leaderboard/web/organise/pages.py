@@ -19,9 +19,8 @@ from leaderboard.competitions.checks import TIMES
 from leaderboard.competitions.edit import clone_competition, create_competition, edit_competition
 from leaderboard.competitions.models import PUBLIC, Announcement, Competition, InviteCode, Role
 from leaderboard.competitions.permissions import competitions_of, role_of
-from leaderboard.judging.models import Attempt
+from leaderboard.judging.models import QUEUED, RUNNING, Attempt
 from leaderboard.judging.verdicts import judged_since
-from leaderboard.judging.work import QUEUED, RUNNING
 from leaderboard.review.case import states
 from leaderboard.review.case.confirmation import unsettled
 from leaderboard.review.models import Case

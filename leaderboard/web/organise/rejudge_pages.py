@@ -17,8 +17,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import competitions_of, has_role
 from leaderboard.errors import UserError
-from leaderboard.judging.models import RejudgeItem, RejudgeSet, Runner
-from leaderboard.judging.work import FINISHED
+from leaderboard.judging.models import FINISHED, RejudgeItem, RejudgeSet, Runner
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.compare import Difference, compare
 from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection, estimate_s, select

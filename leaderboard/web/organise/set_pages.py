@@ -15,7 +15,7 @@ from leaderboard.competitions.importing import CREATED
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
 from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
-from leaderboard.judging.work import DONE
+from leaderboard.judging.models import DONE
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import SetForm
 from leaderboard.web.organise.gate import posted, restricted_page

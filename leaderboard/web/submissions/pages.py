@@ -19,8 +19,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel as cancel_attempt
 from leaderboard.judging.attempts import may_cancel
 from leaderboard.judging.epochs import waits_for_epoch
-from leaderboard.judging.models import AttemptEvent
-from leaderboard.judging.work import QUEUED
+from leaderboard.judging.models import QUEUED, AttemptEvent
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.submissions.intake import Upload
