@@ -92,12 +92,12 @@ def posted(request: HttpRequest) -> QueryDict | None:
 
 
 def send(
-    request: HttpRequest, form: ActForm, act: Act, *, to: str, done: str, names: Mapping[str, str] | None = None
+    request: HttpRequest, form: ActForm, act: Act, *, done: str, to: str = "", names: Mapping[str, str] | None = None
 ) -> HttpResponse | None:
     """Do the act of a form that was sent. Return the redirect, or None if the page is to be shown with the form.
 
-    `to` and `done` may name the act's result: "Added {result}." `names`: fields of the act → fields of the form. The
-    form keeps the status of a refusal.
+    `to`: by default this page. `to` and `done` may name the act's result: "Added {result}." `names`: fields of the act
+    → fields of the form. The form keeps the status of a refusal.
     """
     if not form.is_bound or not form.is_valid():
         return None
@@ -109,7 +109,7 @@ def send(
         return None
     if done:
         messages.success(request, done.format(result=result))
-    return redirect(to.format(result=result))
+    return redirect(to.format(result=result) or request.path)
 
 
 def press(

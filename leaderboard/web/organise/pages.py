@@ -155,17 +155,16 @@ def changes(request: HttpRequest, competition: Competition) -> HttpResponse:
 def settings(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = CompetitionForm.of(competition, posted(request))
     done = "Saved." if set(form.changed_data) - {"reason"} else "Nothing was changed."
-    act, to = partial(edit_competition, competition=competition), f"/organise/{competition.slug}/settings"
-    return send(request, form, act, to=to, done=done) or shell(request, competition, "settings", {"form": form})
+    answer = send(request, form, partial(edit_competition, competition=competition), done=done)
+    return answer or shell(request, competition, "settings", {"form": form})
 
 
 @competition_page("GET", "POST")
 def roles(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = RoleForm(posted(request))
-    act, to = partial(grant_role, competition=competition), f"/organise/{competition.slug}/roles"
     context = {"form": form, "roles": competition.roles.select_related("user").order_by("user__username")}
-    answer = send(request, form, act, to=to, done="{result.user} is now {result.role}.")
-    return answer or shell(request, competition, "roles", context)
+    act, done = partial(grant_role, competition=competition), "{result.user} is now {result.role}."
+    return send(request, form, act, done=done) or shell(request, competition, "roles", context)
 
 
 @competition_page("POST")
@@ -204,7 +203,7 @@ def codes(request: HttpRequest, competition: Competition) -> HttpResponse:
         request.session[SHOW_ONCE] = {"slug": slug, "texts": [one.text for one in issued]}
 
     form = CodesForm(competition, posted(request))
-    if answer := send(request, form, issue, to=f"/organise/{slug}/codes", done=""):
+    if answer := send(request, form, issue, done=""):
         return answer
     known = InviteCode.objects.filter(competition=competition)
     living = known.filter(revoked_at=None)
@@ -234,9 +233,9 @@ def revoke_a_code(request: HttpRequest, competition: Competition, pk: int) -> Ht
 @competition_page("GET", "POST")
 def announcements(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = AnnouncementForm(posted(request))
-    act, to = partial(publish_announcement, competition=competition), f"/organise/{competition.slug}/announcements"
     context = {"form": form, "announcements": competition.announcements.select_related("author")}
-    return send(request, form, act, to=to, done="Published.") or shell(request, competition, "announcements", context)
+    answer = send(request, form, partial(publish_announcement, competition=competition), done="Published.")
+    return answer or shell(request, competition, "announcements", context)
 
 
 @competition_page("POST")
