@@ -29,7 +29,6 @@ from leaderboard.web.organise import (
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.review import integrity
 from leaderboard.web.review import pages as review
-from leaderboard.web.runners import pages as runners
 from leaderboard.web.submissions import pages as submissions
 from leaderboard.web.submissions import team_pages
 
@@ -70,9 +69,9 @@ pages: list[URLPattern | URLResolver] = [
     path("admission/ask", admission_pages.ask),
     path("admission/<int:pk>", admission_pages.detail),
     path("admission/<int:pk>/override", admission_pages.override),
-    path("runners", runners.index),
+    path("runners", state_pages.runner_index),
     path("epochs/<int:pk>/<slug:name>", state_pages.decide),
-    path("runners/<slug:name>/<slug:act>", runners.act),
+    path("runners/<slug:name>/<slug:act>", state_pages.act_on_runner),
     path("rejudge", rejudge_pages.index),
     path("rejudge/new", rejudge_pages.new),
     path("rejudge/<int:pk>", rejudge_pages.detail),
