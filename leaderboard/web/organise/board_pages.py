@@ -22,9 +22,9 @@ from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.models import Runner
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ReasonForm
-from leaderboard.web.organise.admission_pages import chip
 from leaderboard.web.organise.forms import EditBoardForm, NewBoardForm, PrizeForm, TrackForm
 from leaderboard.web.organise.gate import competition_page, posted, press, send, shell
+from leaderboard.web.organise.problem_pages import chip
 
 NAMES: Final = {"ratio": "speedup"}  # of the tracks' fields in their form
 NO_RUNNER: Final = "No runner with {} has ever connected to this site. Submissions wait until one does."

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -37,6 +37,7 @@ PHASES: Final = {
     "open": ("final, still open", "good"),
 }
 
+T = TypeVar("T")
 View = Callable[..., HttpResponseBase]
 Act = Callable[..., Any]  # takes `actor`, `now` and the arguments of a form by name
 
@@ -85,6 +86,13 @@ def restricted_page(*methods: str, to: Callable[[User], bool] = attrgetter("is_s
         return checked
 
     return decorate
+
+
+def act_of(acts: Mapping[str, T], name: str) -> T:
+    """Return the act that an address names."""
+    if name not in acts:
+        raise Http404
+    return acts[name]
 
 
 def posted(request: HttpRequest) -> QueryDict | None:

@@ -27,7 +27,7 @@ from leaderboard.judging.live import hosts, queues
 from leaderboard.judging.models import Epoch, Runner
 from leaderboard.judging.runners import revoke, rotate, set_draining
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.organise.gate import Act, competition_page, press, restricted_page, shell
+from leaderboard.web.organise.gate import Act, act_of, competition_page, press, restricted_page, shell
 from leaderboard.wording.figures import ago, span
 
 FIGURES: Final = ("hardware", "queued", "running", "own_queued", "own_running", "runners")  # of a queue
@@ -172,9 +172,7 @@ def decide(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 
     Epochs belong to hardware that competitions share, so administrators of the site decide.
     """
-    if name not in ACTS:
-        raise Http404
-    do, done = ACTS[name]
+    do, done = act_of(ACTS, name)
     epoch = get_object_or_404(Epoch, pk=pk)
     act = partial(do, hardware=epoch.hardware, name=epoch.name, reason=request.POST.get("reason", ""))
     to = "/runners" if request.POST.get("from") == "runners" else "/organise"
