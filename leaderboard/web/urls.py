@@ -83,8 +83,6 @@ pages: list[URLPattern | URLResolver] = [
     path("readyz", service.readyz),
     path("robots.txt", service.robots),
     path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
-]
-organisers: list[URLPattern | URLResolver] = [
     path("organise", organise.index),
     path("organise/new", organise.create),
     path("organise/<slug:slug>", organise.overview),
@@ -125,8 +123,6 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", exports.file),
     path("organise/<slug:slug>/preview", organise.begin_preview),
     path("preview/leave", organise.leave_preview),
-]
-prizes: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/awards", competition_pages.award_index),
     path("competitions/<slug:slug>/awards.csv", competition_pages.awards_csv),
     path("competitions/<slug:slug>/awards.json", competition_pages.awards_json),
@@ -171,8 +167,6 @@ people: list[URLPattern | URLResolver] = [
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,
-    *organisers,
-    *prizes,
     path("api/v1/", include(people)),
     path("api/runner/v1/", include("leaderboard.web.runners.views")),
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),
