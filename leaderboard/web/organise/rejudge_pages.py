@@ -9,7 +9,7 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages
 from django.db.models import Count, Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
@@ -26,7 +26,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ActForm, ReasonForm, add_refusal, reason_field
 from leaderboard.web.organise.exports import csv_lines
 from leaderboard.web.organise.forms import UtcField
-from leaderboard.web.organise.gate import is_organiser, posted, restricted_page
+from leaderboard.web.organise.gate import act_of, is_organiser, posted, restricted_page
 
 PAGE_ROWS: Final = 50
 PAST_ROWS: Final = 100
@@ -191,11 +191,9 @@ def attempt(request: HttpRequest, pk: int) -> HttpResponse:
 def settle(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """Apply, discard or stop a set, with a reason."""
     chosen, form = _found(request, pk), ReasonForm(request.POST)
-    if name not in ACTS:
-        raise Http404
+    act, done = act_of(ACTS, name)
     if not form.is_valid():
         return _detail_page(request, chosen, form, status=400)
-    act, done = ACTS[name]
     wanted = {option: option in request.POST for option in OPTIONS} if name == "apply" else {}
     try:
         result = act(chosen=chosen, actor=user_of(request), now=timezone.now(), **wanted, **form.arguments())
