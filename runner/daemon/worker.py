@@ -22,11 +22,10 @@ from typing import Final
 from runner import config
 from runner.config import DaemonSettings
 from runner.daemon import canary
+from runner.daemon.attempt import EventFeed, Lease
 from runner.daemon.client import SiteClient, backoff_s, client_of, persist
 from runner.daemon.doorbell import listening
-from runner.daemon.event_feed import EventFeed
 from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
-from runner.daemon.lease import Lease
 from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
 from runner.errors import (
