@@ -16,12 +16,13 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
+import structlog
+
 from runner.daemon.client import SiteClient, backoff_s
 from runner.errors import SiteRefused, SiteUnreachable, StaleLease, Unauthorised
-from runner.log import get_logger
 from runner.wire import MAX_EVENTS_PER_CALL, Event, Job
 
-log = get_logger(__name__)
+log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 BATCH_S: Final = 0.25  # seconds in which events are gathered into a call
 MAX_WAITING: Final = 1_000  # events
