@@ -59,6 +59,10 @@ class AdmissionTest(Requested):
         return f"admission test {self.pk} ({self.outcome or self.state})"
 
     @property
+    def is_overridden(self) -> bool:
+        return self.overridden_at is not None
+
+    @property
     def lines(self) -> list[dict[str, Any]]:
         return list(self.told.get("lines", []))
 
