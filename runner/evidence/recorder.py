@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner.evidence import certificate, schema
-from runner.evidence.reading import Window
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import End, Profile, Schedule
 from runner.evidence.schema import Block, Check, Evidence, Fault, Finding, Quad, Repeat, Timing, WarmUp
 from runner.evidence.speed_of_light import Limits
 from runner.evidence.starved import Share
-from runner.evidence.throttle import NONE, VALID, Ruling
+from runner.evidence.throttle import NONE, VALID, Ruling, Window
 
 
 class Recorder:

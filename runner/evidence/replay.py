@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.evidence import certificate, throttle
-from runner.evidence.blame import breaks, guest_after, rule_block
 from runner.evidence.schedule import ABBA, ABIIBA, End, I, Rest, Run, Schedule
 from runner.evidence.schema import Evidence, Timing
-from runner.evidence.throttle import SET_ASIDE, VALID, Window
+from runner.evidence.throttle import SET_ASIDE, VALID, Window, breaks, guest_after, rule_block
 
 
 @dataclass(frozen=True)

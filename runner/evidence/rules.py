@@ -23,9 +23,9 @@ from typing import Any, Final, Literal
 from runner.evidence import stats
 from runner.evidence.estimates import Run, TimedCase, rank
 from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT
-from runner.evidence.schedule import BUSY
 from runner.evidence.schema import Evidence, Finding
 from runner.evidence.speed_of_light import CERTAIN
+from runner.evidence.throttle import BUSY
 
 Pairs = Sequence[tuple[float, float]]
 Thresholds = Mapping[str, float | None]  # by rule; None: off

@@ -27,8 +27,6 @@ QUADS_TO_KNOW_THE_BASELINE: Final = 4  # before a quad's baseline can be called 
 NOISE_FACTOR: Final = 4.5  # median absolute deviations: three standard deviations of a normal distribution
 VOIDS_TO_GIVE_UP: Final = 3  # fewer prove nothing about the device
 
-BUSY: Final = "device_busy"  # reason of a void quad whose idle probe met work
-
 # How a case ended.
 CONVERGED, QUADS, BUDGET, VOIDS, UNFIT = "converged", "quads", "budget", "voids", "set_aside"
 
