@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from runner.evidence.reading import Window
 from runner.evidence.schema import Evidence, ReportError, parse
+from runner.evidence.throttle import Window
 
 MOST_CASES: Final = 12  # drawn cases
 MOST_BLOCKS: Final = 400  # per case

@@ -9,7 +9,7 @@ from operator import or_
 from typing import Final
 
 from leaderboard.web.review.evidence import Timed, real
-from runner.evidence.reading import Window
+from runner.evidence.throttle import Window
 
 LEFT, RIGHT, HEIGHT = 0.0, 800.0, 40.0
 REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains their meaning for a run
