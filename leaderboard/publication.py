@@ -36,8 +36,7 @@ from leaderboard.standings.publish import (
     withdraw,
 )
 from leaderboard.standings.ranking.ranking import Value
-from leaderboard.standings.read.boards import incumbent_ratio, incumbent_ratios
-from leaderboard.standings.read.records import contest_leader
+from leaderboard.standings.read.records import contest_leader, incumbent_ratio, incumbent_ratios
 from leaderboard.standings.read.windows import stage_at
 from leaderboard.submissions.models import Submission
 
