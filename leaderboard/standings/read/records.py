@@ -41,7 +41,12 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
     if stage_at(board, submitted_at) is not Stage.CONTEST:
         return None
     entries = Entry.objects.filter(inside(whole_window(board, Stage.CONTEST)), board=board, epoch=epoch)
-    level = level_pairs([board.pk]).get(board.pk, ())
+    places = leading_places(entries, level_pairs([board.pk]).get(board.pk, ()))
+    return places[0].value if places else None
+
+
+def leading_places(entries: QuerySet[Entry], level: Sequence[tuple[int, int]]) -> list[Place]:
+    """Return the places that share the first rank; empty without lines. `level`: as for `rank`."""
     own: dict[int, Sequence[Value]] = {}
     lines: list[Value] = []
     last: tuple[object, ...] = ()
@@ -53,7 +58,7 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
             break
         own[line.entrant_id] = values
         lines.append(line)
-    return group_at(lines, 0, own, pairs_of(level))[0].value if lines else None
+    return group_at(lines, 0, own, pairs_of(level)) if lines else []
 
 
 def _last_level(entries: QuerySet[Entry], leader: Value, level: Sequence[tuple[int, int]]) -> tuple[object, ...]:
@@ -143,19 +148,3 @@ def would_rank(result: Result) -> int | None:
     runs = [run_of(entry) for entry in entries.exclude(submission=submission)]
     places = rank([*runs, run_of_result(result)], level=level_pairs([board.pk]).get(board.pk, ()))
     return next((place.rank for place in places if submission.pk in place.value.submissions), None)
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
