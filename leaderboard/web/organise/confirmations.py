@@ -18,7 +18,7 @@ from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.work import AT_WORK, ERROR
-from leaderboard.review.case.confirmation import ask_again, close_confirmation, unsettled
+from leaderboard.review.case.acts import ask_again, close_confirmation, unsettled
 from leaderboard.review.permissions import has_conflict
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import Act, competition_page, press, shell

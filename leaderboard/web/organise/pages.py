@@ -23,7 +23,7 @@ from leaderboard.judging.models import Attempt
 from leaderboard.judging.verdicts import judged_since
 from leaderboard.judging.work import QUEUED, RUNNING
 from leaderboard.review.case import states
-from leaderboard.review.case.confirmation import unsettled
+from leaderboard.review.case.acts import unsettled
 from leaderboard.review.models import Case
 from leaderboard.web import preview
 from leaderboard.web.accounts.pages import user_of
