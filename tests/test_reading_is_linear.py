@@ -21,7 +21,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from leaderboard.cli import text as cli_text
+from leaderboard.cli import render as cli_render
 from leaderboard.cli.config import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
@@ -137,7 +137,7 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "similarity": (5_000, read_fingerprints),
     "source": (50_000, lambda text: read_source(text.encode())),
     "directives": (50_000, lambda text: overruled_directives(text, board="a", hardware="b")),
-    "cli text": (50_000, cli_text.clean),
+    "cli text": (50_000, cli_render.clean),
     "diffs": (50_000, lambda text: diffs.unified(text, f"{text[1:]}\nb")),
     "files_beside": (20_000, lambda text: files_beside(text, {})),
     "clean_text": (20_000, lambda text: clean_text(text.encode())),

@@ -2,8 +2,7 @@
 
 Always true, by constraint: at most one unfinished confirmation of a pair; a running confirmation has a runner, a lease
 and a hard deadline; it has an outcome exactly when it is done. A runner's finding (Found) is append-only, with its
-report. Writers: the acts beside this file, a module each; review.settle closes confirmations that runs could not
-decide.
+report. Writers: ask.py, and review/case/acts.py, which closes confirmations that runs could not decide.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ class RejudgeSet(models.Model):
     board = models.ForeignKey(Board, on_delete=models.PROTECT, null=True, related_name="+")  # null: all its boards
     name = models.CharField(max_length=100)
     why = models.TextField()
-    selection = models.JSONField()  # rejudging.select.Selection.to_json(): criteria of the choice
+    selection = models.JSONField()  # rejudging.sets.Selection.to_json(): criteria of the choice
     estimate_s = models.FloatField()  # machine time, as long as their attempts took before
     state = models.CharField(max_length=16, default=OPEN)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

@@ -26,7 +26,7 @@ from leaderboard.competitions.permissions import competitions_of, role_of
 from leaderboard.judging.models import QUEUED, RUNNING, Attempt
 from leaderboard.judging.verdicts import judged_since
 from leaderboard.review.case import states
-from leaderboard.review.case.confirmation import unsettled
+from leaderboard.review.case.acts import unsettled
 from leaderboard.review.models import Case
 from leaderboard.web import preview
 from leaderboard.web.accounts.pages import user_of

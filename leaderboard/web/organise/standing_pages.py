@@ -23,7 +23,7 @@ from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.models import AT_WORK, ERROR
-from leaderboard.review.case.confirmation import ask_again, close_confirmation, unsettled
+from leaderboard.review.case.acts import ask_again, close_confirmation, unsettled
 from leaderboard.review.permissions import has_conflict
 from leaderboard.standings import freeze
 from leaderboard.web.accounts.pages import user_of
