@@ -25,7 +25,7 @@ from leaderboard.standings.ranking.ranking import pool
 from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.standings.read.table import run_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.review import clocks, diffs, evidence, heat
+from leaderboard.web.review import evidence
 from leaderboard.web.review.queue import shown_state
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.meanings import TELEMETRY
@@ -172,14 +172,14 @@ def _evidence(result: Result, submission: Submission) -> dict[str, Any]:
     incumbent = runs.filter(attempt__entry__submission=values[0].submissions[0]).first() if values else None
     known = evidence.evidence_of(result.report)
     timed = evidence.timings(known)
-    drawn = [(case, clocks.panels(case)) for case in timed[:MOST_DRAWN]]
+    drawn = [(case, evidence.panels(case)) for case in timed[:MOST_DRAWN]]
     history = Submission.objects.filter(**of_board).select_related("owner", "entrant", "board__problem")
     return {
         "case_rows": evidence.case_rows(result.report, known, incumbent.report if incumbent else None),
         "incumbent": incumbent.attempt.submission if incumbent else None,
         "drawn": [(case, panels) for case, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),
-        "strip": heat.strip(timed),
+        "strip": evidence.strip(timed),
         "fingerprint": sorted(known.fingerprint.items())[:24] if known else [],
         "history": view.shown_list(history.order_by("-pk")[:HISTORY]),
     }
@@ -205,7 +205,7 @@ def _compared(result: Result, submission: Submission, user: User) -> list[dict[s
         ("the most similar other", similar),
     )
     return [
-        {"title": title, "other": other, "diff": diffs.unified(other.source, submission.source)}
+        {"title": title, "other": other, "diff": evidence.unified(other.source, submission.source)}
         for title, other in others
         if other is not None
     ]
