@@ -18,7 +18,6 @@ from leaderboard.web.boards import pages as boards
 from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
-from leaderboard.web.review import integrity
 from leaderboard.web.review import pages as review
 from leaderboard.web.submissions import pages as submissions
 from leaderboard.web.submissions import team_pages
@@ -40,7 +39,7 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/retract", entries.retract),
     path("submissions/<int:pk>/restore", entries.restore),
     path("submissions/<int:pk>/publish-code", entries.publish_code),
-    path("competitions/<slug:slug>/integrity", integrity.page),
+    path("competitions/<slug:slug>/integrity", review.integrity_page),
     path("invite-code", competition_pages.invite_code),
     path("collections/<slug:slug>", collection_pages.index),
     path("collections/<slug:slug>/<str:username>", collection_pages.entrant),

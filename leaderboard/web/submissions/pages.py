@@ -29,7 +29,7 @@ from leaderboard.web.boards.pages import refused_and_unseen
 from leaderboard.web.forms import SubmitForm, add_refusal
 from leaderboard.web.middleware import with_wait
 from leaderboard.web.review.acts import OwnerForm
-from leaderboard.web.review.owner import for_owner
+from leaderboard.web.review.case import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.mine import what_is_left
