@@ -167,7 +167,12 @@ def _event(quads: list[Quad], timing: Timing, side: str) -> Certified:
         for quad in quads
     ]
     spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + max(0.0, gap_ns)
-    spread += (SPARED_NS if timing.queued else SPARED_BY_HOST_NS) + _elsewhere_ns(timing, side)
+    spread += SPARED_NS if timing.queued else SPARED_BY_HOST_NS
+    # The judge's copying takes longer within the baseline's calls than on an otherwise empty device. Copies of over
+    # 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which takes 0.2 ms
+    # (docs/lab-notebook). A tenant without waiting work spares that.
+    if own_copy_ns := _copies_ns(timing, side)[0]:
+        spread += max(0.0, stats.median(_within(timing, BASELINE)) - own_copy_ns)
     in_doubt = min(0.0, gap_ns)  # own calls alone never prove a forgery
     mismatch = any(
         found.value + in_doubt > MISMATCH_SPREADS * max(found.spread, LEAST_QUEUED_NS)
@@ -259,17 +264,6 @@ def _copies_ns(timing: Timing, side: str) -> tuple[float, float, float]:
     errors = [statistics.stdev(row) / math.sqrt(len(row)) for row in rows]
     stray = COPIES_STRAY * max(own, theirs) + min(ERRORS * math.hypot(*errors), COPIES_APART * own)
     return own, theirs, stray
-
-
-def _elsewhere_ns(timing: Timing, side: str) -> float:
-    """Return by how much the judge's copying takes longer within the baseline's calls than on an otherwise empty
-    device.
-
-    Copies of over 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which
-    takes 0.2 ms (docs/lab-notebook). A tenant without waiting work spares that.
-    """
-    own = _copies_ns(timing, side)[0]
-    return max(0.0, stats.median(_within(timing, BASELINE)) - own) if own else 0.0
 
 
 def _within(timing: Timing, side: str) -> list[float]:
