@@ -18,7 +18,7 @@ by how much a low quantile of the true wall times lies above that: positive if r
 
 On an H200 every kernel takes up to 0.2 µs longer in one container than in another, and its gap is up to 2.4 µs longer
 there. Both *offsets* are much the same for all kernels, so queued calls of a small kernel of the harness
-(judge/sides/own_times.py) show them. They are subtracted from the candidate's times and gaps. A submission that moves
+(judge/sides/tenant.py) show them. They are subtracted from the candidate's times and gaps. A submission that moves
 itself to a place as good as the baseline's gains that much, so it counts as forgeable, too (docs/lab-notebook).
 """
 
@@ -58,11 +58,11 @@ LEAST_QUEUED_NS: Final = 1_700.0  # in MANY_PLACES or more; there are copies to 
 LEAST_SMALL_NS: Final = 1_500.0  # and the difference of the gaps is known
 LEAST_COMPARED_NS: Final = 1_000.0  # and the data are at least as large as in the calls that predicted it
 SMALL_BYTES: Final = 4 << 20  # of a call's inputs and outputs
-LARGE_BYTES: Final = 256 << 20  # from here on own_times.py times the copies; below, their difference is lost in gaps
+LARGE_BYTES: Final = 256 << 20  # from here on tenant.py times the copies; below, their difference is lost in gaps
 # A baseline whose calls end on the host (`.cpu()`) hides in its reported times that the device turns from its context
 # to the judge's: 125 µs on an H200. Idle calls, and all calls that only hand out kernels, do not.
 TURN_NS: Final = (60_000.0, 250_000.0)  # of five idle calls the shortest strays by up to 47 µs
-COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, if that was timed (own_times.py); 1.9 µs of 1.6 ms were seen
+COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, if that was timed (tenant.py); 1.9 µs of 1.6 ms were seen
 COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two containers
 # A tenant that takes over from the harness spares the work around a kernel: on an H200 a recorded graph, in a stream of
 # its own and without events, leaves up to this much less of a gap (g16 in tests/attacks/gpu). It looks exactly like an
@@ -241,7 +241,7 @@ def _turn_ns(timing: Timing) -> float:
 
 
 def _copies_ns(timing: Timing, side: str) -> tuple[float, float, float]:
-    """Return the part of each gap that the judge's own copying takes, for the baseline and this side, as own_times.py
+    """Return the part of each gap that the judge's own copying takes, for the baseline and this side, as tenant.py
     measured, and how far these may stray; 0 without a measurement.
 
     The second is believed only as far as the same copies took as long within calls, and as two allocations were ever

@@ -20,7 +20,7 @@ from runner.evidence.sample import WALL, Sample
 from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
 from runner.evidence.schema import Check, Evidence
 from runner.judge import timing
-from runner.judge.calls import Calls
+from runner.judge.calls import Calls, Stage
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.data.call import Input, WallClock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
@@ -29,9 +29,8 @@ from runner.judge.data.memory import NoMemory
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.handover import baseline_files, files_beside
-from runner.judge.sides.own_times import Copies
-from runner.judge.time_budget import Stage
-from runner.judge.timed_side import TimedSide, pause_for
+from runner.judge.sides.tenant import Copies
+from runner.judge.timing import TimedSide, pause_for
 from sandbox.errors import SandboxError
 
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from runner.evidence.throttle import FULL, NEEDED_COUNTERS, NONE
-from runner.judge.device.cpu import STEAL_COLUMN, CpuTelemetry
-from runner.judge.device.foreign_load import HostFolders, Pids
 from runner.judge.device.gpu import UNCORRECTED, VOLATILE, Device, Strangers, load_nvml
+from runner.judge.device.processor import STEAL_COLUMN, HostFolders, Pids
+from runner.judge.device.telemetry import CpuTelemetry
 
 GRAPHICS: Final = ("nvmlDeviceGetGraphicsRunningProcesses",)
 MPS: Final = "nvidia-cuda-mps"  # prefix of its daemons' names

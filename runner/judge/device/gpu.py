@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from runner.evidence.throttle import COUNTERS, Poll, Reading, Window, least, level_of
 from runner.judge.data.call import HANDS_OFF
-from runner.judge.device.foreign_load import Pids
+from runner.judge.device.processor import Pids
 
 POLL_S: Final = 0.1
 # Slow values younger than this are not read again at the beginning of a block. Values that hardly ever change are not

@@ -18,7 +18,7 @@ from problems.spec import Case, case_name
 from runner.evidence.starved import Share
 from runner.judge.data import faults
 from runner.judge.data.call import Input, Stopwatch
-from runner.judge.data.criterion import Fp64
+from runner.judge.data.compare import Fp64
 from runner.judge.data.faults import OracleFailed, ProblemRaised
 from runner.judge.data.layout import MALFORMED, Buffer, Layout, parse_layout
 from runner.judge.data.memory import Memory, Region
@@ -187,7 +187,7 @@ class Oracle:
             self._free_bytes -= length
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
-        """Run the problem's own `check_implementation` on these bytes. own_check.py decides who is to blame for a
+        """Run the problem's own `check_implementation` on these bytes. calls.py decides who is to blame for a
         failure."""
         with self.asked.running(), _blaming_the_problem():
             self._memory.copy(self._answer.bytes, output, layout.output_bytes)
