@@ -29,7 +29,7 @@ from runner.host.epochs import device_name
 from runner.job import cleanup, prepare
 from runner.job.execute import execute
 from runner.wire import Report
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 FOLDER: Final = local.LIBRARY / "calibration"
 CPUS: Final = Path("/sys/devices/system/cpu")

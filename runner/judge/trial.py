@@ -31,7 +31,7 @@ from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.handover import baseline_files, files_beside
 from runner.judge.sides.tenant import Copies
 from runner.judge.timing import TimedSide, pause_for
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
 MOST_IDLE: Final = 8  # times the profile's idle calls, if most of them are disturbed

@@ -14,7 +14,7 @@ from typing import Any
 
 from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, held_by, measure, worst
 from leaderboard.standings.publish import light_share
-from leaderboard.web.review import clocks, evidence, heat
+from leaderboard.web.review import evidence
 from problems.spec import Precision
 from runner.commands.replay import ReplayError, replay
 from runner.evidence import certificate, estimates, rules, schema, speed_of_light, throttle, verdict
@@ -178,8 +178,8 @@ def _page(report: JSON) -> JSON:
             f"{one.case}: {len(one.blocks)} blocks, void {sum(bool(block.void) for block in one.blocks)}, {one.ended}"
             for one in timed
         ],
-        "panels": _cut([clocks.panels(one) for one in timed]),
-        "strip": _cut(heat.strip(timed)),
+        "panels": _cut([evidence.panels(one) for one in timed]),
+        "strip": _cut(evidence.strip(timed)),
     }
 
 
