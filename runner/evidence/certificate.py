@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from runner.evidence import stats
 from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, Sample
@@ -347,7 +347,7 @@ def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
 # -- offsets of containers -------------------------------------------------------------------------------------------
 
 
-def offsets(own_calls: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
+def offsets(own_calls: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
     """Return both offsets as the fields of a timing."""
     return {"contexts": device_offsets(own_calls), "gaps": gap_offsets(own_calls)}
 

@@ -205,9 +205,9 @@ def open_waiting(pids: Pids, files: KernelFiles, cores: int) -> Callable[[], int
     return lambda: None if pressure is None else cores * _stalled_ns(pressure.read())
 
 
-def ticks_by_core(stat: bytes) -> dict[int, list[int]]:
-    """Return the columns of /proc/stat by core. Empty without a column of steal time."""
-    lines = (line.split() for line in stat.splitlines() if line.startswith(b"cpu"))
+def ticks_by_core(stat: KernelFile | None) -> dict[int, list[int]]:
+    """Return the columns of /proc/stat by core. Empty without the file, or a column of steal time."""
+    lines = (line.split() for line in (stat.read() if stat else b"").splitlines() if line.startswith(b"cpu"))
     return {
         int(name[3:]): [int(one) for one in columns]
         for name, *columns in lines
@@ -255,7 +255,7 @@ class Others:
 
     def ns(self) -> tuple[int, ...]:
         """Return the time by core, or in one sum, in ns; empty if the host does not report it."""
-        return self._foreign.ns(ticks_by_core(self._stat.read()) if self._stat is not None else {})[0]
+        return self._foreign.ns(ticks_by_core(self._stat))[0]
 
 
 class Meter:

@@ -53,9 +53,7 @@ class Blind:
     """Telemetry of a device that reports no value: its runs do not rank."""
 
     level = NONE
-
-    def __init__(self) -> None:
-        self._began = Reading(at_ns=time.monotonic_ns())
+    _began = Reading()
 
     def begin(self) -> None:
         self._began = Reading(at_ns=time.monotonic_ns())
@@ -90,7 +88,7 @@ class CpuTelemetry:
         files = self._files = KernelFiles(folders)
         self._now_ns = now_ns
         self._stat = files.open(files.folders.proc / "stat")
-        self.cores = tuple(cores) if cores is not None else tuple(sorted(self._ticks()))
+        self.cores = tuple(cores) if cores is not None else tuple(sorted(ticks_by_core(self._stat)))
         self._foreign = open_foreign(own, files, self.cores)
         self._waiting = open_waiting(own, files, len(self.cores))
         self._clocks = self._open_by_core("cpufreq/scaling_cur_freq")
@@ -115,7 +113,7 @@ class CpuTelemetry:
         self._files.close()
 
     def _read(self) -> Reading:
-        ticks = self._ticks()
+        ticks = ticks_by_core(self._stat)
         stolen = [ticks[core][STEAL_COLUMN] for core in self.cores if core in ticks]
         foreign_ns, grain_ns = self._foreign.ns(ticks)
         return Reading(
@@ -130,9 +128,6 @@ class CpuTelemetry:
             temperature_c=self.temperature_c(),
             throttled_ns=sum(file.whole() for file in self._throttles) * 1_000_000 if self._throttles else None,
         )
-
-    def _ticks(self) -> dict[int, list[int]]:
-        return {} if self._stat is None else ticks_by_core(self._stat.read())
 
     def _open_by_core(self, name: str) -> list[KernelFile]:
         root = self._files.folders.sys / "devices/system/cpu"

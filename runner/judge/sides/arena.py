@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import socket
 import time
 from functools import partial
 from typing import Final
@@ -19,12 +20,39 @@ from runner.judge.data.layout import Buffer, Layout
 from runner.judge.data.memory import Memory, SharedPages, Shot, WaitingMemory
 from runner.judge.device.processor import WATCHED_S, Meter
 from sandbox import protocol
-from sandbox.container import Container
+from sandbox.container import Container, SandboxError
 
+START_S: Final = 120  # container started → harness connected; torch is imported on the way
 PLACES: Final = 16
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, check at this interval whether the container lives
 MOST_TOLD_NS: Final = 1 << 50  # a fortnight: up to there whole nanoseconds are distinct, also as floats
 _CHANCE: Final = random.SystemRandom()
+
+
+def connect(
+    container: Container, memory: Memory, input_bytes: int, output_bytes: int, descriptors: tuple[int, ...]
+) -> socket.socket:
+    """Return the connection of a container that has mapped the memory shared with the judge, a tenant's or the
+    oracle's. No file of a user or a problem is in it yet. Raises SandboxError, OSError."""
+    deadline = time.monotonic_ns() + START_S * 1_000_000_000
+    connection = container.accept(deadline)
+    try:
+        version = protocol.receive(connection, deadline_ns=deadline)[0].get("ready")
+        if version != protocol.VERSION:
+            raise SandboxError(
+                f"the image's harness speaks protocol {version!r}, this judge {protocol.VERSION}: "
+                "build the image of this checkout with `make image`"
+            )
+        arena = {"device": memory.device, "input_bytes": input_bytes, "output_bytes": output_bytes}
+        protocol.send(connection, arena, descriptors)
+        protocol.receive(connection, deadline_ns=deadline)
+    except (protocol.ProtocolError, OSError) as err:
+        connection.close()
+        raise SandboxError(f"a container failed before there was a job in it: {err}; {container.logs()}") from None
+    except SandboxError:
+        connection.close()
+        raise
+    return connection
 
 
 class Arena:

@@ -22,8 +22,7 @@ from runner.judge.data.call import ALL, HANDS_OFF, Call, Input, Steps, WallClock
 from runner.judge.data.layout import Buffer, Layout
 from runner.judge.data.memory import Memory, NoMemory, Shot
 from runner.judge.device.processor import Meter
-from runner.judge.sides.arena import PLACES, Arena, Orders, died
-from runner.judge.sides.handover import START_S, connect
+from runner.judge.sides.arena import PLACES, START_S, Arena, Orders, connect, died
 from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
