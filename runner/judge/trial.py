@@ -71,10 +71,6 @@ class Trial:
     def evidence(self) -> Evidence:
         return self.recorder.evidence
 
-    @property
-    def order(self) -> tuple[str, ...]:
-        return ABIIBA if I in self.calls.sides else ABBA
-
     # -- building ------------------------------------------------------------------------------------------------
 
     def load_oracle(self) -> None:
@@ -199,7 +195,7 @@ class Trial:
         eager_ns = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
         recorder.add(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)
         most_calls = self._most_calls(_kept_bytes(layout))
-        plan = Schedule(self.profile, self.order, most_calls=most_calls)
+        plan = Schedule(self.profile, ABIIBA if I in self.calls.sides else ABBA, most_calls=most_calls)
         if self.calls.memory.moves:
             for side in self.calls.chance.sample(list(sides.values()), len(sides)):
                 if (unlike := side.visit(most_calls)) is not None:
