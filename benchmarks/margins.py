@@ -41,7 +41,7 @@ from runner.admission.examine import MARGIN
 from runner.judge import cases
 from runner.judge.data import compare
 from runner.judge.data.call import Input
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from tests.problems.judged_here import Call, Kernel, is_built, load
@@ -63,8 +63,7 @@ class Here(Oracle):
         self.inside = inside.Oracle({"device": "cpu", "input_bytes": REGION_BYTES, "output_bytes": REGION_BYTES}, fds)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        asked = request["number"] if request["do"] == "check" else request
-        return dict(json.loads(json.dumps(getattr(self.inside, request["do"])(asked))))
+        return dict(json.loads(json.dumps(getattr(self.inside, request["do"])(request))))
 
 
 @dataclass

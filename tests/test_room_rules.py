@@ -113,7 +113,7 @@ def test_only_settings_and_harness_read_the_environment(name: str) -> None:
 
 def test_pure_modules_are_found_by_their_docstrings() -> None:
     found = pure_modules()
-    assert len(found) > 40
+    assert len(found) > 30
     assert {"leaderboard/review/case/states.py", "runner/judge/data/error_model.py", "sandbox/policy.py"} <= set(found)
 
 
@@ -171,7 +171,7 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def test_relative_imports_are_resolved() -> None:
     tree = ast.parse("from . import api\nfrom ..wording.figures import THIN")
-    assert list(imports(tree, "leaderboard.cli.text")) == ["leaderboard.cli.api", "leaderboard.wording.figures.THIN"]
+    assert list(imports(tree, "leaderboard.cli.render")) == ["leaderboard.cli.api", "leaderboard.wording.figures.THIN"]
 
 
 def test_no_modules_import_each_other_in_a_cycle() -> None:

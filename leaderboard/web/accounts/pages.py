@@ -25,7 +25,6 @@ from leaderboard.entrants.teams import open_invites_of
 from leaderboard.errors import UserError
 from leaderboard.pipeline import link_logins
 from leaderboard.web import limits
-from leaderboard.web.accounts.sign_in_tries import count_try, remember_device
 from leaderboard.web.forms import TAKEN, LinkForm, PasswordForm, SignInForm, SignUpForm, TokenForm, add_refusal
 
 SCOPE_TEXTS: Final = (
@@ -43,7 +42,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return form_page(request, "sign_in", SignInForm(request), **context)
     name = request.POST.get("username", "")
-    tried = count_try(request, name)
+    tried = limits.count_try(request, name)
     if tried.wait_s:
         form = SignInForm(request, initial={"username": name})
         return form_page(request, "sign_in", form, wait_s=tried.wait_s, **context)
@@ -53,7 +52,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     tried.was_right()
     login(request, form.get_user())
     response = redirect(_next(request))
-    remember_device(request, response, User.objects.get(username=form.cleaned_data["username"]))
+    limits.remember_device(request, response, User.objects.get(username=form.cleaned_data["username"]))
     return response
 
 
@@ -75,7 +74,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         return form_page(request, "sign_up", form, **context)
     login(request, user)
     response = redirect(_next(request))
-    remember_device(request, response, user)
+    limits.remember_device(request, response, user)
     return response
 
 
@@ -151,7 +150,7 @@ def link(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _account_page(request, form, status=400)
     sent = form.cleaned_data
-    tried = count_try(request, sent["username"], (limits.LINK_USER, str(user.pk)))
+    tried = limits.count_try(request, sent["username"], (limits.LINK_USER, str(user.pk)))
     if tried.wait_s:
         return _account_page(request, form, wait_s=tried.wait_s)
     keep = {"this": user.get_username(), "other": sent["username"]}.get(sent.pop("keep"), "")
@@ -188,7 +187,7 @@ def password(request: HttpRequest) -> HttpResponse:
     limits.give_back((limits.PASSWORD_USER, str(user.pk)))
     messages.success(request, "Your password is changed. You are signed out everywhere else.")
     response = redirect("/account")
-    remember_device(request, response, User.objects.get(pk=chosen.pk))
+    limits.remember_device(request, response, User.objects.get(pk=chosen.pk))
     return response
 
 

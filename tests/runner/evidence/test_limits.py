@@ -16,9 +16,8 @@ from problems.arithmetic import LimitError
 from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.spec import Precision
-from runner.evidence import datasheet
 from runner.evidence import speed_of_light as limits
-from runner.evidence.ceilings import MEASURED_MARGIN, Ceilings, Rates, unmeasured
+from runner.evidence.ceilings import MEASURED_MARGIN, Ceilings, Rates, find_sheet, unmeasured
 from runner.evidence.speed_of_light import Bound
 
 GB = 1e9
@@ -49,7 +48,7 @@ def gpu(device: str = "NVIDIA H200") -> Ceilings:
 
 
 def hard(speed_of_light: dict[str, Any], ceilings: Ceilings, precision: Precision | None = None, **case: Any) -> Bound:
-    found = limits.bound_ns(speed_of_light, case, ceilings, precision)
+    found = limits.limits(speed_of_light, [case], ceilings, precision).cases[0].hard
     assert found is not None
     return found
 
@@ -195,7 +194,7 @@ def test_no_hard_ceiling_lies_below_the_data_sheet_or_far_above_it(
 
 
 def test_a_faster_clock_than_the_table_knows_raises_the_ceiling() -> None:
-    sheet = datasheet.find("NVIDIA H200")
+    sheet = find_sheet("NVIDIA H200")
     assert sheet is not None
     assert sheet.flops(2100)["fp32"] == pytest.approx(sheet.flops()["fp32"] * 2100 / 1980)
     assert sheet.flops(1000) == sheet.flops()
@@ -212,11 +211,11 @@ DECLARED = sorted(path.parent for path in LIBRARY.glob("*/*/task.yml") if "speed
 def test_every_case_of_our_own_problems_has_a_bound(folder: Path) -> None:
     problem = load_problem(folder)
     assert limits.faults(problem) == []
-    for case in problem.benchmarks:
-        work = limits.Work.of(problem.speed_of_light, case)
-        assert work.read_bytes > 0
-        assert work.write_bytes > 0
-        assert limits.bound_ns(problem.speed_of_light, case, gpu(), problem.precision) is not None
+    for found in limits.limits(problem.speed_of_light, problem.benchmarks, gpu(), problem.precision).cases:
+        assert found.work
+        assert found.work.read_bytes > 0
+        assert found.work.write_bytes > 0
+        assert found.hard is not None
 
 
 @pytest.mark.parametrize("folder", [one for one in DECLARED if one.name in PLAIN], ids=lambda folder: folder.name)

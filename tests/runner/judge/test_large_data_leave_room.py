@@ -16,7 +16,7 @@ from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.memory import NoMemory
 from runner.judge.trial import MOST_IDLE, Trial
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 SNAPSHOTS = 1000
 
@@ -91,7 +91,7 @@ class NoRoom:
 def copying(**evidence: Any) -> Any:
     made = trial(1)
     made.recorder.add_circumstances(**evidence)
-    made._copies = [(SimpleNamespace(add_copies=None), NoRoom())]
+    made._copies = [(SimpleNamespace(add=None), NoRoom())]
     made.calls.fresh = lambda case, count: [SimpleNamespace(layout=SimpleNamespace(output_bytes=4))] * count
     made.calls.buffer = lambda index, size: None
     return made
