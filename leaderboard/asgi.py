@@ -120,10 +120,10 @@ except env.ConfigError as error:
     sys.exit(f"{error}")
 from leaderboard.web.service import Application, Receive, Send, WithHeartbeat  # noqa: E402  (Django must be set up first)
 
-application: Application = Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES))
+_site: Any = Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES))
 if settings.TRUSTED_PROXIES:
-    application = ProxyHeadersMiddleware(application, settings.TRUSTED_PROXIES)
-application = WithHeartbeat(application, refusal=safety.unsafe_role)
+    _site = ProxyHeadersMiddleware(_site, settings.TRUSTED_PROXIES)
+application = WithHeartbeat(_site, refusal=safety.unsafe_role)
 sys.setswitchinterval(SWITCH_S)
 import_module(settings.ROOT_URLCONF)
 # Objects that exist by now live as long as the process. Scanning them took 0.1 s in each garbage collection.

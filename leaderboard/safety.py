@@ -29,11 +29,7 @@ log = structlog.get_logger(__name__)
 
 def is_public() -> bool:
     """Return whether SITE_URL lets other machines in."""
-    return not env.is_loopback(_host())
-
-
-def _host() -> str:
-    return urlsplit(settings.SITE_URL).hostname or ""
+    return not env.is_loopback(urlsplit(settings.SITE_URL).hostname or "")
 
 
 def unsafe_settings() -> Iterator[str]:
@@ -48,7 +44,7 @@ def unsafe_settings() -> Iterator[str]:
         )
     if not is_public():
         return
-    host = _host()
+    host = urlsplit(url).hostname or ""
     if settings.DEBUG:
         yield f"DEBUG=1 with SITE_URL={url!r}: an error would show code and settings to any visitor; set DEBUG=0"
     if not validate_host(host, settings.ALLOWED_HOSTS):
@@ -64,10 +60,6 @@ def unsafe_settings() -> Iterator[str]:
             f"TRUSTED_PROXIES is not set, with SITE_URL={url!r}: all visitors would have the proxy's address and share "
             f"its rate limits; name the proxy's address, or {env.NO_PROXY!r} where uvicorn itself holds the certificate"
         )
-    yield from _unsafe_passwords()
-
-
-def _unsafe_passwords() -> Iterator[str]:
     broker = urlsplit(settings.BROKER_URL)
     if broker.scheme != "unix" and not broker.password and not env.is_loopback(broker.hostname or ""):
         yield f"BROKER_URL has no password: any program that reaches {broker.hostname!r} could forge messages; set one"
