@@ -31,6 +31,8 @@ SETTINGS_FOR_MYPY: Final = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1/none",
     "BROKER_URL": "redis://127.0.0.1:1/0",
 }
+# `manage check --deploy` finds faults in the settings of a public site; these have none.
+PUBLIC_SITE: Final = {"SITE_URL": "https://photofinish.example", "TRUSTED_PROXIES": "127.0.0.1"}
 
 
 def main(arguments: list[str]) -> int:
@@ -50,6 +52,7 @@ def check_commands(programs: Path) -> list[list[str]]:
         [str(programs / "ruff"), "format", "--check", "."],
         [str(programs / "mypy")],
         [str(programs / "lint-imports")],
+        [sys.executable, "-m", "leaderboard.manage", "check", "--deploy", "--fail-level", "WARNING"],
         [sys.executable, "-m", "tests.tools.ratchet"],
     ]
 
@@ -60,7 +63,7 @@ def check(_: list[str]) -> int:
     for command in check_commands(Path(sys.executable).parent):
         name = " ".join([Path(command[0]).name, *command[1:]])
         say(f"==>  {name}")
-        if subprocess.run(command, env={**os.environ, **SETTINGS_FOR_MYPY}, check=False).returncode:
+        if subprocess.run(command, env={**os.environ, **SETTINGS_FOR_MYPY, **PUBLIC_SITE}, check=False).returncode:
             failed.append(name)
     say(f"failed: {', '.join(failed)}" if failed else "all checks passed")
     return 1 if failed else 0
