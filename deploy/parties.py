@@ -114,7 +114,7 @@ def kept_secret(path: Path, owner: Party) -> str:
     """Return the secret in `path`, made on first use."""
     if path.exists():
         return path.read_text().strip()
-    secret = secrets.token_urlsafe(32)
+    secret = secrets.token_urlsafe(48)  # Django asks for 50 characters, which this exceeds
     write_private(path, secret + "\n", owner)
     return secret
 
