@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import OperationalError, connection
 from django.http.request import validate_host
+from psycopg.conninfo import conninfo_to_dict
 
 from leaderboard import env
 
@@ -63,7 +64,8 @@ def unsafe_settings() -> Iterator[str]:
     broker = urlsplit(settings.BROKER_URL)
     if broker.scheme != "unix" and not broker.password and not env.is_loopback(broker.hostname or ""):
         yield f"BROKER_URL has no password: any program that reaches {broker.hostname!r} could forge messages; set one"
-    passwords = {"DATABASE_URL": settings.DATABASES["default"]["PASSWORD"], "BROKER_URL": broker.password or ""}
+    database = conninfo_to_dict(settings.DATABASE_URL)
+    passwords = {"DATABASE_URL": str(database.get("password") or ""), "BROKER_URL": broker.password or ""}
     for name, password in passwords.items():
         if 0 < len(password) < PASSWORD_CHARS:
             remedy = f"use at least {PASSWORD_CHARS} random ones, for example from: openssl rand -hex 24"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,12 @@ def test_setup_database_names_the_settings_that_it_lacks(
     monkeypatch.delenv("OWNER_URL", raising=False)
     assert setup.main(["database"]) == 1
     assert "OWNER_URL are needed; `setup files` writes them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "path", ["production/site.Dockerfile", "production/systemd/photofinish-site.service", "processes.py"]
+)
+def test_every_start_of_uvicorn_leaves_forwarded_addresses_to_trusted_proxies(path: str) -> None:
+    words = re.findall(r"[\w.:-]+", (CHECKOUT / "deploy" / path).read_text())
+    assert "--no-proxy-headers" in words
+    assert words[words.index("--lifespan") + 1] == "on", "the role of the database is checked at start-up"

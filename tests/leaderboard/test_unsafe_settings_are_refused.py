@@ -61,7 +61,7 @@ def refused(settings, **changes) -> list[str]:
         "TRUSTED_PROXIES": ["127.0.0.1/32"],
         "SITE_INSECURE": False,
         "DEBUG": False,
-        "DATABASES": {"default": {"PASSWORD": PASSWORD}},
+        "DATABASE_URL": PUBLIC["DATABASE_URL"],
         "BROKER_URL": PUBLIC["BROKER_URL"],
     }
     for name, value in (safe | changes).items():
@@ -78,7 +78,7 @@ def refused(settings, **changes) -> list[str]:
         ({"SITE_URL": "http://photofinish.example"}, "SITE_INSECURE=1"),
         ({"TRUSTED_PROXIES": None}, "name the proxy's address, or 'none'"),
         ({"BROKER_URL": "redis://valkey:6379/0"}, "BROKER_URL has no password"),
-        ({"DATABASES": {"default": {"PASSWORD": "postgres"}}}, "DATABASE_URL: its password has only 8"),
+        ({"DATABASE_URL": "postgresql://site:postgres@127.0.0.1/photofinish"}, "DATABASE_URL: its password has only 8"),
     ],
 )
 def test_unsafe_settings_of_a_public_site(settings, changes, words: str) -> None:
@@ -183,6 +183,7 @@ def test_web_process_does_not_start_with_a_refused_role() -> None:
     assert asyncio.run(start()) == [{"type": "lifespan.startup.failed", "message": "the role owns tables"}]
 
 
+@pytest.mark.django_db
 def test_sample_accounts_are_refused_on_a_public_site(settings) -> None:
     settings.SITE_URL = PUBLIC["SITE_URL"]
     with pytest.raises(CommandError, match="gets sample accounts"):
