@@ -23,7 +23,7 @@ from django.db.models import CheckConstraint, Q, UniqueConstraint
 from django.utils import timezone
 
 from leaderboard.competitions.models import Board, Competition
-from leaderboard.judging.work import DONE, FINISHED, QUEUED, RUNNING, STATES, UNFINISHED, Leased, longest
+from leaderboard.judging.work import DONE, FINISHED, LOST, QUEUED, RUNNING, STATES, UNFINISHED, Leased, longest
 from leaderboard.submissions.models import Submission
 from runner.wire import OUTCOMES, TELEMETRY, Job
 
@@ -105,6 +105,7 @@ class Watch(models.Model):
     site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: never
     swept_at = models.DateTimeField(null=True)  # last sweep while the site was up
     back_at = models.DateTimeField(null=True)  # end of the last pause
+    backed_up_at = models.DateTimeField(null=True)  # last backup of the database
 
     class Meta:
         constraints = [CheckConstraint(condition=Q(pk=1), name="one_watch")]
@@ -257,6 +258,7 @@ class Attempt(Leased):
             ),
             models.Index(fields=["runner", "token"], name="attempt_by_runner"),
             models.Index(fields=["lease_expires_at"], condition=Q(state__in=RUNNING), name="attempt_leases"),
+            models.Index(fields=["hardware"], condition=Q(state=LOST), name="attempt_lost"),
         ]
 
     def __str__(self) -> str:

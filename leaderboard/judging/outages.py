@@ -63,6 +63,11 @@ def note_swept(*, now: datetime) -> None:
     Watch.objects.filter(pk=1).update(swept_at=now)
 
 
+def note_backup(*, now: datetime) -> None:
+    """Record a complete backup of the database; /metrics gives its age."""
+    Watch.objects.update_or_create(pk=1, defaults={"backed_up_at": now})
+
+
 def forgiven_until() -> datetime | None:
     """Return the end of forgiveness: two leases after the last pause.
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-import structlog
 from django.db import transaction
 
 from leaderboard.errors import IllegalMove, UserError
@@ -21,16 +20,16 @@ from leaderboard.judging.faults import is_spoiled, measure_again
 from leaderboard.judging.models import Attempt, AttemptEvent, Result, Runner
 from leaderboard.judging.runners import set_aside
 from leaderboard.judging.work import DONE, Leased, check_move
+from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.models import Submission
 from runner.wire import Event, Report
 
 MAX_EVENTS: Final = 10_000  # per claim
 EVENT_CHARS: Final = 500
+NOTICE_CHARS: Final = 2_000
 UNREADABLE_REPORT: Final = "The runner's report could not be read; an operator can see why"
 TIMED_MODES: Final = ("benchmark", "ranked")
 KEPT: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "telemetry", "forgeable")
-
-log = structlog.get_logger(__name__)
 
 
 @transaction.atomic
@@ -101,7 +100,8 @@ def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: date
     if is_spoiled(report.outcome, report.reason):
         measure_again(attempt=attempt, now=now)
     if report.outcome == "infra_error":
-        log.error("attempt_infra_error", attempt=attempt.pk, runner=runner.name, reason=report.reason)
+        text = f"Runner {runner.name}, attempt {attempt.pk}: {report.evidence.get('operator') or report.message}"
+        tell_operators("attempt_infra_error", text[:NOTICE_CHARS], subject=report.reason or runner.name, now=now)
     return result
 
 
@@ -121,6 +121,7 @@ def note_refused(*, attempt_id: str, runner: Runner, token: int, problem: str, n
     """Record a report that broke the contract: the problem for operators, a notice for watchers."""
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
-    log.error("report_refused", attempt=attempt_id, runner=runner.name, problem=problem)
+    text = f"Attempt {attempt_id}: {problem}. Are site and runner of the same version?"
+    tell_operators("report_refused", text, subject=runner.name, now=now)
     if isinstance(attempt, Attempt):
         events.append_progress(attempt, now=now, message=UNREADABLE_REPORT)
