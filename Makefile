@@ -60,13 +60,13 @@ backup restore undo-restore forget-old-database:
 	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"
 
 test:
-	@$(call with,$(develop)) -m deploy.test_run test $(ARGS)
+	@$(call with,$(develop)) -m tests.tools.test_run test $(ARGS)
 
 test-fast:
-	@$(call with,$(develop)) -m deploy.test_run fast $(ARGS)
+	@$(call with,$(develop)) -m tests.tools.test_run fast $(ARGS)
 
 check:
-	@$(call with,$(develop)) -m deploy.test_run check
+	@$(call with,$(develop)) -m tests.tools.test_run check
 
 ci:
-	@$(call with,$(develop)) -m deploy.test_run ci $(ARGS)
+	@$(call with,$(develop)) -m tests.tools.test_run ci $(ARGS)

@@ -63,8 +63,7 @@ class Here(Oracle):
         self.inside = inside.Oracle({"device": "cpu", "input_bytes": REGION_BYTES, "output_bytes": REGION_BYTES}, fds)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        asked = request["number"] if request["do"] == "check" else request
-        return dict(json.loads(json.dumps(getattr(self.inside, request["do"])(asked))))
+        return dict(json.loads(json.dumps(getattr(self.inside, request["do"])(request))))
 
 
 @dataclass

@@ -30,7 +30,7 @@ from typing import Any, Final
 from deploy.console import say
 from deploy.samples import LIBRARY, Sample, plan
 
-MORE_TRIES: Final = 3  # leaderboard.judging.faults.MOST; the site's packages are missing beside a bare runner
+MORE_TRIES: Final = 3  # leaderboard.judging.verdicts.MOST; the site's packages are missing beside a bare runner
 JUDGE_LIMIT_S: Final = 900
 STRANGER: Final = """
 import os, sys, time

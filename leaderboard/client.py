@@ -12,8 +12,7 @@ sent, Refused for an answer that refuses, SiteProblem for no answer.
 
 from __future__ import annotations
 
-from .cli.api import Api, ServerEvent, connected
+from .cli.api import Api, ServerEvent, connected, follow
 from .cli.config import Account, CliError, Misuse, Refused, SiteProblem
-from .cli.follow import follow
 
 __all__ = ["Account", "Api", "CliError", "Misuse", "Refused", "ServerEvent", "SiteProblem", "connected", "follow"]

@@ -4,7 +4,7 @@ SiteError
 ├── UserError        the sender can fix it: names field, value, problem and way out
 │   └── RateLimited  the sender can retry, after a number of seconds that it names
 ├── StaleLease       a runner reports on an attempt that it no longer holds: it must stop working on it
-└── IllegalMove      a state change that the table in judging/work.py does not contain: a bug, never shown
+└── IllegalMove      a state change that the table in judging/models.py does not contain: a bug, never shown
 
 Only UserError's text reaches a person.
 """

@@ -28,7 +28,7 @@ from leaderboard.accounts.models import User
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions import edit_boards
+from leaderboard.competitions import edit
 from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import apply_upload
@@ -38,18 +38,13 @@ from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
-from leaderboard.judging.faults import give_back_if_ours, usage_of
 from leaderboard.judging.lease import lock_held
-from leaderboard.judging.models import Attempt, Result, Runner
+from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Result, Runner
 from leaderboard.judging.report import receive, record_result
 from leaderboard.judging.runners import lock_able
-from leaderboard.judging.verdicts import kernel_runs
-from leaderboard.judging.work import AT_WORK, QUEUED, RUNNING
+from leaderboard.judging.verdicts import give_back_if_ours, kernel_runs, usage_of
 from leaderboard.review import suspension as suspending
-from leaderboard.review.case import acts
-from leaderboard.review.case.confirmation import hold_failed_record
-from leaderboard.review.case.open import hold
-from leaderboard.review.case.siblings import hold_along, release_along
+from leaderboard.review.case import acts, holds
 from leaderboard.review.models import Decision, Suspension
 from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
@@ -154,11 +149,11 @@ def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 
 @transaction.atomic
 def add_board(*, competition: Competition, actor: User, now: datetime, **settings: Any) -> Board:
-    """Add a board; `settings` as in edit_boards.add_board.
+    """Add a board; `settings` as in edit.add_board.
 
     It takes submissions only after its version's admission test.
     """
-    board = edit_boards.add_board(competition=competition, actor=actor, now=now, **settings)
+    board = edit.add_board(competition=competition, actor=actor, now=now, **settings)
     ask_for_added(board=board, actor=actor, now=now)
     return board
 
@@ -239,7 +234,7 @@ def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     elif isinstance(work, Confirmation):
         record_confirmation(work, report=report, now=now)
         if work.outcome == FAILED:
-            publication.stand_each(hold_failed_record(work, now=now), now)
+            publication.stand_each(holds.hold_failed_record(work, now=now), now)
     return work is not None
 
 
@@ -302,7 +297,7 @@ def reject_result(
         public_reason=public_reason,
         seen=seen,
     )
-    publication.stand_each([result, *hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
+    publication.stand_each([result, *holds.hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
     return decision
 
 
@@ -311,7 +306,7 @@ def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, se
     """Undo a decision: lines that it published go; results that it took down or held along come back."""
     runs = publication.lock_runs(result)
     decision = acts.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
-    released = release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
+    released = holds.release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
     publication.stand_each([result, *(run for run in runs if run.pk in released)], now)
     return decision
 
@@ -345,7 +340,7 @@ def _then_stand_all(act: Callable[P, Suspension]) -> Callable[P, Suspension]:
 
 overturn_verdict: Final = _then_stand(acts.overturn)
 answer_appeal: Final = _then_stand(acts.answer_appeal)
-hold_result: Final = _then_stand(hold)
+hold_result: Final = _then_stand(holds.hold)
 suspend_account: Final = _then_stand_all(suspending.suspend)
 reinstate_account: Final = _then_stand_all(suspending.reinstate)
 

@@ -17,11 +17,9 @@ from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
 from leaderboard.judging.epochs import RankedEpochs
-from leaderboard.judging.faults import is_spoiled
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.verdicts import kernel_runs, newest_verdicts, with_reports
-from leaderboard.review.case.open import note_stopped_before, open_case, open_cases, rejects_by_itself, stopped_before
-from leaderboard.review.case.siblings import waiting_along
+from leaderboard.judging.verdicts import is_spoiled, kernel_runs, newest_verdicts, with_reports
+from leaderboard.review.case import holds
 from leaderboard.review.rules.known import Compared
 from leaderboard.review.rules.screen import foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
@@ -36,8 +34,7 @@ from leaderboard.standings.publish import (
     withdraw,
 )
 from leaderboard.standings.ranking.ranking import Value
-from leaderboard.standings.read.boards import incumbent_ratio, incumbent_ratios
-from leaderboard.standings.read.records import contest_leader
+from leaderboard.standings.read.records import contest_leader, incumbent_ratio, incumbent_ratios
 from leaderboard.standings.read.windows import stage_at
 from leaderboard.submissions.models import Submission
 
@@ -55,14 +52,14 @@ def settle(result: Result, now: datetime) -> None:
 
 def look(result: Result, now: datetime) -> None:
     """Open a case if a person must look at the result before it ranks, or may overturn its verdict."""
-    if rejects_by_itself(result):
-        open_case(result=result, now=now, by_itself=True)
+    if holds.rejects_by_itself(result):
+        holds.open_case(result=result, now=now, by_itself=True)
     elif could_rank(result):
         submission = result.attempt.submission
         best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
         findings = screen(result=result, incumbent_ratio=best, now=now)
-        if note_stopped_before(results=[result], now=now) or findings:
-            open_case(result=result, now=now)
+        if holds.note_stopped_before(results=[result], now=now) or findings:
+            holds.open_case(result=result, now=now)
 
 
 def look_all(results: Sequence[Result], now: datetime) -> dict[int, float | None]:
@@ -70,14 +67,14 @@ def look_all(results: Sequence[Result], now: datetime) -> dict[int, float | None
 
     Return each result's share of the speed of light by result key. Only the report contains it.
     """
-    open_cases(results=[result for result in results if rejects_by_itself(result)], now=now, by_itself=True)
+    holds.open_cases(results=[result for result in results if holds.rejects_by_itself(result)], now=now, by_itself=True)
     ranking = [result for result in results if could_rank(result)]
     compared, incumbents = Compared(ranking), _incumbents(ranking)
     lights: dict[int, float | None] = {}
     for some in with_reports(ranking):
         found = screen_all(results=some, compared=compared, incumbents=incumbents, now=now)
-        held = {finding.result_id for finding in found} | note_stopped_before(results=some, now=now)
-        open_cases(results=[result for result in some if result.pk in held], now=now)
+        held = {finding.result_id for finding in found} | holds.note_stopped_before(results=some, now=now)
+        holds.open_cases(results=[result for result in some if result.pk in held], now=now)
         lights |= {result.pk: light_share(result.report) for result in some}
     return lights
 
@@ -86,7 +83,7 @@ def foresee_held(results: Sequence[Result], now: datetime) -> set[int]:
     """Return the keys of results that look_all would open a case for. Writes and locks no row."""
     ranking = [result for result in results if could_rank(result)]
     compared, incumbents = Compared(ranking), _incumbents(ranking)
-    held = {result.pk for result in results if rejects_by_itself(result)} | set(stopped_before(ranking))
+    held = {result.pk for result in results if holds.rejects_by_itself(result)} | set(holds.stopped_before(ranking))
     for some in with_reports(ranking):
         held |= foresee(results=some, compared=compared, incumbents=incumbents, now=now)
     return held
@@ -141,7 +138,7 @@ def others_of(result: Result, runs: Iterable[Result]) -> list[Result]:
     submission = result.attempt.submission
     others = [run for run in runs if run.attempt.submission_id != submission.pk]
     lines = set(kernel_lines(submission).values_list("submission", flat=True))
-    along = waiting_along(others)
+    along = holds.waiting_along(others)
     return [run for run in others if run.attempt.submission_id in lines or run.pk in along]
 
 

@@ -28,8 +28,6 @@ import docker.errors
 import docker.types
 
 from sandbox import protocol
-from sandbox.errors import DockerMissing, ImageMissing, SandboxError
-from sandbox.freezer import Freezer, find_freezer
 from sandbox.policy import LABEL, Policy, container_options
 
 KEEP_BYTES: Final = 64_000  # of the beginning and of the end of each stream
@@ -37,6 +35,21 @@ FLOOD_BYTES: Final = 16_000_000  # above this, over all streams together, the co
 FOLDER_PREFIX: Final = "photofinish-"
 FOLDER: Final = re.compile(r"photofinish-([a-z0-9-]+)-[a-z0-9_]{8}")  # the owner, then tempfile's own letters
 FRAME_HEADER: Final = struct.Struct(">BxxxI")  # Docker's attach stream: number of the stream, number of bytes
+END_S: Final = 10.0  # for a killed container
+GIVE_UP_S: Final = 2.0  # with a freezer that does not freeze
+CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
+
+
+class SandboxError(Exception):
+    """The container machinery failed: Docker, the image, a socket. Operators read it, competitors never do."""
+
+
+class DockerMissing(SandboxError):
+    """No Docker Engine answers; the text names what to install or start."""
+
+
+class ImageMissing(SandboxError):
+    """The sandbox image is not on this host; the text explains how to build it."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,55 @@ class Paper:
         for fd in {self._fd, self.fd} - {-1}:
             os.close(fd)
         self._fd = self.fd = -1
+
+
+class Freezer:
+    """Two open files of one control group (version 1 or 2). Freezing returns when every thread has stopped.
+
+    Root can open the files. Without write access `find_freezer` returns None, and the judge reports "not certified".
+    """
+
+    def __init__(self, control: Path, state: Path, words: tuple[bytes, bytes], frozen: bytes) -> None:
+        self._control = os.open(control, os.O_WRONLY | os.O_CLOEXEC)
+        self._state = os.open(state, os.O_RDONLY | os.O_CLOEXEC)
+        self._freeze_word, self._thaw_word = words
+        self._frozen = frozen
+
+    def freeze(self) -> None:
+        os.pwrite(self._control, self._freeze_word, 0)
+        give_up = time.monotonic() + GIVE_UP_S
+        while self._frozen not in os.pread(self._state, 256, 0):
+            os.sched_yield()  # to a thread that has yet to stop and may be on this very core, such as the oracle's
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"the control group did not become {self._frozen.decode()!r} in {GIVE_UP_S} s")
+
+    def thaw(self) -> None:
+        """Begin to thaw; the threads run as the scheduler finds time."""
+        os.pwrite(self._control, self._thaw_word, 0)
+
+    def close(self) -> None:
+        os.close(self._control)
+        os.close(self._state)
+
+
+def find_freezer(pid: int) -> Freezer | None:
+    """Return the freezer of `pid`'s control group, or None if this process may not write it."""
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        for line in lines:  # version 2, also on hybrid hosts, which mount it beside version 1 under `unified`
+            if line.startswith("0::/") and len(line) > len("0::/"):
+                for base in (CGROUP_ROOT, CGROUP_ROOT / "unified"):
+                    folder = base / line[len("0::/") :]
+                    if (folder / "cgroup.freeze").exists():
+                        return Freezer(folder / "cgroup.freeze", folder / "cgroup.events", (b"1", b"0"), b"frozen 1")
+        for line in lines:
+            _, controllers, path = line.split(":", 2)
+            if controllers == "freezer" and path != "/":
+                state = CGROUP_ROOT / "freezer" / path.lstrip("/") / "freezer.state"
+                return Freezer(state, state, (b"FROZEN", b"THAWED"), b"FROZEN")
+    except OSError:
+        pass
+    return None
 
 
 def connect(timeout_s: float = 60) -> docker.DockerClient:
@@ -364,21 +426,21 @@ class Container:
         with contextlib.suppress(OSError):
             self.thaw()
 
-    def wait_dead(self, timeout_s: float = 10) -> bool:
+    def wait_dead(self) -> bool:
         """Wait until the container is dead and its output is read; return False if it still runs.
 
         Call this only when it is dead or killed. Its first program ends last: before that the kernel ends every other
         process of the PID namespace.
         """
-        dead = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], timeout_s)[0])
+        dead = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], END_S)[0])
         if self._reader is not None:
             self._reader.join(timeout=2)
         return dead
 
-    def wait_exit(self, timeout_s: float = 10) -> Exit:
+    def wait_exit(self) -> Exit:
         """Return the exit status that the engine reports a little later. Call only when it is dead or killed."""
-        self.wait_dead(timeout_s)
-        deadline = time.monotonic() + timeout_s
+        self.wait_dead()
+        deadline = time.monotonic() + END_S
         while True:
             self._handle.reload()
             state = self._handle.attrs["State"]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 COSTS = Path(__file__).with_name("costs.json")  # seconds by test function, of those that take at least LONG_S
 LONG_S = 0.25
+collect_ignore = ["tools/test_run.py"]  # a program
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

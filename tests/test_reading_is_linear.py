@@ -21,19 +21,19 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from leaderboard.cli import text as cli_text
+from leaderboard.cli import render as cli_render
 from leaderboard.cli.config import Misuse
 from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
 from leaderboard.source import SourceError, read_source
-from leaderboard.submissions import ctokens, tokens
+from leaderboard.submissions import tokens
 from leaderboard.web import markup
-from leaderboard.web.review import diffs
+from leaderboard.web.review import evidence
 from problems import fields
 from problems.directives import overruled_directives
 from problems.fields import ProblemError
-from problems.formats import inspect, kernelbench, task
-from problems.formats.text import Files, parse_yaml
+from problems.formats import gpumode, inspect, kernelbench
+from problems.formats.files import Files, parse_yaml
 from runner.judge.sides.handover import files_beside
 from sandbox.protocol import clean_text, cut
 
@@ -106,7 +106,7 @@ def coloured(filename: str) -> Callable[[str], object]:
 
 
 def read_embedded(text: str) -> None:
-    list(tokens.rendered(list(ctokens.lex_c(text, count(1)))))
+    list(tokens.rendered(list(tokens.lex_c(text, count(1)))))
 
 
 def read_fingerprints(text: str) -> None:
@@ -124,7 +124,7 @@ def read_task(text: str) -> None:
         described, reference = Path(folder, "task.yml"), Path(folder, "reference.py")
         described.write_text(f"{TASK}description: {json.dumps(text)}")
         reference.write_text(f"def generate_input(seed): return seed\ndef ref_kernel(data): return data\n{text}")
-        task.read_task(Path(folder), Path(folder), "text", Files())
+        gpumode.read_task(Path(folder), Path(folder), "text", Files())
 
 
 READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the shorter text, reader
@@ -133,12 +133,12 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "markdown": (4_000, markup.markdown),
     "markdown fence": (4_000, lambda text: markup.markdown(f"```python\n{text}")),
     "tokens": (5_000, tokens.read),
-    "ctokens and renaming": (5_000, read_embedded),
+    "embedded C and renaming": (5_000, read_embedded),
     "similarity": (5_000, read_fingerprints),
     "source": (50_000, lambda text: read_source(text.encode())),
     "directives": (50_000, lambda text: overruled_directives(text, board="a", hardware="b")),
-    "cli text": (50_000, cli_text.clean),
-    "diffs": (50_000, lambda text: diffs.unified(text, f"{text[1:]}\nb")),
+    "cli text": (50_000, cli_render.clean),
+    "diffs": (50_000, lambda text: evidence.unified(text, f"{text[1:]}\nb")),
     "files_beside": (20_000, lambda text: files_beside(text, {})),
     "clean_text": (20_000, lambda text: clean_text(text.encode())),
     "cut": (50_000, lambda text: cut(text, len(text) - 50)),

@@ -171,7 +171,7 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def test_relative_imports_are_resolved() -> None:
     tree = ast.parse("from . import api\nfrom ..wording.figures import THIN")
-    assert list(imports(tree, "leaderboard.cli.text")) == ["leaderboard.cli.api", "leaderboard.wording.figures.THIN"]
+    assert list(imports(tree, "leaderboard.cli.render")) == ["leaderboard.cli.api", "leaderboard.wording.figures.THIN"]
 
 
 def test_no_modules_import_each_other_in_a_cycle() -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from problems.spec import case_name
 from runner import config
 from runner.commands import local
-from runner.evidence import certificate, gap, schedule, schema, stats
+from runner.evidence import certificate, schedule, schema, stats
 from runner.evidence.sample import BASELINE, CANDIDATE
 from runner.evidence.schema import Evidence, Timing
 from runner.wire import Report
@@ -111,7 +111,7 @@ def _say_case(found: list[tuple[Timing, Evidence]]) -> None:
         f"{_spread([call.gap_ns - call.copying_ns - call.thaw_ns for call in calls])} | "
         f"{' '.join(f'{one.spread_ns / 1e3:.1f}' for one in certified)} | "
         f"{' '.join(_hidden(timing) for timing in timings)} | "
-        f"{' '.join(f'{gap.apart_ns(timing, CANDIDATE) / 1e3:+.2f}' for timing in timings)} | "
+        f"{' '.join(f'{certificate.apart_ns(timing, CANDIDATE) / 1e3:+.2f}' for timing in timings)} | "
         f"{' '.join(f'{100 * (ratio - 1):+.2f}' for ratio in ratios)} | "
         f"{sum(len(timing.quads) for timing in timings)} ({voids}) | {_repeats(timings)}",
         flush=True,
@@ -121,13 +121,13 @@ def _say_case(found: list[tuple[Timing, Evidence]]) -> None:
 def _hidden(timing: Timing) -> str:
     """Return the time that the candidate's calls seem to hide, all and the fastest, with its error within the job."""
     valid = [quad for quad in timing.quads if quad.compares(CANDIDATE)]
-    quads = gap.calls_of(valid, CANDIDATE)
-    found = zip(gap.of_case(timing, valid, CANDIDATE), (False, True), strict=True)
+    quads = certificate.calls_of(valid, CANDIDATE)
+    found = zip(certificate.hidden_of_case(timing, valid, CANDIDATE), (False, True), strict=True)
     return " ".join(f"{one.value / 1e3:+.2f}±{_error_ns(quads, fastest) / 500:.2f}" for one, fastest in found)
 
 
-def _error_ns(quads: list[gap.Quad], fastest: bool) -> float:
-    return gap.hidden(quads, fastest=fastest, least_ns=0.0).spread / gap.ERRORS
+def _error_ns(quads: list[certificate.Calls], fastest: bool) -> float:
+    return certificate.hidden(quads, fastest=fastest, least_ns=0.0).spread / certificate.ERRORS
 
 
 def _way(timings: list[Timing]) -> str:

@@ -5,8 +5,8 @@ By hand, after `source benchmarks/gpu/setup.sh`:
 python -m benchmarks.gpu.spared JOBS NAME [NAME …]
 
 Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each without a cut. They report the true time of
-their kernel: the hidden time that the judge finds, below 0, is the spared time. runner/evidence/gap.py has the derived
-figures (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
+their kernel: the hidden time that the judge finds, below 0, is the spared time. runner/evidence/certificate.py has the
+derived figures (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.gpu.attacks import Task, attacks, run
-from runner.evidence import gap, schema, stats
+from runner.evidence import certificate, schema, stats
 from runner.evidence.sample import BASELINE, CANDIDATE
 from runner.wire import Report
 
@@ -48,7 +48,7 @@ def lines(report: Report) -> Iterator[str]:
         quads = [quad for quad in timing.quads if quad.compares(CANDIDATE)]
         if not quads:
             continue
-        everywhere, fastest = gap.of_case(timing, quads, CANDIDATE)
+        everywhere, fastest = certificate.hidden_of_case(timing, quads, CANDIDATE)
         told = [
             stats.midmean([sample.inner_ns for sample in timing.calls_of(side, valid=True)])
             for side in (CANDIDATE, BASELINE)

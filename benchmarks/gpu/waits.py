@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack
 
 from runner import config
-from runner.evidence import contexts
+from runner.evidence import certificate
 from runner.host import accelerators
 from runner.job.prepare import Prepared, prepared
 from runner.judge.sides import own_times
@@ -36,10 +36,10 @@ def main() -> None:
 
 def line(ready: Prepared) -> str:
     found = own_times.own_calls(ready.sides)
-    columns = (contexts.compare(found), contexts.compare_gaps(found))
+    columns = (certificate.device_offsets(found), certificate.gap_offsets(found))
     told, apart = (", ".join(f"{ns:+.0f}" for ns in column.values()) or "unknown" for column in columns)
     sides = list(found.values())
-    error = f"{contexts.error_ns(sides[0], sides[1]):.0f}" if len(sides) > 1 and all(sides) else "none"
+    error = f"{certificate.gap_error_ns(sides[0], sides[1]):.0f}" if len(sides) > 1 and all(sides) else "none"
     return f"{told} | {apart} | {error}"
 
 

@@ -86,7 +86,3 @@ class ApiToken(models.Model):
     def account(self) -> User:
         """The account that the token acts as."""
         return self.owner.account
-
-    @property
-    def is_revoked(self) -> bool:
-        return self.revoked_at is not None

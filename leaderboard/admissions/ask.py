@@ -22,9 +22,8 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
 from leaderboard.errors import UserError
 from leaderboard.judging.lease import finish, take_first
-from leaderboard.judging.models import Runner
+from leaderboard.judging.models import DONE, Runner
 from leaderboard.judging.sweep import give_back
-from leaderboard.judging.work import DONE
 from runner.wire import Job, Report
 
 PROBLEM: Final = "problem"  # the runner's reason for failed problem code

@@ -14,8 +14,7 @@ from django.db.models import QuerySet
 from leaderboard.admissions.models import ACCEPTS_HALF, PASSED, AdmissionTest
 from leaderboard.competitions.models import Board, BoardQuerySet, ProblemVersion
 from leaderboard.errors import UserError
-from leaderboard.judging.models import Runner
-from leaderboard.judging.work import DONE, ERROR
+from leaderboard.judging.models import DONE, ERROR, Runner
 from runner.wire import STARTER
 
 
@@ -83,11 +82,11 @@ def _refusal(tests: list[AdmissionTest], seen: Set[str] | None, hardware: str) -
     """
     known = next((test for test in tests if test.state == DONE and test.outcome != ERROR), None)
     if known is not None:
-        if known.outcome == PASSED or known.is_overridden:
+        if known.outcome == PASSED or known.overridden_at:
             return ""
         return "this version of the problem failed its admission test; its organiser can see why"
     last = next((test for test in tests if test.gate), None)
-    if last is None or last.is_overridden:
+    if last is None or last.overridden_at:
         return ""
     if last.state == DONE:
         return "this version of the problem could not be tested yet; its organiser can see why"

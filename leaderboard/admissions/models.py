@@ -16,7 +16,7 @@ from django.db.models import CheckConstraint, Q, UniqueConstraint
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
-from leaderboard.judging.work import DONE, ERROR, QUEUED, Requested, rules
+from leaderboard.judging.models import DONE, ERROR, QUEUED, Requested, rules
 from runner.wire import ADMISSION, Job
 
 PASSED: Final = "passed"

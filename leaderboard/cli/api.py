@@ -1,17 +1,22 @@
 """/api/v1 of the site (docs/http.md): one method per call. Answers are checked for shape only; their text is untrusted.
 
 Reads are tried a few times, and so are submissions: the Idempotency-Key keeps a submission from being judged twice.
-Every other act is sent once.
+Every other act is sent once. An answer of 404 about a submission, a board or its hardware becomes a sentence that
+repeats the name and lists the existing names.
+
+`follow` watches a submission by the stream of events, or by polling if no stream gets through. A broken stream resumes
+after the last event seen: no event is shown twice or missed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -30,6 +35,12 @@ MAX_ANSWER_BYTES: Final = 8_000_000
 ENTRIES_AT_ONCE: Final = 1_000  # maximum of the site
 TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
+NOT_FOUND: Final = 404
+MAX_ID_DIGITS: Final = 18  # limit of the site's keys
+FINAL: Final = ("done", "cancelled")  # states of a submission
+STREAM_FAILURES: Final = 3  # in a row and without news, before polling
+POLL_S: Final = 2.0
+PATIENCE_S: Final = 180.0  # maximum time without the site before watching ends
 _OUR_PATHS: Final = re.compile(r"(?<!\S)/(?:tokens|submissions|competitions|boards|review|sign-in|sign-up|api)\b")
 
 
@@ -92,20 +103,28 @@ class Api:
         return _mapping(self._get(f"/boards/{_segment(slug)}"))
 
     def entries(self, slug: str, hardware: str, most: int) -> list[JSON]:
-        """Return the first lines of the ranking, fetched page by page."""
+        """Return the first lines of a board's ranking, fetched page by page. `hardware` "": the board has only one."""
+        if not hardware:
+            with self._explained(slug):
+                known = _hardware(self.board(slug))
+            if len(known) != 1:
+                raise Misuse(f"hardware: {slug} has {', '.join(known) or 'none'}; say which with --hardware")
+            hardware = known[0]
         path, found = f"/boards/{_segment(slug)}/{_segment(hardware)}/entries", list[JSON]()
-        while len(found) < most:
-            wanted = min(ENTRIES_AT_ONCE, most - len(found))
-            page = _mappings(self._get(path, {"limit": str(wanted), "offset": str(len(found))}))
-            found += page[:wanted]
-            if len(page) < wanted:
-                break
+        with self._explained(slug, hardware):
+            while len(found) < most:
+                wanted = min(ENTRIES_AT_ONCE, most - len(found))
+                page = _mappings(self._get(path, {"limit": str(wanted), "offset": str(len(found))}))
+                found += page[:wanted]
+                if len(page) < wanted:
+                    break
         return found
 
     def quota(self, board: str = "") -> list[JSON]:
         """Return the caller's remaining quota: for a board, or for all boards with spent quota."""
         self.need_token()
-        return _mappings(self._get("/quota", {"board": board} if board else None))
+        with self._explained(board):
+            return _mappings(self._get("/quota", {"board": board} if board else None))
 
     def quota_hint(self, board: str = "") -> list[JSON]:
         """Return the quota as an addition to another answer: [] if the request fails."""
@@ -116,13 +135,19 @@ class Api:
         except CliError:
             return []
 
-    def submissions(self, board: str | None, limit: int) -> list[JSON]:
+    def submissions(self, board: str, limit: int) -> list[JSON]:
+        """Return the caller's submissions, newest first. `board` "": to every board."""
         self.need_token()
-        return _mappings(self._get("/submissions", {"limit": str(limit), **({"board": board} if board else {})}))
+        found = _mappings(self._get("/submissions", {"limit": str(limit), **({"board": board} if board else {})}))
+        if board and not found:
+            with self._explained(board):
+                self.board(board)
+        return found
 
     def submission(self, submission_id: str) -> JSON:
-        self.need_token()
-        return _mapping(self._get(f"/submissions/{_segment(submission_id)}"))
+        with _known(submission_id):
+            self.need_token()
+            return _mapping(self._get(f"/submissions/{submission_id}"))
 
     def submit(self, *, board: str, hardware: str, mode: str, filename: str, code: str, licence: str = "") -> JSON:
         self.need_token()
@@ -136,8 +161,9 @@ class Api:
         return answer
 
     def cancel(self, submission_id: str) -> JSON:
-        self.need_token()
-        return _mapping(self._once("POST", f"/submissions/{_segment(submission_id)}/cancel", json={}))
+        with _known(submission_id):
+            self.need_token()
+            return _mapping(self._once("POST", f"/submissions/{submission_id}/cancel", json={}))
 
     def events(self, submission_id: str, after: str) -> Iterator[ServerEvent]:
         """Yield the stream after that event id, until the site closes it. Raises SiteProblem if the stream breaks."""
@@ -157,6 +183,23 @@ class Api:
     def need_token(self) -> None:
         if not self._has_token:
             raise Misuse(f"token: none is known for {self.url}; run `photofinish login`, or set PHOTOFINISH_TOKEN")
+
+    @contextmanager
+    def _explained(self, slug: str, hardware: str = "") -> Iterator[None]:
+        """Explain errors about the name of a board or its hardware. Raises Refused."""
+        try:
+            yield
+        except Refused as error:
+            if error.status != NOT_FOUND:
+                raise
+            boards = {str(board.get("slug", "")): _hardware(board) for board in self.boards()}
+            if slug not in boards:
+                listed = ", ".join(boards) or "none yet"
+                raise Refused(f"board: {slug!r} is not known; there is {listed}", NOT_FOUND) from None
+            if hardware and hardware not in boards[slug]:
+                listed = ", ".join(boards[slug]) or "none yet"
+                raise Refused(f"hardware: {slug} is not judged on {hardware!r}; there is {listed}", NOT_FOUND) from None
+            raise
 
     def _get(self, path: str, params: dict[str, str] | None = None) -> object:
         return self._retried("GET", path, params=params)
@@ -216,6 +259,64 @@ def connected(account: Account) -> AbstractContextManager[Api]:
     return closing(Api(account))
 
 
+def follow(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None]) -> JSON:
+    """Return the finished submission.
+
+    Raises SiteProblem if the site stays away, Refused without permission to watch.
+    """
+    last_seen, failures = "", 0
+    while failures < STREAM_FAILURES:
+        news = False
+        try:
+            for event in api.events(submission_id, last_seen):
+                last_seen, news = event.id or last_seen, True
+                if event.kind == "done":
+                    return event.data
+                on_event(event)
+        except SiteProblem:
+            pass
+        failures = 0 if news else failures + 1  # a stream that merely ended is resumed as well
+        time.sleep(backoff_s(failures))
+    return _poll(api, submission_id, on_event)
+
+
+def _poll(api: Api, submission_id: str, on_event: Callable[[ServerEvent], None]) -> JSON:
+    give_up_at = time.monotonic() + PATIENCE_S
+    shown = ""
+    while True:
+        try:
+            submission = api.submission(submission_id)
+            give_up_at = time.monotonic() + PATIENCE_S
+        except SiteProblem:
+            if time.monotonic() > give_up_at:
+                raise
+        else:
+            status = str(submission.get("status", ""))
+            if status in FINAL:
+                return submission
+            if status != shown:
+                on_event(ServerEvent("", "state", {"state": status}))
+                shown = status
+        time.sleep(POLL_S)
+
+
+@contextmanager
+def _known(number: str) -> Iterator[None]:
+    """Explain errors about the number of a submission. Raises Misuse, Refused."""
+    if not (number.isascii() and number.isdecimal() and len(number) <= MAX_ID_DIGITS):
+        raise Misuse(f"ID: {number!r} is not the number of a submission, such as 26; see `photofinish list`")
+    try:
+        yield
+    except Refused as error:
+        if error.status != NOT_FOUND:
+            raise
+        raise Refused(f"ID: there is no submission {number}, or it is not yours; see `photofinish list`", 404) from None
+
+
+def _hardware(board: JSON) -> list[str]:
+    return list(map(str, sequence(board.get("hardware"))))
+
+
 def _segment(value: str) -> str:
     """Return any name as a single, quoted path segment."""
     if value in ("", ".", ".."):
@@ -250,3 +351,27 @@ def _mappings(answer: object) -> list[JSON]:
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         raise SiteProblem("the site's answer has another shape than this version expects; update one of them")
     return answer
+
+
+def sequence(value: object) -> list[Any]:
+    """Return a list of the site's answer; any other value is an empty list."""
+    return value if isinstance(value, list) else []
+
+
+def mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: object) -> list[dict[str, Any]]:
+    return [item for item in sequence(value) if isinstance(item, dict)]
+
+
+def number(value: object) -> float | None:
+    """Return a finite number of the site's answer; None for any other value."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None

@@ -7,11 +7,10 @@ from typing import Annotated, Final
 
 import typer
 
-from . import config, lookup
-from .api import JSON, Api, connected
+from . import config
+from .api import JSON, Api, connected, mapping, mappings, sequence
 from .config import Misuse, Refused
-from .render import AsJson, Columns, Screen, names_of, when
-from .text import clean, line, mapping, mappings, moment, sequence
+from .render import AsJson, Columns, Screen, clean, line, moment, names_of, when
 
 SHOWN_NEWS: Final = 5
 QUOTA: Final[Columns] = {
@@ -86,7 +85,7 @@ def quota(
     """Show how many submissions you have left, and when more come: on all boards with spent quota, or on one board."""
     screen = Screen()
     with connected(config.resolve(*context.obj)) as api:
-        left = lookup.quota(api, board)
+        left = api.quota(board)
     if left or as_json:
         _show_quota(screen, left, as_json)
     else:

@@ -15,13 +15,11 @@ import typer
 
 from ..source import SourceError, read_file
 from ..wording.figures import NONE, duration_us, interval, speedup
-from . import config, contests, lookup, problem, render
-from .api import JSON, Api, connected
+from . import config, contests, problem, render
+from .api import FINAL, JSON, Api, connected, follow, mapping, number, sequence
 from .config import Account, CliError, Misuse
-from .follow import FINAL, follow
-from .render import AsJson, Columns, Screen, names_of, when
+from .render import AsJson, Columns, Screen, line, names_of, when
 from .start import on_terminal
-from .text import line, mapping, number, sequence
 
 MODES: Final = ("test", "benchmark", "ranked")
 MAX_TOKEN_BYTES: Final = 4_096
@@ -135,7 +133,7 @@ def board(
     """Show a board's ranking, best first."""
     screen = Screen()
     with connected(config.resolve(*context.obj)) as api:
-        entries = lookup.entries(api, slug, hardware, limit)
+        entries = api.entries(slug, hardware, limit)
     columns: Columns = {
         "rank": lambda entry: f"{entry.get('rank', '')}{'=' if entry.get('tied') else ''}",
         "who": "user",
@@ -199,8 +197,7 @@ def show(context: typer.Context, submission: Submission, as_json: AsJson = False
     """Show a submission's verdict, and wait for it if necessary. Exit code 0 only for a pass."""
     screen = Screen()
     with connected(config.resolve(*context.obj)) as api:
-        with lookup.known(submission):
-            found = api.submission(submission)
+        found = api.submission(submission)
         if found.get("status") not in FINAL:
             found = _watch(screen, api, submission, quiet=as_json)
         _finish(screen, api, found, as_json)
@@ -209,7 +206,7 @@ def show(context: typer.Context, submission: Submission, as_json: AsJson = False
 @app.command()
 def cancel(context: typer.Context, submission: Submission, as_json: AsJson = False) -> None:
     """Cancel a submission that waits or runs. A finished submission stays as it is."""
-    with connected(config.resolve(*context.obj)) as api, lookup.known(submission):
+    with connected(config.resolve(*context.obj)) as api:
         found = api.cancel(submission)
     Screen().answer(found, f"submission {submission}: {render.headline(found)}", as_json)
 
@@ -223,7 +220,7 @@ def list_submissions(
 ) -> None:
     """List your submissions, newest first."""
     with connected(config.resolve(*context.obj)) as api:
-        found = lookup.submissions(api, board, limit)
+        found = api.submissions(board, limit)
     columns: Columns = {
         "id": "id",
         "when": when("created_at", NONE),

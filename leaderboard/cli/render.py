@@ -1,4 +1,4 @@
-"""Output of the command: tables, progress, verdicts. All text from the site goes through text.py first.
+"""Output of the command: tables, progress, verdicts. All text from the site goes through `clean` first.
 
 Progress and errors go to stderr, results to stdout. On a terminal no text is cut off, however narrow it is: text wraps,
 and tables leave their least important columns out. Output to a pipe or file is plain: no colours, no boxes, no spinner,
@@ -7,7 +7,9 @@ no wrapping, every column, separated by tabs.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Annotated, Final
@@ -21,16 +23,47 @@ from rich.table import Table
 from rich.text import Text
 
 from ..wording import figures, outcomes
-from .api import JSON, ServerEvent
-from .text import clean, line, mapping, mappings, moment, number, plain, sequence
+from .api import JSON, ServerEvent, mapping, mappings, number, sequence
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 Columns = Mapping[str, str | Callable[[JSON], object]]  # heading → key of an item, or function of it
 
+MAX_CHARS: Final = 20_000
+_DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, directions and the like
 SHOWN_CASES: Final = 5
 SHOWN_LOG_LINES: Final = 20
 SHORT: Final = 3  # remaining submissions from which a note appears
 SHOWN_SHORT: Final = 20
+
+
+def clean(value: object, limit: int = MAX_CHARS) -> str:
+    """Keep printable characters and line breaks: an escape sequence loses its escape, a bidi override its effect."""
+    text = str(value)
+    spaced = text[:limit].replace("\t", " ").replace(figures.THIN, " ")
+    kept = "".join(
+        character for character in spaced if character == "\n" or unicodedata.category(character) not in _DROPPED
+    )
+    return kept + (" […]" if len(text) > limit else "")
+
+
+def line(value: object, limit: int = 500) -> str:
+    """Return the text cleaned, on a single line."""
+    return " ".join(clean(value, limit).split("\n"))
+
+
+def plain(value: object, style: str = "", limit: int = MAX_CHARS) -> Text:
+    """Return cleaned text for rich, which would read square brackets in a str as markup."""
+    return Text(clean(value, limit), style=style)
+
+
+def moment(value: object) -> str:
+    """Format an ISO moment as date and minute in UTC; return any other text as it came."""
+    try:
+        parsed = dt.datetime.fromisoformat(str(value))
+        known = parsed.astimezone(dt.UTC) if parsed.tzinfo else None
+    except (ValueError, OverflowError):
+        known = None
+    return known.strftime("%Y-%m-%d %H:%M UTC") if known else line(value or figures.NONE, 64)
 
 
 class Screen:

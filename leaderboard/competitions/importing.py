@@ -29,7 +29,7 @@ from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.audit.record import changed, record
 from leaderboard.competitions.checks import MAX_SLUG_CHARS
-from leaderboard.competitions.edit_boards import free_slug, lock_names
+from leaderboard.competitions.edit import free_slug, lock_names
 from leaderboard.competitions.models import CLOSED, PUBLIC, Board, Competition, Problem, ProblemVersion, Role
 from leaderboard.errors import UserError
 from problems.formats.folders import SetFile

@@ -22,7 +22,7 @@ from leaderboard.competitions.models import SetUpload
 from leaderboard.errors import UserError
 from problems.fields import ProblemError
 from problems.formats import kernelbench
-from problems.formats.archive import unpack
+from problems.formats.files import unpack
 from problems.formats.folders import SetFile, adapted, read_sets
 
 KEPT_FOR: Final = timedelta(days=1)  # for an upload that is not applied

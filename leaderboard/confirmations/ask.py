@@ -22,9 +22,8 @@ from leaderboard.confirmations.models import CONFIRMED, DROPPED, RECORD, REFUSED
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.lease import finish, take_first
-from leaderboard.judging.models import Runner
+from leaderboard.judging.models import DONE, QUEUED, Runner
 from leaderboard.judging.sweep import give_back
-from leaderboard.judging.work import DONE, QUEUED
 from leaderboard.submissions.models import Submission
 from runner.wire import Job, Report
 
@@ -46,7 +45,7 @@ def ask_confirmation(
     """Create a confirmation, or return the pair's unfinished confirmation. `actor` None: the site asks by itself.
 
     The site does not repeat a record's confirmation of a pair that is already decided: a line that comes back took its
-    place before. The callers check permissions (pipeline, review.settle, awards.life).
+    place before. The callers check permissions (pipeline, review.case.acts, awards.life).
     """
     if candidate.board_id != incumbent.board_id or candidate.entrant_id == incumbent.entrant_id:
         raise UserError("incumbent", incumbent.pk, "a record is taken from another entrant, on one board")

@@ -2,8 +2,7 @@
 
 Always true, by constraint: at most one unfinished confirmation of a pair; a running confirmation has a runner, a lease
 and a hard deadline; it has an outcome exactly when it is done. A runner's finding (Found) is append-only, with its
-report. Writers: the acts beside this file, a module each; review.settle closes confirmations that runs could not
-decide.
+report. Writers: ask.py, and review/case/acts.py, which closes confirmations that runs could not decide.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from django.db import models
 from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Board
-from leaderboard.judging.models import EPOCH_CHARS
-from leaderboard.judging.work import DONE, ERROR, Requested, longest, rules
+from leaderboard.judging.models import DONE, EPOCH_CHARS, ERROR, Requested, longest, rules
 from leaderboard.submissions.models import Submission
 from runner.wire import Incumbent, Job
 

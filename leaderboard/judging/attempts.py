@@ -1,15 +1,18 @@
-"""Attempts of a submission: queue the first or a following attempt, judge again, cancel.
+"""Attempts of a submission: queue the first or a following attempt, judge again, cancel; and the log of their events.
 
-Row and event commit together, then the bell rings.
+Row and event commit together, then the bell rings. No other module writes AttemptEvent. An event is appended with the
+attempt's row locked (select_for_update, or updated in this transaction). The lock makes the ids of a submission grow in
+the order in which they become visible, so that a stream may resume after the last id it saw. PostgreSQL delivers the
+notification only when the transaction commits. Events of a shadow attempt are stored and marked, and wake no watcher.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
@@ -18,10 +21,24 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging import events
-from leaderboard.judging.models import FIRST, REJUDGE, Attempt, RejudgeItem, RejudgeSet, Runner
-from leaderboard.judging.work import CANCELLED, UNFINISHED, check_move
+from leaderboard.judging.models import (
+    CANCELLED,
+    DONE,
+    FIRST,
+    LOST,
+    REJUDGE,
+    UNFINISHED,
+    Attempt,
+    AttemptEvent,
+    RejudgeItem,
+    RejudgeSet,
+    Runner,
+    check_move,
+)
 from leaderboard.submissions.models import Submission
+
+BATCH: Final = 500  # rows per statement
+CHANNEL: Final = "attempt_events"  # payload: the submission's id
 
 
 def enqueue(
@@ -89,7 +106,7 @@ def _attempt(submission: Submission, *, number: int, now: datetime, **told: Any)
 
 def _queue(attempt: Attempt, message: str) -> Attempt:
     attempt.save(force_insert=True)
-    events.append_state(attempt, now=attempt.created_at, message=message)
+    append_states([attempt], now=attempt.created_at, message=message)
     if attempt.not_before is None or attempt.not_before <= attempt.created_at:
         transaction.on_commit(lambda: ring_for(attempt))
     return attempt
@@ -151,5 +168,42 @@ def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> Non
     for attempt in attempts:
         check_move(attempt.state, CANCELLED)
         attempt.state, attempt.finished_at = CANCELLED, now
-    Attempt.objects.bulk_update(attempts, ["state", "finished_at"], batch_size=events.BATCH)
-    events.append_states(attempts, now=now, message=message)
+    Attempt.objects.bulk_update(attempts, ["state", "finished_at"], batch_size=BATCH)
+    append_states(attempts, now=now, message=message)
+
+
+def end(attempt: Attempt, *, message: str, now: datetime, outcome: str = "", reason: str = "") -> None:
+    """End an attempt that the caller has locked: done with an outcome, lost without."""
+    state = DONE if outcome else LOST
+    check_move(attempt.state, state)
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = state, outcome, reason, now
+    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
+    append_states([attempt], now=now, message=message)
+
+
+def append_states(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
+    """Append an event for the new state of each attempt, with the outcome if it has one."""
+    append_events(
+        event_of(
+            attempt,
+            now=now,
+            kind=AttemptEvent.STATE,
+            message=message,
+            data={"outcome": attempt.outcome, "reason": attempt.reason} if attempt.outcome else {},
+        )
+        for attempt in attempts
+    )
+
+
+def event_of(attempt: Attempt, *, now: datetime, **told: Any) -> AttemptEvent:
+    """Return an event of the attempt in its present state, not stored yet."""
+    known = {"attempt": attempt, "state": attempt.state, "in_shadow": attempt.is_shadow, "created_at": now}
+    return AttemptEvent(submission_id=attempt.submission_id, **(known | told))
+
+
+def append_events(events: Iterable[AttemptEvent]) -> None:
+    rows = AttemptEvent.every.bulk_create(events, batch_size=BATCH)
+    if watched := [str(event.submission_id) for event in rows if not event.in_shadow]:
+        notify = "SELECT pg_notify(%s, submission) FROM unnest(%s::text[]) AS submission"
+        with connection.cursor() as cursor:
+            cursor.execute(notify, [CHANNEL, watched])

@@ -22,9 +22,8 @@ from django.db import connection
 
 from leaderboard.judging.epochs import measurable
 from leaderboard.judging.lease import hand_out, lock_held, start_lease
-from leaderboard.judging.models import Attempt, Runner
+from leaderboard.judging.models import AT_WORK, CLAIMED, LOST, QUEUED, RUNNING, Attempt, Runner, check_move
 from leaderboard.judging.sweep import lose
-from leaderboard.judging.work import AT_WORK, CLAIMED, LOST, QUEUED, RUNNING, check_move
 from runner.wire import Job
 
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections

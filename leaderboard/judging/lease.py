@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -18,16 +18,13 @@ from django.db.models import QuerySet
 
 from leaderboard import broker
 from leaderboard.errors import StaleLease
-from leaderboard.judging import events
-from leaderboard.judging.attempts import call_off
-from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.work import AT_WORK, CANCELLED, DONE, QUEUED, Leased, Requested, check_move
+from leaderboard.judging.attempts import append_states, call_off
+from leaderboard.judging.models import AT_WORK, CANCELLED, DONE, QUEUED, Attempt, Leased, Requested, Runner, check_move
 from runner.wire import Job
 
 RELEASED: Final = "The machine that judged this is being restarted; it is queued again, in its old place"
 
 log = structlog.get_logger(__name__)
-W = TypeVar("W", bound=Leased)
 
 
 @dataclass(frozen=True)
@@ -41,21 +38,12 @@ def kinds() -> list[type[Leased]]:
     return [Attempt, *Requested.__subclasses__()]
 
 
-def rows(kind: type[W]) -> QuerySet[W]:
-    found: QuerySet[W] = kind._default_manager.order_by()
-    return found
-
-
-def running(kind: type[W]) -> QuerySet[W]:
-    return rows(kind).filter(state__in=kind.HELD_STATES)
-
-
 def lock(*, attempt_id: str, runner: Runner, token: int) -> Leased:
     """Return the work that this runner claimed under this token, locked until the transaction ends."""
     prefix, dash, key = attempt_id.rpartition("-")
     for kind in kinds():
         if prefix + dash == kind.WIRE_PREFIX:
-            own = rows(kind).select_for_update(of=("self",)).filter(pk=int(key), runner=runner, token=token)
+            own = kind._default_manager.select_for_update(of=("self",)).filter(pk=int(key), runner=runner, token=token)
             if (work := own.first()) is not None:
                 return work
     raise StaleLease(f"attempt {attempt_id} is not this runner's under token {token}")
@@ -63,7 +51,7 @@ def lock(*, attempt_id: str, runner: Runner, token: int) -> Leased:
 
 def lock_held(runner: Runner) -> list[Leased]:
     """Return the work that a runner holds, locked. Lock its own row later: reports and sweeps lock in this order."""
-    return [work for kind in kinds() for work in running(kind).select_for_update(of=("self",)).filter(runner=runner)]
+    return [work for kind in kinds() for work in kind.running().select_for_update(of=("self",)).filter(runner=runner)]
 
 
 def check_live(work: Leased, *, now: datetime) -> datetime:
@@ -75,7 +63,7 @@ def check_live(work: Leased, *, now: datetime) -> datetime:
     return work.hard_deadline_at
 
 
-def take_first(waiting: QuerySet[W], *, runner: Runner, now: datetime) -> Job | None:
+def take_first(waiting: QuerySet[Requested], *, runner: Runner, now: datetime) -> Job | None:
     """Claim the first of this requested work for the runner's hardware.
 
     Work that another claim is taking is skipped. Lock the runner's row before the call (runners.lock_able).
@@ -103,7 +91,7 @@ def start_lease(work: Leased, *, runner: Runner, now: datetime) -> Job:
     work.lease_expires_at = min(work.hard_deadline_at, now + timedelta(seconds=settings.LEASE_S))
     work.save(update_fields=["state", "runner", "token", "claimed_at", "hard_deadline_at", "lease_expires_at"])
     if isinstance(work, Attempt):
-        events.append_state(work, now=now, message=f"Taken by runner {runner.name}")
+        append_states([work], now=now, message=f"Taken by runner {runner.name}")
     return job
 
 
@@ -139,7 +127,7 @@ def hand_back(work: Leased, *, now: datetime, message: str) -> None:
     else:
         check_move(work.state, QUEUED)
         requeue(work)
-        events.append_state(work, now=now, message=message)
+        append_states([work], now=now, message=message)
 
 
 def requeue(work: Leased) -> None:
@@ -147,14 +135,6 @@ def requeue(work: Leased) -> None:
     work.state, work.runner, work.token, work.lease_expires_at, work.hard_deadline_at = QUEUED, None, 0, None, None
     work.save()
     transaction.on_commit(lambda: broker.ring(hardware=work.hardware, hint=work.attempt_id))
-
-
-def end(attempt: Attempt, state: str, *, message: str, now: datetime, outcome: str = "", reason: str = "") -> None:
-    """End an attempt that the caller has locked."""
-    check_move(attempt.state, state)
-    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = state, outcome, reason, now
-    attempt.save(update_fields=["state", "outcome", "reason", "finished_at"])
-    events.append_state(attempt, now=now, message=message)
 
 
 def finish(work: Requested, outcome: str, message: str, now: datetime) -> None:

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from django.db.models import Count, Min, Q
 
-from leaderboard.judging import lease
-from leaderboard.judging.models import Attempt, Epoch, Runner
-from leaderboard.judging.work import QUEUED, RUNNING, Leased, Requested
+from leaderboard.judging.lease import kinds
+from leaderboard.judging.models import QUEUED, RUNNING, Attempt, Epoch, Leased, Requested, Runner
 
 SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
 
@@ -73,8 +72,8 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
     running = Attempt.objects.filter(state__in=RUNNING, hardware__in=hardware).select_related("submission__board")
     running = running.only("state", "runner", "claimed_at", "submission__board__competition")
     held = {attempt.runner_id: attempt for attempt in running}
-    requested = [kind for kind in lease.kinds() if issubclass(kind, Requested)]
-    asked = {work.runner_id: work for kind in requested for work in lease.running(kind).filter(hardware__in=hardware)}
+    requested = [kind for kind in kinds() if issubclass(kind, Requested)]
+    asked = {work.runner_id: work for kind in requested for work in kind.running().filter(hardware__in=hardware)}
     epochs = Epoch.objects.filter(hardware__in=hardware).values_list("hardware", "name", "state")
     states = {(kind, name): state for kind, name, state in epochs}
     found = []
@@ -94,13 +93,13 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
 
 
 def _state(runner: Runner, work: Leased | None, now: datetime) -> tuple[str, str, datetime | None]:
-    if runner.is_suspended:
+    if runner.suspended_at:
         return "suspended", runner.suspended_reason, runner.suspended_at
-    if runner.is_set_aside:
+    if runner.set_aside_at:
         return "set aside", runner.set_aside_reason, runner.set_aside_at
     if work is not None:
         return "judging", "", work.claimed_at
-    if runner.is_draining:
+    if runner.draining_at:
         return "draining", "it claims nothing until it is resumed", runner.draining_at
     if runner.last_seen_at is None:
         return "never seen", "", None

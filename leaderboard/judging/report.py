@@ -13,13 +13,12 @@ from typing import Any, Final
 from django.db import transaction
 
 from leaderboard.errors import IllegalMove, UserError
-from leaderboard.judging import events, lease
+from leaderboard.judging import lease
+from leaderboard.judging.attempts import append_events, end, event_of
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
-from leaderboard.judging.events import check_storable
-from leaderboard.judging.faults import is_spoiled, measure_again
-from leaderboard.judging.models import Attempt, AttemptEvent, Result, Runner
-from leaderboard.judging.runners import set_aside
-from leaderboard.judging.work import DONE, Leased, check_move
+from leaderboard.judging.models import Attempt, AttemptEvent, Leased, Result, Runner, check_move
+from leaderboard.judging.runners import check_storable, set_aside
+from leaderboard.judging.verdicts import is_spoiled, measure_again
 from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.models import Submission
 from runner.wire import Event, Report
@@ -57,10 +56,12 @@ def announce(*, attempt_id: str, runner: Runner, token: int, announced: Sequence
             except IllegalMove as error:
                 raise UserError("events.state", event.state, str(error)) from None
             attempt.state = event.state
-        rows.append((event, attempt.state))
+        told = {"seq": seq, "kind": event.kind, "message": event.message, "data": event.data}
+        rows.append(event_of(attempt, now=now, token=token, **told))
     if attempt.state != began:
         attempt.save(update_fields=["state"])
-    return events.append_announced(attempt, rows, now=now)
+    append_events(rows)
+    return len(rows)
 
 
 def receive(*, runner: Runner, report: Report, now: datetime) -> Leased | None:
@@ -95,7 +96,7 @@ def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: date
         attempt=attempt, epoch=epoch, flags=list(report.flags), report=report.to_json(), created_at=now, **kept
     )
     message = report.message[:EVENT_CHARS]
-    lease.end(attempt, DONE, message=message, now=now, outcome=report.outcome, reason=report.reason)
+    end(attempt, message=message, now=now, outcome=report.outcome, reason=report.reason)
     Runner.objects.filter(pk=runner.pk).update(epoch=epoch)  # the device may have changed since `hello`
     if is_spoiled(report.outcome, report.reason):
         measure_again(attempt=attempt, now=now)
@@ -124,4 +125,4 @@ def note_refused(*, attempt_id: str, runner: Runner, token: int, problem: str, n
     text = f"Attempt {attempt_id}: {problem}. Are site and runner of the same version?"
     tell_operators("report_refused", text, subject=runner.name, now=now)
     if isinstance(attempt, Attempt):
-        events.append_progress(attempt, now=now, message=UNREADABLE_REPORT)
+        append_events([event_of(attempt, now=now, kind=AttemptEvent.PROGRESS, message=UNREADABLE_REPORT)])

@@ -10,12 +10,14 @@ A runner out of service claims nothing but may finish its work.
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import Any, Final
 
 import structlog
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
@@ -25,12 +27,9 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.accounts.tokens import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
-from leaderboard.judging import outages
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
-from leaderboard.judging.events import check_storable
-from leaderboard.judging.lease import hand_back, kinds, lock_held, running
-from leaderboard.judging.models import Attempt, Runner
-from leaderboard.judging.work import DONE, LOST
+from leaderboard.judging.lease import hand_back, kinds, lock_held
+from leaderboard.judging.models import DONE, LOST, Attempt, Runner, Watch
 from leaderboard.operations.notices import tell_operators
 
 KIND: Final = "pfr_"
@@ -38,8 +37,11 @@ GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token
 MOST_GRACE: Final = timedelta(days=7)
 SEEN_EVERY: Final = timedelta(seconds=10)
 REVOKED: Final = "The machine that judged this was taken out of service; it is queued again, in its old place"
+MAX_DEPTH: Final = 32  # of JSON from a runner
+MAX_WHOLE: Final = 2**63
 LOSSES: Final = 2  # different submissions, with none finished in between
 WINDOW: Final = timedelta(hours=1)  # in which losses count
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HARDWARE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -93,7 +95,7 @@ def rotate(*, runner: Runner, actor: User | None, reason: str, now: datetime, gr
         most = int(MOST_GRACE.total_seconds())
         raise UserError("grace", grace.total_seconds(), f"expected 0 to {most:,} seconds; 0 ends the old token at once")
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
-    if runner.is_revoked:
+    if runner.revoked_at:
         raise UserError("runner", runner.name, "was revoked; make another runner with create_runner", status=409)
     secret = make_secret(KIND)
     runner.old_token_digest, runner.old_token_until = runner.token_digest, now + grace
@@ -125,7 +127,7 @@ def lock_able(runner: Runner, *, now: datetime) -> bool:
 def held_by(runner: Runner) -> str:
     """Return the wire's `attempt_id` of the work that this runner holds; "" if it holds none."""
     for kind in kinds():
-        if work := running(kind).filter(runner=runner).first():
+        if work := kind.running().filter(runner=runner).first():
             return work.attempt_id
     return ""
 
@@ -139,9 +141,9 @@ def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datet
     told = {"last_seen_at": now, "greeted_at": now, "fingerprint": fingerprint, "epoch": epoch}
     Runner.objects.filter(pk=runner.pk).update(**told, set_aside_at=None, set_aside_reason="")
     state = ""
-    if not runner.is_suspended:
+    if not runner.suspended_at:
         state = propose_epoch(hardware=runner.hardware, name=epoch, fingerprint=fingerprint, now=now)
-    log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=runner.is_set_aside)
+    log.info("runner_hello", runner=runner.name, hardware=runner.hardware, epoch=epoch, back=bool(runner.set_aside_at))
     return state
 
 
@@ -149,6 +151,28 @@ def check_hardware(runner: Runner, hardware: str) -> None:
     if hardware != runner.hardware:
         text = f"this token is for hardware {runner.hardware}; use another token"
         raise UserError("hardware", hardware, text, status=403)
+
+
+def check_storable(value: Any, field: str, depth: int = 0) -> None:
+    """Refuse JSON that PostgreSQL cannot store, although Python can read it.
+
+    Raise UserError with the place of the value, for example `report.cases[2].message`.
+    """
+    if depth > MAX_DEPTH:
+        raise UserError(field, None, f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, str) and _UNSTORABLE.search(value):
+        raise UserError(field, None, "has a NUL character or half of a surrogate pair")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(field, None, "not a finite number")
+    if isinstance(value, int) and abs(value) >= MAX_WHOLE:
+        raise UserError(field, None, "a whole number beyond 64 bits")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            check_storable(key, f"{field}: a key", depth)
+            check_storable(item, f"{field}.{key}", depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            check_storable(item, f"{field}[{index}]", depth + 1)
 
 
 def runner_named(name: str) -> Runner:
@@ -208,16 +232,18 @@ def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime)
 def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
     """Suspend a runner that lost LOSSES different submissions since it last finished a submission.
 
-    Losses during an outage of the site do not count.
+    Losses during an outage of the site do not count, and neither do losses within two leases after it.
     """
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
     finished = Attempt.objects.filter(runner=runner, result__isnull=False).order_by("-finished_at")
     last_finished = finished.values_list("finished_at", flat=True).first()
-    known = (now - WINDOW, runner.resumed_at, last_finished, outages.forgiven_until())
+    back_at = Watch.objects.filter(pk=1).values_list("back_at", flat=True).first()
+    forgiven_until = back_at and back_at + timedelta(seconds=2 * settings.LEASE_S)
+    known = (now - WINDOW, runner.resumed_at, last_finished, forgiven_until)
     since = max(moment for moment in known if moment is not None)
     lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
     submissions = lost.order_by().values("submission").distinct().count()
-    if runner.is_suspended or submissions < LOSSES:
+    if runner.suspended_at or submissions < LOSSES:
         return False
     reason = f"lost {submissions} different submissions and finished none in between"
     suspend(runner=runner, actor=None, reason=reason, now=now)

@@ -1,29 +1,39 @@
-"""Repair after failures: expired leases and unheard doorbells. Any number of sweepers may run at once.
+"""Repair after failures: expired leases, outages and unheard doorbells. Any number of sweepers may run at once.
 
 A lost attempt is replaced. The third loss in a row ends the submission as our failure. The second loss ends it, too, if
 it took a different runner down: then the submission kills runners. A runner that lost two different submissions is
 suspended: then the host is at fault. Requested work is queued again; its third loss ends it without a decision.
+
+Runners do not pay for an outage of the site or its sweeper. An expired lease means a dead runner only if the runner
+could have renewed it. Therefore every web process sends a heartbeat (leaderboard/web/service.py), every sweep records
+its time, and asks `may_expire` before any expiry:
+
+- While no web process sends a heartbeat, nothing expires: no runner can renew a lease or take freed work.
+- After a pause of the site or of all sweepers, each running lease holds for LEASE_S from now, and each hard deadline
+  moves by as much of the pause as its claim lived through.
+
+An outage between the web processes and the runners (a proxy, a network) is not noticed: there leases run out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
+from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Q
-from django.db.models.functions import Now
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, Value
+from django.db.models.functions import Greatest, Least, Now
 
 from leaderboard import broker
 from leaderboard.audit.record import record
-from leaderboard.judging.attempts import follow
-from leaderboard.judging.faults import give_back_if_ours
-from leaderboard.judging.lease import end, finish, kinds, requeue, rows, running
-from leaderboard.judging.models import REPLACEMENT, Attempt, Runner
+from leaderboard.judging.attempts import end, follow
+from leaderboard.judging.lease import finish, kinds, requeue
+from leaderboard.judging.models import ERROR, QUEUED, REPLACEMENT, Attempt, Leased, Requested, Runner, Watch
 from leaderboard.judging.runners import suspend_if_losing
-from leaderboard.judging.work import DONE, ERROR, LOST, QUEUED, RUNNING, Leased, Requested
+from leaderboard.judging.verdicts import give_back_if_ours
 from leaderboard.operations.notices import tell_operators
 
 MAX_LOSSES: Final = 3  # in a row
@@ -33,8 +43,38 @@ GIVEN_UP: Final = (
     "You may submit again"
 )
 UNFINISHABLE: Final = "No runner could finish this {noun}: {why}. Ask again, or see the runners' page"
+BEAT_S: Final = 5.0  # between two heartbeats of a web process
+SILENT: Final = timedelta(seconds=4 * BEAT_S)  # the site counts as away after this time without a heartbeat
 
 log = structlog.get_logger(__name__)
+
+
+def beat(*, now: datetime) -> None:
+    """Record the heartbeat of a web process."""
+    if not Watch.objects.filter(pk=1).update(site_at=now):
+        Watch.objects.get_or_create(pk=1, defaults={"site_at": now})
+
+
+@transaction.atomic
+def may_expire(*, now: datetime) -> bool:
+    """Return whether an expired lease now means a dead runner. Prolong the leases first if a pause has just ended."""
+    watch, _ = Watch.objects.select_for_update().get_or_create(pk=1)
+    if watch.site_at is not None and now - watch.site_at > SILENT:
+        log.warning("site_is_away", since=watch.site_at.isoformat())
+        return False
+    pause = timedelta(0) if watch.swept_at is None else now - watch.swept_at
+    # A runner that renews in time keeps its lease through half of the longest harmless pause.
+    if pause > timedelta(seconds=max(2 * settings.SWEEP_EVERY_S, settings.LEASE_S / 2)):
+        lease = now + timedelta(seconds=settings.LEASE_S)
+        held_for = ExpressionWrapper(Value(now) - F("claimed_at"), output_field=DurationField())
+        deadline = F("hard_deadline_at") + Least(Value(pause, output_field=DurationField()), held_for)
+        until = Least(Greatest(F("lease_expires_at"), Value(lease)), deadline)
+        prolonged = sum(kind.running().update(hard_deadline_at=deadline, lease_expires_at=until) for kind in kinds())
+        log.warning("leases_prolonged", pause_s=round(pause.total_seconds(), 1), leases=prolonged)
+        watch.back_at = now
+    watch.swept_at = now
+    watch.save()
+    return True
 
 
 def expire_leases(*, now: datetime) -> int:
@@ -48,7 +88,7 @@ def expire_leases(*, now: datetime) -> int:
 
 @transaction.atomic
 def _lose_one(kind: type[Leased], now: datetime) -> bool:
-    expired = running(kind).select_for_update(skip_locked=True, of=("self",)).filter(lease_expires_at__lte=now)
+    expired = kind.running().select_for_update(skip_locked=True, of=("self",)).filter(lease_expires_at__lte=now)
     work = expired.order_by("lease_expires_at").first()
     if work is not None:
         lose(work, now=now, why="its runner stopped answering")
@@ -59,14 +99,14 @@ def ring_idle() -> int:
     """Ring for queued work, once per idle runner that could take it and has no ring waiting."""
     waiting: Counter[str] = Counter()
     for kind in kinds():
-        queued = rows(kind).filter(state=QUEUED)
+        queued = kind._default_manager.filter(state=QUEUED)
         if kind is Attempt:
             queued = queued.filter(Q(not_before=None) | Q(not_before__lte=Now()))
         waiting.update(dict(queued.values_list("hardware").annotate(Count("pk"))))
     rung = 0
     for hardware, number in sorted(waiting.items()):
         able = Runner.objects.able().filter(hardware=hardware)
-        idle = able.exclude(attempts__state__in=RUNNING).count()
+        idle = able.exclude(attempts__state__in=Attempt.HELD_STATES).count()
         unheard = broker.rings_waiting(hardware) if idle else None
         if unheard is None:
             continue
@@ -88,7 +128,7 @@ def lose(work: Leased, *, now: datetime, why: str) -> None:
     elif runners > 1:
         _give_up(work, now, reason="set_aside", why=f"took down {runners} different runners")
     else:
-        end(work, LOST, message="The runner stopped answering; another try follows", now=now)
+        end(work, message="The runner stopped answering; another try follows", now=now)
         follow(work, now=now, cause=REPLACEMENT, losses=work.losses + 1, message="Queued again, in its old place")
     if work.runner is not None:
         suspend_if_losing(runner=work.runner, now=now)
@@ -108,7 +148,7 @@ def give_back(work: Requested, *, why: str, now: datetime) -> None:
 
 def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
     """End the submission as our failure, never as "wrong"."""
-    end(attempt, DONE, message=GIVEN_UP, now=now, outcome="infra_error", reason=reason)
+    end(attempt, message=GIVEN_UP, now=now, outcome="infra_error", reason=reason)
     after = {"outcome": "infra_error", "submission": attempt.submission_id}
     why_given_up = f"{why}, the last was {attempt.runner}"
     record(act="give_up_attempt", target=attempt, actor=None, reason=why_given_up, now=now, after=after)

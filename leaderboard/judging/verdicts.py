@@ -1,21 +1,40 @@
-"""Newest verdicts on submissions: the results that a board shows, also while a submission is judged again.
+"""Verdicts on submissions, and faults of the site: further attempts after a spoiled measurement, refunds of quota.
 
-Our own failures are not verdicts, so an earlier verdict stays in force. Shadow attempts are excluded.
+The newest verdict is the result that a board shows, also while a submission is judged again. Our own failures are not
+verdicts, so an earlier verdict stays in force. Shadow attempts are excluded.
+
+Noise is the site's problem. After a measurement that a disturbed, unfit or overloaded machine spoiled, the next attempt
+follows automatically. It waits, each time twice as long as before, then stands at the end of the queue; another runner
+of the hardware takes it if there is one. It costs the owner nothing: the submission counts once, and after the last try
+its token comes back. A further attempt cannot be requested, because it follows from a verdict that the judge reaches
+only by its own figures. Any other verdict ends the tries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from leaderboard.judging.faults import SPOILED
-from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.work import CANCELLED, LOST
-from leaderboard.submissions.models import Submission
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.judging.attempts import follow
+from leaderboard.judging.models import CANCELLED, FIRST, LOST, REJUDGE, REMEASURE, Attempt, Result
+from leaderboard.submissions.ledger import give_back
+from leaderboard.submissions.models import QuotaLine, Submission
+from leaderboard.submissions.quota import WINDOW, Usage
 
 REPORTS_AT_ONCE: Final = 50  # in memory, of about 40 kB of text each
+SPOILED: Final = ("voids", "device_unfit", "unsteady", "starved")  # reasons of `unmeasurable` that the machine causes
+WHY: Final = {"device_unfit": "the machine was not fit", "starved": "the machine was overloaded"}
+DISTURBED: Final = "the machine was disturbed"
+MOST: Final = 3  # further attempts; then the submission is shown as it is, with its measurements
+
+_SPOILED: Final = Q(outcome="unmeasurable", reason__in=SPOILED)
+_OUR_FAILURE: Final = Q(outcome="infra_error") | _SPOILED
 
 
 def newest_verdicts(**of: Any) -> QuerySet[Result]:
@@ -25,8 +44,8 @@ def newest_verdicts(**of: Any) -> QuerySet[Result]:
     """
     of = {f"attempt__submission__{name}": value for name, value in of.items()}
     results = Result.objects.filter(attempt__submission__mode="ranked", attempt__is_shadow=False, **of)
-    results = results.exclude(outcome="infra_error").exclude(outcome="unmeasurable", reason__in=SPOILED)
-    newest = results.order_by("attempt__submission_id", "-attempt__number").distinct("attempt__submission_id")
+    newest = results.exclude(_OUR_FAILURE).order_by("attempt__submission_id", "-attempt__number")
+    newest = newest.distinct("attempt__submission_id")
     newest = newest.select_related("attempt__submission__board__competition", "attempt__submission__owner")
     return newest.defer("report", "attempt__submission__source")
 
@@ -46,8 +65,7 @@ def judged_since(attempt: str) -> Exists:
     later = Attempt.objects.in_the_open().filter(
         submission=OuterRef(f"{attempt}__submission"), number__gt=OuterRef(f"{attempt}__number")
     )
-    later = later.exclude(state__in=(LOST, CANCELLED)).exclude(outcome="infra_error")
-    return Exists(later.exclude(outcome="unmeasurable", reason__in=SPOILED))
+    return Exists(later.exclude(_OUR_FAILURE | Q(state__in=(LOST, CANCELLED))))
 
 
 def with_reports(results: Sequence[Result]) -> Iterator[list[Result]]:
@@ -63,3 +81,55 @@ def with_reports(results: Sequence[Result]) -> Iterator[list[Result]]:
         yield some
         for one in some:
             del one.report
+
+
+def is_spoiled(outcome: str, reason: str) -> bool:
+    return outcome == "unmeasurable" and reason in SPOILED
+
+
+def measure_again(*, attempt: Attempt, now: datetime) -> Attempt | None:
+    """Queue the next attempt after a spoiled attempt; return None after the last try."""
+    tried = spoiled_tries(attempt).count()
+    if tried > MOST:
+        return None
+    message = f"Judged again soon: {next_try(attempt.reason, tried)}"
+    wait = timedelta(seconds=settings.REMEASURE_AFTER_S) * 2 ** (tried - 1)
+    return follow(attempt, now=now, cause=REMEASURE, message=message, not_before=now + wait)
+
+
+def next_try(reason: str, tried: int) -> str:
+    """Return the reason and number of the next try, after `tried` tries of which `reason` spoiled the last."""
+    return f"{WHY.get(reason, DISTURBED)} (try {tried + 1} of {MOST + 1})"
+
+
+def spoiled_tries(attempt: Attempt) -> QuerySet[Attempt]:
+    """Return the spoiled attempts since the submission was sent, or since an organiser last asked to judge it again."""
+    row = Attempt.objects.of_line(attempt)
+    began = row.filter(cause__in=(FIRST, REJUDGE)).order_by("-number").values_list("number", flat=True)[0]
+    return row.filter(_SPOILED, number__gte=began)
+
+
+def usage_of(owner: User, *, now: datetime) -> Usage:
+    """Return recent and unfinished submissions of the owner, over all logins of the account.
+
+    Re-judging requested by an organiser does not count as an unfinished submission.
+    """
+    sent = Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW).order_by("created_at")
+    recent = sent.exclude(quota_lines__act=QuotaLine.GIVEN_BACK).values_list("created_at", flat=True)
+    unfinished = Attempt.objects.current().unfinished().filter(submission__owner__in=logins_of(owner))
+    by_us = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"), cause=REJUDGE)
+    return Usage(recent=list(recent), unfinished=unfinished.exclude(Exists(by_us)).count())
+
+
+def give_back_if_ours(attempt: Attempt, *, now: datetime) -> bool:
+    """Refund the quota of a submission that ends without a verdict by our fault; return whether it was refunded.
+
+    There is no refund while another attempt follows. A submission that an organiser has judged again had its verdict
+    before and gets no refund. Shadow attempts cost nothing.
+    """
+    failed = attempt.outcome == "infra_error" or is_spoiled(attempt.outcome, attempt.reason)
+    if attempt.is_shadow or not failed:
+        return False
+    if Attempt.objects.of_line(attempt).filter(Q(number__gt=attempt.number) | Q(cause=REJUDGE)).exists():
+        return False
+    return give_back(submission=attempt.submission, now=now)

@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
-from leaderboard.judging.models import RejudgeItem, RejudgeSet, Result
-from leaderboard.judging.work import UNFINISHED
+from leaderboard.judging.models import UNFINISHED, RejudgeItem, RejudgeSet, Result
 from leaderboard.rejudging.sets import currents_of, fate_of, items_of
 from leaderboard.review.standing import REJECTED, reviews_of
 from leaderboard.review.suspension import suspended_users

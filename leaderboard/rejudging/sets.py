@@ -1,4 +1,4 @@
-"""Named sets of submissions that are judged again in the shadow: make, stop and discard a set; begin and end applying.
+"""Named sets of submissions that are judged again in the shadow: select, make, stop, discard; begin and end applying.
 
 No public page changes until a set is applied as a whole (apply.apply_rejudging). Each act locks the set's row first, so
 that concurrent organisers wait for each other; repeating an act has no further effect. To undo an applied set, make
@@ -10,12 +10,13 @@ A shadow attempt is hidden until it becomes current at the end, or stays in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db import models, transaction
+from django.db.models import F, OuterRef, Subquery
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
@@ -23,16 +24,86 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging import events
-from leaderboard.judging.attempts import call_off, ring_for, shadow_attempt
-from leaderboard.judging.faults import is_spoiled
-from leaderboard.judging.models import Attempt, RejudgeItem, RejudgeSet
-from leaderboard.judging.work import DONE, QUEUED, UNFINISHED
-from leaderboard.rejudging.select import MOST, Selection, estimate_s
+from leaderboard.judging.attempts import BATCH, append_states, call_off, ring_for, shadow_attempt
+from leaderboard.judging.models import DONE, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.verdicts import is_spoiled
+from leaderboard.standings.models import Entry
 
+MOST: Final = 5_000  # submissions per set
+NAMED: Final = 10  # wrong ids that an error names
 MAX_NAME_CHARS: Final = 100
 MOST_OPEN: Final = 20  # sets of a competition at a time
 CALLED_OFF: Final = "The set was settled without it"
+
+
+class Kind(models.TextChoices):
+    """Criterion that selects submissions."""
+
+    PUBLISHED = "published", "All entries on the boards"
+    VERSION = "version", "Ranked submissions judged by another version of the problem"
+    RUNNER = "runner", "Ranked submissions judged by one runner"
+    LIST = "list", "Listed submissions"
+
+
+@dataclass(frozen=True)
+class Selection:
+    kind: str
+    version: str = ""  # digest; "": any but today's
+    runner: str = ""  # name; its verdicts between two times
+    since: datetime | None = None
+    until: datetime | None = None
+    ids: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        since, until = (moment and moment.isoformat() for moment in (self.since, self.until))
+        criteria: dict[str, dict[str, Any]] = {
+            Kind.VERSION: {"version": self.version},
+            Kind.RUNNER: {"runner": self.runner, "since": since, "until": until},
+            Kind.LIST: {"ids": list(self.ids)},
+        }
+        return {"kind": self.kind} | criteria.get(self.kind, {})
+
+
+def select(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
+    """Return the current attempts of the submissions, by submission; all are judged.
+
+    Raises UserError if there are no submissions or too many, or if a list names a submission that is outside the
+    competition or board, or is not judged.
+    """
+    found = Attempt.objects.current().filter(state=DONE, submission__board__competition=competition)
+    if board is not None:
+        found = found.filter(submission__board=board)
+    if selection.kind == Kind.PUBLISHED:
+        lines = Entry.objects.filter(board__competition=competition)
+        found = found.filter(submission__in=lines.values("submission_id"))
+    elif selection.kind == Kind.VERSION:
+        found = found.filter(submission__mode="ranked")
+        today = F("submission__board__version")
+        found = found.filter(version__digest=selection.version) if selection.version else found.exclude(version=today)
+    elif selection.kind == Kind.RUNNER:
+        found = found.filter(submission__mode="ranked", runner__name=selection.runner)
+        found = found.filter(finished_at__gte=selection.since) if selection.since else found
+        found = found.filter(finished_at__lt=selection.until) if selection.until else found
+    elif selection.kind == Kind.LIST:
+        found = found.filter(submission__in=selection.ids[: MOST + 1])
+    else:
+        raise UserError("kind", selection.kind, f"choose one of {', '.join(Kind.values)}")
+    rows = found.select_related("submission__board").defer("submission__source").order_by("submission_id")
+    attempts = list(rows[: MOST + 1])
+    if len(attempts) > MOST:
+        raise UserError("selection", selection.kind, f"more than {MOST:,} submissions; make several sets of fewer")
+    if missing := sorted(set(selection.ids) - {attempt.submission_id for attempt in attempts}):
+        named = ", ".join(map(str, missing[:NAMED])) + (" …" if len(missing) > NAMED else "")
+        raise UserError("ids", named, f"no judged submission here: {named}; leave them out, or wait for their verdict")
+    if not attempts:
+        raise UserError("selection", selection.kind, "chooses no judged submission; look at what it asks for")
+    return attempts
+
+
+def estimate_s(attempts: Sequence[Attempt]) -> float:
+    """Return the machine time in seconds that these attempts took, without waiting."""
+    spans = (one.finished_at - one.claimed_at for one in attempts if one.finished_at and one.claimed_at)
+    return sum(spans, timedelta()).total_seconds()
 
 
 @transaction.atomic
@@ -43,11 +114,10 @@ def make_set(
     name: str,
     why: str,
     selection: Selection,
-    attempts: Sequence[Attempt],
     actor: User,
     now: datetime,
 ) -> RejudgeSet:
-    """Queue the submissions of these attempts, chosen by select.py, to be judged again in the shadow."""
+    """Queue the selected submissions to be judged again in the shadow."""
     check_role(actor, competition, Role.OWNER, "have submissions judged again")
     check_reason(why)
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # for unique names
@@ -58,21 +128,20 @@ def make_set(
         raise UserError("name", name, f"{competition} has a set of this name; choose another", status=409)
     if known.filter(state=RejudgeSet.OPEN).count() >= MOST_OPEN:
         raise UserError("name", name, f"{MOST_OPEN} sets are open; apply or discard one first", status=409)
-    if not 0 < len(attempts) <= MOST:
-        raise UserError("selection", len(attempts), f"a set is of 1 to {MOST:,} submissions")
+    attempts = select(selection=selection, competition=competition, board=board)
     criteria = {"board": board, "selection": selection.to_json(), "estimate_s": estimate_s(attempts)}
     chosen = RejudgeSet.objects.create(
         competition=competition, name=name, why=why, created_by=actor, created_at=now, **criteria
     )
     fresh = [shadow_attempt(current.submission, chosen, number=1, now=now) for current in attempts]
-    Attempt.objects.bulk_create(fresh, batch_size=events.BATCH)
+    Attempt.objects.bulk_create(fresh, batch_size=BATCH)
     pairs = zip(attempts, fresh, strict=True)
     items = (
         RejudgeItem(rejudge_set=chosen, submission_id=current.submission_id, before=current, after=attempt)
         for current, attempt in pairs
     )
-    RejudgeItem.objects.bulk_create(items, batch_size=events.BATCH)
-    events.append_states(fresh, now=now, message="Queued to be judged again in the shadow")
+    RejudgeItem.objects.bulk_create(items, batch_size=BATCH)
+    append_states(fresh, now=now, message="Queued to be judged again in the shadow")
     first = {attempt.hardware: attempt for attempt in reversed(fresh)}  # one ring per hardware; the sweeper rings later
     for attempt in first.values():
         transaction.on_commit(partial(ring_for, attempt))
@@ -212,7 +281,7 @@ def bring_to_light(shadows: Sequence[Attempt], *, now: datetime) -> None:
     numbers = dict(brought.order_by().values_list("pk", "number"))
     for shadow in shadows:
         shadow.number, shadow.is_shadow, shadow.is_current = numbers[shadow.pk], False, True
-    events.append_states(shadows, now=now, message="Judged again")
+    append_states(shadows, now=now, message="Judged again")
 
 
 def settle(

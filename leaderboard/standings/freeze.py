@@ -22,8 +22,7 @@ from leaderboard.competitions.calendar import Phase, Stage, is_frozen_at, phase_
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging.models import Attempt
-from leaderboard.judging.work import UNFINISHED
+from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.review.standing import held_results
 from leaderboard.standings.read.windows import inside
 

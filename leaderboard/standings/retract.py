@@ -90,12 +90,5 @@ def _write(
         reason=reason,
         created_at=now,
     )
-    record(
-        f"{act}_entry",
-        submission,
-        actor=actor,
-        reason=reason,
-        now=now,
-        before={"lines": before},
-        after={"lines": after},
-    )
+    sides = {"before": {"lines": before}, "after": {"lines": after}}
+    record(f"{act}_entry", submission, actor=actor, reason=reason, now=now, **sides)

@@ -10,21 +10,26 @@ competitor's submissions.
 from __future__ import annotations
 
 import hashlib
+import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
+from django.conf import settings
+from django.core import signing
 from django.db import connection
 from django.db.models import F
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from leaderboard.accounts.models import User
 from leaderboard.errors import RateLimited
 from leaderboard.web.middleware import Respond, refuse
 from leaderboard.web.models import RequestCount
@@ -67,6 +72,11 @@ STREAM_USER: Final = Limit("stream user", 60, 60)
 WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as a /64
 _KEPT: Final = timedelta(days=1)  # longer than any window
 _KEYS_IN_MEMORY: Final = 50_000
+
+DEVICE_COOKIE: Final = "known_device"
+DEVICE_SALT: Final = "photofinish.device"
+DEVICE_LASTS_S: Final = 365 * 86_400
+MOST_LOGINS: Final = 5  # on one device; the oldest sign-in is dropped first
 
 _UPSERT: Final = """
     INSERT INTO web_requestcount AS old (key, window_starts_at, count) VALUES (%s, %s, 1)
@@ -127,6 +137,77 @@ def check_team_acts(account: int, act: str) -> None:
     if wait := take(TEAM_USER, str(account)):
         problem = f"you changed your entries more than {TEAM_USER.most} times in an hour; wait {minutes(wait)}"
         raise RateLimited("act", act, problem, retry_after_s=wait)
+
+
+@dataclass(frozen=True)
+class PasswordTry:
+    """A guess at the password of a name, with the limits that it counts under."""
+
+    counted: tuple[Try, ...]
+    wait_s: int | None
+
+    def was_right(self) -> None:
+        """Reset the first count, and take this guess off the rest."""
+        forget(*self.counted[0])
+        give_back(*self.counted[1:])
+
+
+def count_try(request: HttpRequest, username: str, *first: Try) -> PasswordTry:
+    """Count a guess at a password under `first`, and then by device or by address, until a limit refuses.
+
+    Guesses from elsewhere cannot lock an owner out of an account, and only wrong passwords count. A known device
+    carries a signed cookie from an earlier sign-in to this login. It has its own count, which no stranger's guesses
+    reach. From every other device a name has ten tries per address. A name attacked from many addresses is besieged,
+    and each address then has three tries. The right owner can therefore still sign in on a new device, and guesses
+    grow with the number of addresses alone. `wait_s` of the result is None unless the guess is refused.
+    """
+    # The name as Django's form reads it; without this ａｄａ gets ten more tries.
+    name = User.normalize_username(username.strip()).lower()
+    if device := _device_of(request, name):
+        tries = (*first, (SIGN_IN_DEVICE, f"{name} {device}"))
+        return PasswordTry(tries, take_each(*tries))
+    besieged = is_spent(SIGN_IN_NAME, name)
+    here = SIGN_IN_BESIEGED if besieged else SIGN_IN_HERE
+    tries = (*first, (here, f"{name} {address(request)}"), *by_address(SIGN_IN_IP, request))
+    wait_s = take_each(*tries)
+    if wait_s is None:
+        take(SIGN_IN_NAME, name)
+    return PasswordTry((*tries, (SIGN_IN_NAME, name)), wait_s)
+
+
+def remember_device(request: HttpRequest, response: HttpResponse, login: User) -> None:
+    """Make this device known for the login. Call it after a correct password."""
+    known = [entry for entry in _devices(request) if entry[0] != login.pk][: MOST_LOGINS - 1]
+    known.insert(0, [login.pk, secrets.token_hex(8), _fingerprint(login)])
+    response.set_cookie(
+        DEVICE_COOKIE,
+        signing.dumps(known, salt=DEVICE_SALT),
+        max_age=DEVICE_LASTS_S,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _device_of(request: HttpRequest, name: str) -> str:
+    """Return the device's id if it is known for this name and the password has not changed since, else ""."""
+    known = {pk: (device, fingerprint) for pk, device, fingerprint in _devices(request)}
+    for login in User.objects.filter(pk__in=known) if known else ():
+        device, fingerprint = known[login.pk]
+        if login.get_username().lower() == name and constant_time_compare(fingerprint, _fingerprint(login)):
+            return str(device)
+    return ""
+
+
+def _devices(request: HttpRequest) -> list[Any]:
+    try:
+        return list(signing.loads(request.COOKIES.get(DEVICE_COOKIE, ""), salt=DEVICE_SALT, max_age=DEVICE_LASTS_S))
+    except signing.BadSignature:
+        return []
+
+
+def _fingerprint(login: User) -> str:
+    return salted_hmac(DEVICE_SALT, login.password, algorithm="sha256").hexdigest()[:16]
 
 
 def networks(address: str) -> tuple[str, ...]:

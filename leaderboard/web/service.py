@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard import broker
-from leaderboard.judging.outages import BEAT_S, beat
+from leaderboard.judging.sweep import BEAT_S, beat
 from leaderboard.web.errors import RETRY_AFTER_S
 
 HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code")

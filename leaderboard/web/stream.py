@@ -29,9 +29,8 @@ from psycopg.conninfo import make_conninfo
 from rest_framework.exceptions import APIException
 
 from leaderboard.accounts.models import User
-from leaderboard.judging.events import CHANNEL
-from leaderboard.judging.models import Attempt, AttemptEvent
-from leaderboard.judging.work import FINISHED
+from leaderboard.judging.attempts import CHANNEL
+from leaderboard.judging.models import FINISHED, Attempt, AttemptEvent
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of

@@ -15,21 +15,10 @@ from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
 from leaderboard.web.boards import collection_pages, competition_pages, entries
 from leaderboard.web.boards import pages as boards
-from leaderboard.web.organise import (
-    admission_pages,
-    board_pages,
-    confirmations,
-    exports,
-    rejudge_pages,
-    rule_pages,
-    set_pages,
-    standing_pages,
-    state_pages,
-)
+from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
-from leaderboard.web.review import integrity
+from leaderboard.web.organise import standing_pages as standing
 from leaderboard.web.review import pages as review
-from leaderboard.web.runners import pages as runners
 from leaderboard.web.submissions import pages as submissions
 from leaderboard.web.submissions import team_pages
 
@@ -50,7 +39,7 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/retract", entries.retract),
     path("submissions/<int:pk>/restore", entries.restore),
     path("submissions/<int:pk>/publish-code", entries.publish_code),
-    path("competitions/<slug:slug>/integrity", integrity.page),
+    path("competitions/<slug:slug>/integrity", review.integrity_page),
     path("invite-code", competition_pages.invite_code),
     path("collections/<slug:slug>", collection_pages.index),
     path("collections/<slug:slug>/<str:username>", collection_pages.entrant),
@@ -66,22 +55,22 @@ pages: list[URLPattern | URLResolver] = [
     path("review/accounts", review.accounts),
     path("review/<int:pk>", review.detail),
     path("review/<int:pk>/<slug:name>", review.act),
-    path("admission", admission_pages.index),
-    path("admission/ask", admission_pages.ask),
-    path("admission/<int:pk>", admission_pages.detail),
-    path("admission/<int:pk>/override", admission_pages.override),
-    path("runners", runners.index),
+    path("admission", problem_pages.admissions),
+    path("admission/ask", problem_pages.ask),
+    path("admission/<int:pk>", problem_pages.admission),
+    path("admission/<int:pk>/override", problem_pages.override),
+    path("runners", state_pages.runner_index),
     path("epochs/<int:pk>/<slug:name>", state_pages.decide),
-    path("runners/<slug:name>/<slug:act>", runners.act),
+    path("runners/<slug:name>/<slug:act>", state_pages.act_on_runner),
     path("rejudge", rejudge_pages.index),
     path("rejudge/new", rejudge_pages.new),
     path("rejudge/<int:pk>", rejudge_pages.detail),
     path("rejudge/<int:pk>.csv", rejudge_pages.export),
     path("rejudge/<int:pk>/try", rejudge_pages.attempt),
     path("rejudge/<int:pk>/<slug:name>", rejudge_pages.settle),
-    path("sets", set_pages.index),
-    path("sets/<int:pk>", set_pages.detail),
-    path("sets/<int:pk>/apply", set_pages.apply),
+    path("sets", problem_pages.sets),
+    path("sets/<int:pk>", problem_pages.uploaded_set),
+    path("sets/<int:pk>/apply", problem_pages.apply),
     path("sign-up", account.sign_up),
     path("sign-in", account.sign_in),
     path("sign-out", account.sign_out),
@@ -97,8 +86,6 @@ pages: list[URLPattern | URLResolver] = [
     path("metrics", metrics.page),
     path("robots.txt", service.robots),
     path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
-]
-organisers: list[URLPattern | URLResolver] = [
     path("organise", organise.index),
     path("organise/new", organise.create),
     path("organise/<slug:slug>", organise.overview),
@@ -127,11 +114,11 @@ organisers: list[URLPattern | URLResolver] = [
         "competitions/<slug:slug>/thresholds",
         RedirectView.as_view(url="/organise/%(slug)s/thresholds", http_method_names=["get", "head"]),
     ),
-    path("organise/<slug:slug>/standing", standing_pages.index),
-    path("organise/<slug:slug>/standing/<slug:name>", standing_pages.act),
-    path("organise/<slug:slug>/confirmations", confirmations.index),
-    path("organise/<slug:slug>/confirmations/<int:pk>.json", confirmations.report),
-    path("organise/<slug:slug>/confirmations/<int:pk>/<slug:name>", confirmations.act),
+    path("organise/<slug:slug>/standing", standing.index),
+    path("organise/<slug:slug>/standing/<slug:name>", standing.act),
+    path("organise/<slug:slug>/confirmations", standing.confirmation_index),
+    path("organise/<slug:slug>/confirmations/<int:pk>.json", standing.report),
+    path("organise/<slug:slug>/confirmations/<int:pk>/<slug:name>", standing.settle),
     path("organise/<slug:slug>/state", state_pages.page),
     path("organise/<slug:slug>/epochs", state_pages.pin),
     path("organise/<slug:slug>/state.json", state_pages.data),
@@ -139,8 +126,6 @@ organisers: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", exports.file),
     path("organise/<slug:slug>/preview", organise.begin_preview),
     path("preview/leave", organise.leave_preview),
-]
-prizes: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/awards", competition_pages.award_index),
     path("competitions/<slug:slug>/awards.csv", competition_pages.awards_csv),
     path("competitions/<slug:slug>/awards.json", competition_pages.awards_json),
@@ -186,8 +171,6 @@ people: list[URLPattern | URLResolver] = [
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,
-    *organisers,
-    *prizes,
     path("api/v1/", include(people)),
     path("api/runner/v1/", include("leaderboard.web.runners.views")),
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from problems.fields import ProblemError, printable, shown
-from problems.formats.gpumode import MAX_PROBLEMS, Fault, ProblemSet, read_set
-from problems.formats.task import TASK_FILE
-from problems.formats.text import Files
+from problems.formats.files import Files
+from problems.formats.gpumode import MAX_PROBLEMS, TASK_FILE, Fault, ProblemSet, read_set
 
 MAX_SETS: Final = 64
 MAX_LEVELS: Final = 3  # of folders below the given folder

@@ -17,8 +17,8 @@ from typing import Final
 
 from problems.fields import ProblemError, as_text, printable
 from problems.formats import inspect
+from problems.formats.files import read_text
 from problems.formats.gpumode import MAX_NAME_CHARS, MAX_PROBLEMS, Fault, ProblemSet, SetEntry
-from problems.formats.text import read_text
 from problems.spec import BUNDLE_VERSION, COMPILED, MAX_GPUS, MODEL, Problem, as_words
 
 NAME: Final = "KernelBench"

@@ -82,7 +82,7 @@ def draw(trial: Trial, case: Case) -> Drawn:
         fixed -= set(_unlike(memory, one, third))
         oracle.release(third)
     oracle.release(one)
-    same = [one.layout.slots[number] for number in sorted(fixed)]  # first, what sandbox/inside/near.py never changes
+    same = [one.layout.slots[number] for number in sorted(fixed)]  # first, what sandbox/inside/oracle.py never changes
     same.sort(key=lambda slot: slot.dtype in UNIT and DTYPES[slot.dtype][0] > 1)
     eager_ns = min(eager_ns, again.eager_ns)
     return Drawn(case, varied=True, plain=plain, again=followed, eager_ns=eager_ns, fixed=tuple(same))

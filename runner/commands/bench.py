@@ -19,8 +19,8 @@ from runner.commands import local
 from runner.config import JudgeSettings
 from runner.daemon.loan import Patience, borrowed
 from runner.errors import RunnerError
-from runner.evidence import datasheet, schema, stats
-from runner.evidence.ceilings import UNKNOWN_CACHE_BYTES, Ceilings
+from runner.evidence import schema, stats
+from runner.evidence.ceilings import UNKNOWN_CACHE_BYTES, Ceilings, find_sheet
 from runner.evidence.estimates import TimedCase
 from runner.evidence.schedule import A, B
 from runner.evidence.schema import Evidence, Timing
@@ -29,7 +29,7 @@ from runner.host.epochs import device_name
 from runner.job import cleanup, prepare
 from runner.job.execute import execute
 from runner.wire import Report
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 FOLDER: Final = local.LIBRARY / "calibration"
 CPUS: Final = Path("/sys/devices/system/cpu")
@@ -150,7 +150,7 @@ def plan(hardware: str, device: str) -> list[Calibration]:
         products = dict.fromkeys(CPU_ENGINES, CPU_PRODUCT)
     else:
         copies, read = [_copy(1 << 28)], 1 << 28
-        sheet = datasheet.find(device)
+        sheet = find_sheet(device)
         rates = sheet.flops() if sheet else UNKNOWN_GPU
         products = {  # engines that our kernels reach → the largest size whose product takes at most PRODUCT_S
             engine: next((n for n in GPU_PRODUCTS if 2 * n**3 / rates[engine] <= PRODUCT_S), GPU_PRODUCTS[-1])

@@ -24,7 +24,7 @@ from rich.text import Text
 try:
     from runner import config
     from runner.commands import local, render
-    from runner.host import host_checks
+    from runner.host import doctor
     from runner.job import cleanup, execute
 except ModuleNotFoundError as missing:  # an editable install without the extra `runner`
     print(
@@ -288,15 +288,13 @@ def examine_host(
     as_json: Annotated[bool, typer.Option("--json", help="Print all checks as JSON, and nothing else.")] = False,
 ) -> None:
     """Is this host fit to judge? Each check with what was found, why it matters and the remedy. Exit code 1: no."""
-    from runner.host import doctor
-
     screen = Console(stderr=True)
     with _refusing(screen), cleanup.tidy(screen), screen.status("looking"):
         settings = config.load_judge()
-        checks = list(doctor.examine(settings, host_checks.Host(), doctor.DockerEngine(settings)))
+        checks = list(doctor.examine(settings, doctor.Host(), doctor.Engine(settings)))
     fit = doctor.is_fit(checks, home=home)
     if as_json:
-        typer.echo(json.dumps({"fit": fit, "home": home, "checks": [check.to_json() for check in checks]}))
+        typer.echo(json.dumps({"fit": fit, "home": home, "checks": [vars(check) for check in checks]}))
     else:
         render.checks(Console(), checks, fit=fit)
     raise typer.Exit(0 if fit else 1)

@@ -14,17 +14,16 @@ from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
 from runner.commands.replay import Replayed
 from runner.evidence.ceilings import Ceilings
-from runner.host import host_checks
-from runner.host.host_checks import Check
+from runner.host import doctor
 from runner.wire import Event, Expectation, Report
 from sandbox.protocol import clean_text
 
 WIDE = (0, 2, 0, 0)  # padding
 COLOURS = {
-    host_checks.OK: "green",
-    host_checks.WARNING: "yellow",
-    host_checks.NOT_CERTIFIED: "yellow",
-    host_checks.UNFIT: "bold red",
+    doctor.OK: "green",
+    doctor.WARNING: "yellow",
+    doctor.NOT_CERTIFIED: "yellow",
+    doctor.UNFIT: "bold red",
 }
 
 
@@ -42,22 +41,22 @@ def seen(text: str, style: str = "") -> Text:
     return Text(clean_text(text.encode("utf-8", "replace")), style=style)
 
 
-def checks(screen: Console, found: Sequence[Check], *, fit: bool) -> None:
+def checks(screen: Console, found: Sequence[doctor.Check], *, fit: bool) -> None:
     """Print the table; then the remedies, in the order of the table."""
     table = _table("result", "check", "found", left="", padding=WIDE)
     for check in found:
         table.add_row(Text(check.result, style=COLOURS[check.result]), Text(check.name), Text(check.found))
     screen.print(table)
     for check in found:
-        if check.result != host_checks.OK:
+        if check.result != doctor.OK:
             screen.print()
             screen.print(Text(f"{check.name}: {check.found}", style=COLOURS[check.result]))
             screen.print(Text(check.why))
             screen.print(Text(f"→ {check.remedy}"))
     screen.print()
     results = {check.result for check in found}
-    uncertified, sentence, colour = host_checks.NOT_CERTIFIED in results, "Fit to judge.", "green"
-    if not fit and uncertified and host_checks.UNFIT not in results:
+    uncertified, sentence, colour = doctor.NOT_CERTIFIED in results, "Fit to judge.", "green"
+    if not fit and uncertified and doctor.UNFIT not in results:
         sentence, colour = "Fit to try things at home (--home), not to judge for a site: not certified.", "yellow"
     elif not fit:
         sentence, colour = "Not fit to judge.", "red"

@@ -27,11 +27,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Final
 
+import structlog
+
 from runner.errors import STALE_EXIT, JudgeFault, JudgeStale, JudgeStopped
-from runner.log import get_logger
 from runner.wire import MAX_REPORT_BYTES, Event, Job, Report, WireError, dump
 
-log = get_logger(__name__)
+log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 MAX_LINE_BYTES: Final = MAX_REPORT_BYTES + 64  # a report and its wrapping
 MAX_STDOUT_BYTES: Final = 2 * MAX_REPORT_BYTES  # events and all

@@ -1,51 +1,44 @@
 """The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until none is left.
 
-It claims when the bell rings (runner/daemon/doorbell.py), at the start, and every RUNNER_POLL_S: a lost broker costs
-only time. It claims only with a judge that is prepared and waits (runner/daemon/judge_handle.py): a host that cannot
-judge takes no work, and no work waits for containers. Always true: one attempt at a time, under a lease; a report is on
-disk before it is sent; there is no report for a lost lease; there is no preparation and no claim before the last judge
-is gone, and no claim while the device is lent to a command (runner/daemon/loan.py) or set aside
-(runner/daemon/canary.py); an attempt has no effect on the judging of the next.
+It claims when the bell rings, at the start, and every RUNNER_POLL_S: a lost broker costs only time. It claims only with
+a judge that is prepared and waits (runner/daemon/judge_handle.py): a host that cannot judge takes no work, and no work
+waits for containers. Always true: one attempt at a time, under a lease; a report is on disk before it is sent; there is
+no report for a lost lease; there is no preparation and no claim before the last judge is gone, and no claim while the
+device is lent to a command (runner/daemon/loan.py) or set aside (runner/daemon/canary.py); an attempt has no effect on
+the judging of the next.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import signal
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Final
 
-from runner import config
+import dramatiq
+import redis
+import structlog
+from dramatiq.brokers.redis import RedisBroker
+from structlog.typing import Processor
+
+from runner import config, errors
 from runner.config import DaemonSettings
 from runner.daemon import canary
+from runner.daemon.attempt import EventFeed, Lease
 from runner.daemon.client import SiteClient, backoff_s, client_of, persist
-from runner.daemon.doorbell import listening
-from runner.daemon.event_feed import EventFeed
 from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
-from runner.daemon.lease import Lease
 from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
-from runner.errors import (
-    DeviceBusy,
-    JudgeFault,
-    JudgeStale,
-    JudgeStopped,
-    RunnerError,
-    SiteError,
-    SiteRefused,
-    SiteUnreachable,
-    StaleLease,
-    Unauthorised,
-)
 from runner.host.accelerators import Device, DeviceLock, device_of
-from runner.log import configure, get_logger
 from runner.wire import Job, Report
 
-log = get_logger(__name__)
+log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 REPORT_PATIENCE_S: Final = 600.0  # how long a finished attempt holds its device while the site is away
 DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
@@ -56,6 +49,12 @@ REAP_LIMIT_S: Final = 60.0
 NOT_THE_HOSTS: Final = ("problem", OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
 HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it clears away, and its report travels
 RELEASE_PATIENCE_S: Final = 5.0  # how long an ending daemon asks the site to take its attempt back
+
+BROKER_TIMEOUT_S: Final = 5.0
+HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for this long is dead: its messages go to other runners
+MAINTENANCE_CHANCE: Final = 1_000_000  # in a million: check for dead runners at every command
+WORKER_TIMEOUT_MS: Final = 50  # longest pause between two looks at an empty queue
+SHUTDOWN_MS: Final = 5_000
 
 EPOCH_REMEDY: Final = (
     "the site gives this runner tests, and timed work only of contests that pin this epoch, until an administrator "
@@ -143,18 +142,18 @@ class Daemon:
                         self._hello()
                     self._has_job = True
                     job = self._client.claim(self._settings.runner_hardware)
-                except JudgeStopped:
+                except errors.JudgeStopped:
                     return
-                except JudgeFault as fault:
+                except errors.JudgeFault as fault:
                     self._not_prepared(fault, unprepared)
                     unprepared += 1
                     continue
-                except SiteUnreachable as error:
+                except errors.SiteUnreachable as error:
                     log.warning("site_unreachable", error=str(error))
                     self._stopping.wait(backoff_s(failures, error.retry_after_s))
                     failures += 1
                     continue
-                except (Unauthorised, SiteRefused) as error:
+                except (errors.Unauthorised, errors.SiteRefused) as error:
                     self._has_job = False
                     log.error("claim_refused", error=str(error))
                     return
@@ -188,7 +187,7 @@ class Daemon:
         """Judge a canary. Raises JudgeFault."""
         try:
             return self._prepared().run(job, lambda event: None)
-        except JudgeStopped:
+        except errors.JudgeStopped:
             return None
         finally:
             self._clear_away()
@@ -207,7 +206,7 @@ class Daemon:
             return self._judge
         self._clear_away()
         if not self._stay.take(self._stopping):
-            raise JudgeStopped("shutdown")
+            raise errors.JudgeStopped("shutdown")
         self._stay.note(IDLE)
         judge = self._judge = JudgeProcess(
             self._settings.runner_judge_command,
@@ -219,7 +218,7 @@ class Daemon:
             judge.stop("shutdown")
         try:
             judge.prepare(PREPARE_LIMIT_S)
-        except (JudgeFault, JudgeStopped):
+        except (errors.JudgeFault, errors.JudgeStopped):
             self._clear_away()
             raise
         return judge
@@ -245,16 +244,16 @@ class Daemon:
         while not self._stopping.is_set():
             try:
                 persist(self._hello, wait)
-            except (SiteUnreachable, JudgeStopped):  # only when stopping
+            except (errors.SiteUnreachable, errors.JudgeStopped):  # only when stopping
                 return False
-            except JudgeFault as fault:
+            except errors.JudgeFault as fault:
                 self._not_prepared(fault, failures)
                 failures += 1
             else:
                 return True
         return False
 
-    def _not_prepared(self, fault: JudgeFault, failures: int) -> None:
+    def _not_prepared(self, fault: errors.JudgeFault, failures: int) -> None:
         log.error("judge_not_prepared", reason=fault.reason, error=str(fault))
         self._stopping.wait(min(FAULT_PAUSE_CAP_S, 2.0**failures))
 
@@ -294,7 +293,7 @@ class Daemon:
                     try:  # if this fails, the lease runs out, and the site counts a loss
                         persist(lambda: self._client.release(job), lease.wait, RELEASE_PATIENCE_S)
                         log.info("released", attempt=job.attempt_id)
-                    except SiteError as error:
+                    except errors.SiteError as error:
                         log.warning("not_released", attempt=job.attempt_id, error=str(error))
                 return False
             if report.set_aside:  # noted before the report is sent, to survive a crash
@@ -306,7 +305,7 @@ class Daemon:
                     lambda pause_s: self._stopping.wait(0) or lease.wait(pause_s),
                     REPORT_PATIENCE_S,
                 )
-            except SiteUnreachable as error:  # it stays in the spool
+            except errors.SiteUnreachable as error:  # it stays in the spool
                 log.warning("report_kept", attempt=report.attempt_id, error=str(error))
         return report.outcome == "infra_error" and report.reason not in NOT_THE_HOSTS
 
@@ -321,15 +320,15 @@ class Daemon:
             with EventFeed(self._client, job, lease) as feed:
                 try:
                     return self._prepared().run(job, feed.add, ends_at - time.monotonic())
-                except JudgeStale:  # it ended during the claim
+                except errors.JudgeStale:  # it ended during the claim
                     judge = self._prepared()
                     if lease.lost:
-                        raise JudgeStopped(lease.lost) from None
+                        raise errors.JudgeStopped(lease.lost) from None
                     return judge.run(job, feed.add, ends_at - time.monotonic())
-        except JudgeStopped as stopped:
+        except errors.JudgeStopped as stopped:
             log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
             return None
-        except JudgeFault as fault:
+        except errors.JudgeFault as fault:
             log.error("judge_fault", attempt=job.attempt_id, reason=fault.reason, error=str(fault))
             if self._stopping.is_set():  # a service manager may have ended the judge along with us
                 return None
@@ -342,12 +341,12 @@ class Daemon:
             recorded = self._client.report(report)
             log.info("reported", attempt=report.attempt_id, outcome=report.outcome, recorded=recorded)
             self._spool.sent(item)
-        except StaleLease:
+        except errors.StaleLease:
             log.warning("report_stale", attempt=report.attempt_id)
             self._spool.sent(item)
-        except Unauthorised as error:
+        except errors.Unauthorised as error:
             log.error("report_unauthorised", attempt=report.attempt_id, error=str(error))  # kept: a token can be mended
-        except SiteRefused as error:
+        except errors.SiteRefused as error:
             log.error("report_refused", attempt=report.attempt_id, error=str(error))
             self._spool.refused(item)
             if report.reason != "report_refused":  # ends the attempt, to spare the wait for its lease
@@ -368,9 +367,73 @@ class Daemon:
             log.error("reap_failed", exit_code=done.returncode, stderr=done.stderr[-2_000:].decode(errors="replace"))
 
 
+@contextmanager
+def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
+    """Listen on the queue "gpu.<hardware>", and call `answer` in a separate thread for every bell, one after another.
+
+    A message carries no truth, only the hint that there may be work. It is kept until the runner has found the site
+    empty, so that a busy runner does not swallow the bell of an idle runner, and is then dropped: no retries, no time
+    limit, no middleware. After the loss of a broker, the worker waits for it in the background.
+    """
+    queue = f"gpu.{hardware}"
+    client = redis.Redis.from_url(broker_url, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S)
+    broker = RedisBroker(  # type: ignore[no-untyped-call]
+        client=client, middleware=[], heartbeat_timeout=HEARTBEAT_TIMEOUT_MS, maintenance_chance=MAINTENANCE_CHANCE
+    )
+
+    @dramatiq.actor(broker=broker, actor_name="doorbell", queue_name=queue)
+    def doorbell(hint: str = "") -> None:
+        log.debug("doorbell", hint=hint[:64])
+        answer()
+
+    worker = dramatiq.Worker(broker, queues={queue}, worker_timeout=WORKER_TIMEOUT_MS, worker_threads=1)
+    worker.queue_prefetch = 1  # dramatiq reads the environment variable for it only at its first import
+    worker.start()
+    log.info("listening", queue=queue)
+    try:
+        yield
+    finally:
+        worker.stop(timeout=SHUTDOWN_MS)
+
+
 def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
     message = OUT_OF_TIME_MESSAGE if reason == OUT_OF_TIME else FAULT_MESSAGE
     return Report(attempt_id=attempt_id, token=token, outcome="infra_error", reason=reason, message=message)
+
+
+def log_to_stderr(level: str) -> None:
+    """Send all log events, the libraries' (dramatiq, redis) too, to stderr as one JSON object per line.
+
+    No secret is in them: tokens and broker addresses are SecretStr from the edge on, and httpx, which would log
+    addresses of requests, is kept to warnings.
+    """
+    shared: list[Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(ensure_ascii=True),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for noisy in ("httpx", "httpcore"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
 def main() -> int:
@@ -380,18 +443,18 @@ def main() -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         settings = config.load()
-        configure(settings.log_level)
+        log_to_stderr(settings.log_level)
         device = device_of(settings.runner_hardware, settings.runner_gpu)
         with closing(DeviceLock(device, settings.runner_locks, "runner")) as lock:  # the device's only daemon
             give_up_at = time.monotonic() + DEVICE_PATIENCE_S
             while not lock.held:
                 try:
                     lock.take()
-                except DeviceBusy:
+                except errors.DeviceBusy:
                     if time.monotonic() > give_up_at or signal.sigtimedwait(signals, 0.2):
                         raise
             return _serve(settings, signals)
-    except RunnerError as error:
+    except errors.RunnerError as error:
         print(f"runner: {error}", file=sys.stderr)
         return 2
 
@@ -404,12 +467,12 @@ def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
     """
     client = client_of(settings)
     daemon = Daemon(settings, client, Spool(settings.runner_state, settings.runner_spool_bytes))
-    failures: list[RunnerError] = []
+    failures: list[errors.RunnerError] = []
 
     def work() -> None:
         try:
             daemon.run()
-        except RunnerError as error:
+        except errors.RunnerError as error:
             failures.append(error)
 
     thread = threading.Thread(target=work, name="daemon")

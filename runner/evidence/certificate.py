@@ -6,25 +6,83 @@ Only valid quads count.
 constant that an idle call of the baseline costs. The tenant's word never counts.
 
 `event` (GPUs): the device's events, raised to the time that the wall clock vouches for if they lie below it. The gap
-between the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours (gap.py).
-`spread_ns` could be forged unseen: it is how far that comparison strays by itself (three standard errors), plus the
-part of the gap that a tenant could spare. Extra time of a side's context and gap beyond the baseline's, as calls of our
-own showed before, is subtracted (contexts.py).
+between the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours. `spread_ns`
+could be forged unseen: it is how far that comparison strays by itself (three standard errors), plus the part of the gap
+that a tenant could spare (SPARED_NS).
+
+The gap is all wall time beyond the device's time: copies, switches between contexts, threads that wake up. It has a
+sharp lower edge and a long tail (on an H200: 5 % of the gaps of one case lie within 8 µs, the upper half over 250 µs),
+and hence the sides are compared near the edge. The baseline's gaps, each added to each of the candidate's reported
+times, give the distribution that the candidate's wall times should have if the reports are true. The *hidden* time is
+by how much a low quantile of the true wall times lies above that: positive if reported times are too short.
+
+On an H200 every kernel takes up to 0.2 µs longer in one container than in another, and its gap is up to 2.4 µs longer
+there. Both *offsets* are much the same for all kernels, so queued calls of a small kernel of the harness
+(judge/sides/own_times.py) show them. They are subtracted from the candidate's times and gaps. A submission that moves
+itself to a place as good as the baseline's gains that much, so it counts as forgeable, too (docs/lab-notebook).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import statistics
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Final
 
-from runner.evidence import gap, stats
-from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, Sample, block_ns
+from runner.evidence import stats
+from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, Sample
 from runner.evidence.schema import Block, Evidence, Quad, Timing
 
 MISMATCH_SPREADS: Final = 3.0  # events this many spreads under the wall clock's time are no accident
 
 CALM: Final = 1.5  # times the fastest idle call; a longer call met foreign work
+
+# The gap between the two clocks:
+QUANTILE: Final = 0.05
+LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
+TOLD_POINTS: Final = 16  # the reported times are represented by this many of their quantiles
+GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
+ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
+# The gaps of two containers with the same code differ by up to that (docs/lab-notebook). If data take places in turn,
+# `gap_offsets` of the harness's own calls, on 3 MB, predicts by how much: the rest is within these limits in 76 of 78
+# cases of 4 MB and more, in 109 of 111 smaller cases, and 0.5 µs beyond them at most. With one place it depends on the
+# kernel.
+LEAST_SPREAD_NS: Final = 5_000.0  # if threads wake up between the clocks
+LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # if devices do the whole call, and data lie in fewer than MANY_PLACES places
+MANY_PLACES: Final = 8
+LEAST_QUEUED_NS: Final = 1_700.0  # in MANY_PLACES or more; there are copies to be timed, or no prediction exists
+LEAST_SMALL_NS: Final = 1_500.0  # and the difference of the gaps is known
+LEAST_COMPARED_NS: Final = 1_000.0  # and the data are at least as large as in the calls that predicted it
+SMALL_BYTES: Final = 4 << 20  # of a call's inputs and outputs
+LARGE_BYTES: Final = 256 << 20  # from here on own_times.py times the copies; below, their difference is lost in gaps
+# A baseline whose calls end on the host (`.cpu()`) hides in its reported times that the device turns from its context
+# to the judge's: 125 µs on an H200. Idle calls, and all calls that only hand out kernels, do not.
+TURN_NS: Final = (60_000.0, 250_000.0)  # of five idle calls the shortest strays by up to 47 µs
+COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, if that was timed (own_times.py); 1.9 µs of 1.6 ms were seen
+COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two containers
+# A tenant that takes over from the harness spares the work around a kernel: on an H200 a recorded graph, in a stream of
+# its own and without events, leaves up to this much less of a gap (g16 in tests/attacks/gpu). It looks exactly like an
+# honest kernel that is as much slower. 4.9 µs were seen; if hosts take part in a call 23, of compiled code that
+# launches a graph as soon as the order is there (g18).
+SPARED_NS: Final = 6_000.0
+SPARED_BY_HOST_NS: Final = 25_000.0
+
+# Offsets between containers, from queued calls of the harness's own kernel:
+LEAST_OWN_CALLS: Final = 32  # per side; fewer allow no comparison
+# No two contexts were seen to differ by this much: a side was disturbed, and the offset stays unknown.
+MOST_OFFSET_NS: Final = 2_000.0  # of device times
+MOST_GAP_OFFSET_NS: Final = 3_000.0
+# Standard error of a gap's difference; the largest seen was 190. The error is the same in all of a case's blocks, and
+# the job cannot show how far it strays: a host whose gaps scatter more gets no difference.
+MOST_ERROR_NS: Final = 300.0
+OWN_GROUPS: Final = 8  # of consecutive calls, each left out once
+
+Call = tuple[float, float]  # wall time, reported time
+Calls = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
 
 
 @dataclass(frozen=True)
@@ -65,6 +123,9 @@ def abba(quad: Quad, side: str) -> list[Block]:
     return [first, *quad.of(side), last]
 
 
+# -- on the wall clock -----------------------------------------------------------------------------------------------
+
+
 def constant_ns(idle: Sequence[Sample], *, certified: bool) -> float:
     """Return the cost of a call without work, from idle calls of the baseline; it is subtracted from both sides alike.
 
@@ -80,32 +141,243 @@ def is_constant_known(idle: Sequence[Sample], *, certified: bool) -> bool:
     return stats.lower_quartile(spent) <= CALM * min(spent)
 
 
+# -- on the device's clock -------------------------------------------------------------------------------------------
+
+
 def _event(quads: list[Quad], timing: Timing, side: str) -> Certified:
     """Certify all of a case's blocks together: one call's gap strays by hundreds of µs, its lower edge hardly moves.
 
-    The candidate's events are raised by the hidden time that gap.py finds beyond doubt, among all its calls or the
-    fastest. A quad's ratio moves with either of its two blocks: a tenant that forges a block in most quads forges fewer
-    than half of all calls, but among the fastest calls forged calls are the majority. The ratio also moves by only half
-    as much, hence half of that spread counts.
+    The candidate's events are raised by the hidden time that is beyond doubt, among all its calls or the fastest. A
+    quad's ratio moves with either of its two blocks: a tenant that forges a block in most quads forges fewer than half
+    of all calls, but among the fastest calls forged calls are the majority. The ratio also moves by only half as much,
+    hence half of that spread counts.
     """
     if not quads:
         return Certified([])
-    everywhere, fastest = gap.of_case(timing, quads, side)
-    own_ns, apart_ns = gap.context_ns(timing, side), gap.apart_ns(timing, side)
-    raised = max(everywhere.beyond, fastest.beyond)
-    added = (0.0, raised - own_ns, raised - own_ns, 0.0)
+    everywhere, fastest = hidden_of_case(timing, quads, side)
+    # By how much the side's context lengthens a queued call's reported time; unknown, and 0, for other calls.
+    own_ns = float(timing.contexts.get(side, 0.0)) if timing.queued else 0.0
+    gap_ns = apart_ns(timing, side)
+    raised = max(everywhere.beyond, fastest.beyond) - own_ns
     times = [
         [
-            block_ns([sample.inner_ns for sample in block.calls], clock=EVENT) + more
-            for block, more in zip(abba(quad, side), added, strict=True)
+            stats.midmean([sample.inner_ns for sample in block.calls]) + more  # the midmean, as in schedule.py
+            for block, more in zip(abba(quad, side), (0.0, raised, raised, 0.0), strict=True)
         ]
         for quad in quads
     ]
-    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + max(0.0, apart_ns)
-    spread += gap.spared_ns(timing) + gap.elsewhere_ns(timing, side)
-    in_doubt = min(0.0, apart_ns)  # own calls alone never prove a forgery
+    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + max(0.0, gap_ns)
+    spread += (SPARED_NS if timing.queued else SPARED_BY_HOST_NS) + _elsewhere_ns(timing, side)
+    in_doubt = min(0.0, gap_ns)  # own calls alone never prove a forgery
     mismatch = any(
-        found.value + in_doubt > MISMATCH_SPREADS * max(found.spread, gap.LEAST_QUEUED_NS)
+        found.value + in_doubt > MISMATCH_SPREADS * max(found.spread, LEAST_QUEUED_NS)
         for found in (everywhere, fastest)
     )
     return Certified(times, spread, mismatch=mismatch)
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Time that the events leave out, and how far that can stray by itself."""
+
+    value: float
+    spread: float
+
+    @property
+    def beyond(self) -> float:
+        """Part of the hidden time that is certain."""
+        return max(0.0, self.value - self.spread)
+
+
+def hidden_of_case(timing: Timing, quads: Sequence[Quad], side: str) -> tuple[Hidden, Hidden]:
+    """Return the hidden time of all calls of a case and of the fastest. First the innocent causes of longer gaps are
+    subtracted: the judge's copying, and the difference between the containers themselves."""
+    own, theirs, copies_stray = _copies_ns(timing, side)
+    calls = calls_of(quads, side, own, theirs + apart_ns(timing, side))
+    least_ns = _least_spread_ns(timing, side) + _turn_ns(timing) + copies_stray
+    return hidden(calls, fastest=False, least_ns=least_ns), hidden(calls, fastest=True, least_ns=least_ns)
+
+
+def calls_of(quads: Sequence[Quad], side: str, own_ns: float = 0.0, theirs_ns: float = 0.0) -> list[Calls]:
+    """Return the calls of the baseline and of this side, with `own_ns` and `theirs_ns` subtracted from wall times."""
+
+    def calls(blocks: Sequence[Block], less_ns: float) -> list[list[Call]]:
+        return [[(sample.wall_ns - less_ns, sample.inner_ns) for sample in block.calls] for block in blocks]
+
+    return [(calls(quad.of(BASELINE), own_ns), calls(quad.of(side), theirs_ns)) for quad in quads]
+
+
+def _least_spread_ns(timing: Timing, side: str) -> float:
+    """Return how far honest code strays in this case, at least."""
+    if not timing.queued:
+        return LEAST_SPREAD_NS
+    if timing.places < MANY_PLACES:
+        return LEAST_AT_ONE_PLACE_NS
+    size = timing.input_bytes + timing.output_bytes
+    if side not in (timing.gaps or {}) or size >= LARGE_BYTES:
+        return LEAST_QUEUED_NS
+    return LEAST_SMALL_NS if size < SMALL_BYTES else LEAST_COMPARED_NS
+
+
+def apart_ns(timing: Timing, side: str) -> float:
+    """Return by how much the gap of this side's queued calls exceeds the baseline's, as `gap_offsets` measured."""
+    known = timing.queued and timing.places >= MANY_PLACES
+    return float((timing.gaps or {}).get(side, 0.0)) if known else 0.0
+
+
+def _turn_ns(timing: Timing) -> float:
+    """Return by how much the gap of code that hands out kernels and returns may exceed the baseline's.
+
+    It is the distance of the shortest idle call from the edge of the baseline's gaps. Queued calls all return before
+    they begin.
+    """
+    ours = sorted([sample.gap_ns - sample.copying_ns for sample in timing.calls_of(BASELINE, valid=True)])
+    most_ns = timing.probe_limit_ns or math.inf  # beyond it a call met foreign work
+    idle = [sample.gap_ns - sample.copying_ns for sample in timing.idle if sample.probe_ns <= most_ns]
+    if timing.queued or not ours or len(idle) < LEAST_RANK:
+        return 0.0
+    beyond, (least, most) = min(idle) - ours[int(QUANTILE * len(ours))], TURN_NS
+    return min(beyond, most) if beyond >= least else 0.0
+
+
+def _copies_ns(timing: Timing, side: str) -> tuple[float, float, float]:
+    """Return the part of each gap that the judge's own copying takes, for the baseline and this side, as own_times.py
+    measured, and how far these may stray; 0 without a measurement.
+
+    The second is believed only as far as the same copies took as long within calls, and as two allocations were ever
+    seen to differ: a tenant gains no time by slowing the judge down while this is measured. They stray by a thousandth
+    and three standard errors as measured, up to the share by which two allocations may differ.
+    """
+    found = timing.copies
+    if not (found.get(BASELINE) and found.get(side)):
+        return 0.0, 0.0, 0.0
+    rows = [[put + take for put, take in found[name]] for name in (BASELINE, side)]
+    own, theirs = map(stats.midmean, rows)
+    theirs = min(theirs, (1 + COPIES_STRAY) * stats.median(_within(timing, side)), (1 + COPIES_APART) * own)
+    if not own:
+        return own, theirs, 0.0
+    errors = [statistics.stdev(row) / math.sqrt(len(row)) for row in rows]
+    stray = COPIES_STRAY * max(own, theirs) + min(ERRORS * math.hypot(*errors), COPIES_APART * own)
+    return own, theirs, stray
+
+
+def _elsewhere_ns(timing: Timing, side: str) -> float:
+    """Return by how much the judge's copying takes longer within the baseline's calls than on an otherwise empty
+    device.
+
+    Copies of over 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which
+    takes 0.2 ms (docs/lab-notebook). A tenant without waiting work spares that.
+    """
+    own = _copies_ns(timing, side)[0]
+    return max(0.0, stats.median(_within(timing, BASELINE)) - own) if own else 0.0
+
+
+def _within(timing: Timing, side: str) -> list[float]:
+    """Return how long the copies took within this side's calls."""
+    return [sample.copying_ns for sample in timing.calls_of(side)]
+
+
+def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float) -> Hidden:
+    """Estimate the hidden time of all the candidate's calls, or (`fastest`) of the faster half of the calls in the
+    faster half of its blocks.
+
+    A few forged calls do not show among all calls, but they gather among the fastest. The spread comes from a jackknife
+    over groups of quads, since a disturbance of a call also disturbs its neighbours; it is `least_ns` at least.
+    """
+    groups = min(GROUPS, len(quads))
+    parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
+    value = _hidden(parts)
+    if groups < 2:
+        return Hidden(value, math.inf)
+    without = [_hidden(parts[:left_out] + parts[left_out + 1 :]) for left_out in range(groups)]
+    return Hidden(value, max(ERRORS * stats.jackknife_error(without), least_ns))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some quads: the baseline's gaps, the candidate's wall times and its reported times. Each sorted."""
+
+    gaps: list[float]
+    walls: list[float]
+    told: list[float]
+
+    @classmethod
+    def of(cls, quads: Sequence[Calls], fastest: bool) -> _Part:
+        blocks = [block for _, theirs in quads for block in theirs]
+        if fastest:
+            blocks.sort(key=lambda block: sorted([told for _, told in block])[len(block) // 2])
+            calls = sorted(chain.from_iterable(blocks[: (len(blocks) + 1) // 2]), key=itemgetter(1))
+            calls = calls[: (len(calls) + 1) // 2]
+        else:
+            calls = [call for block in blocks for call in block]
+        gaps = sorted([wall - told for ours, _ in quads for block in ours for wall, told in block])
+        return cls(gaps, sorted([wall for wall, _ in calls]), sorted([told for _, told in calls]))
+
+
+def _hidden(parts: Sequence[_Part]) -> float:
+    """Return the hidden time of these parts together."""
+    gaps = sorted(chain.from_iterable(part.gaps for part in parts))
+    walls = sorted(chain.from_iterable(part.walls for part in parts))
+    told = sorted(chain.from_iterable(part.told for part in parts))
+    share = min(max(QUANTILE, LEAST_RANK / len(walls)), 0.5)
+    count = min(TOLD_POINTS, len(told))
+    points = [told[int((index + 0.5) * len(told) / count)] for index in range(count)]
+    return walls[int(share * len(walls))] - _sum_quantile(points, gaps, share)
+
+
+def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
+    """Return the quantile `share` of all sums of an item of `told` and an item of `gaps` (sorted), to a nanosecond.
+
+    Bisection, between the sums of that quantile of the gaps with the least and the greatest of `told`.
+    """
+    edge = gaps[min(int(share * len(gaps)), len(gaps) - 1)]
+    low, high = told[0] + edge, told[-1] + edge
+    wanted = share * len(told) * len(gaps)
+    while high - low > 1.0:
+        middle = (low + high) / 2
+        if not low < middle < high:  # the reported times are too long for a number to lie between
+            break
+        if sum(bisect_right(gaps, middle - one) for one in told) > wanted:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+# -- offsets of containers -------------------------------------------------------------------------------------------
+
+
+def offsets(own_calls: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
+    """Return both offsets as the fields of a timing."""
+    return {"contexts": device_offsets(own_calls), "gaps": gap_offsets(own_calls)}
+
+
+def device_offsets(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
+    """Return the offset of device times, in ns, of every side but the baseline: the value of timing's `contexts`."""
+    return _apart(found, lambda sample: sample.inner_ns, MOST_OFFSET_NS)
+
+
+def gap_offsets(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
+    """Return the offset of gaps, in ns, of every side but the baseline: the value of timing's `gaps`. A side whose gaps
+    scatter too much is left out."""
+    apart = _apart(found, lambda sample: sample.gap_ns, MOST_GAP_OFFSET_NS)
+    return {name: ns for name, ns in apart.items() if gap_error_ns(found[name], found[BASELINE]) <= MOST_ERROR_NS}
+
+
+def gap_error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
+    """Return the standard error of the difference, by a jackknife over groups."""
+
+    def midmean_gap(samples: Sequence[Sample], left_out: int) -> float:
+        first, last = (len(samples) * number // OWN_GROUPS for number in (left_out, left_out + 1))
+        return stats.midmean([sample.gap_ns for sample in (*samples[:first], *samples[last:])])
+
+    without = [midmean_gap(theirs, left_out) - midmean_gap(ours, left_out) for left_out in range(OWN_GROUPS)]
+    return stats.jackknife_error(without)
+
+
+def _apart(found: Mapping[str, Sequence[Sample]], value: Callable[[Sample], float], most_ns: float) -> dict[str, float]:
+    if BASELINE not in found or min(map(len, found.values())) < LEAST_OWN_CALLS:
+        return {}
+    usual = {name: stats.midmean([value(sample) for sample in samples]) for name, samples in found.items()}
+    apart = {name: ns - usual[BASELINE] for name, ns in usual.items() if name != BASELINE}
+    return {name: ns for name, ns in apart.items() if abs(ns) <= most_ns}

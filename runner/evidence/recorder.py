@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.evidence import contexts, schema
-from runner.evidence.reading import Window
+from runner.evidence import certificate, schema
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import End, Profile, Schedule
 from runner.evidence.schema import Block, Check, Evidence, Fault, Finding, Quad, Repeat, Timing, WarmUp
 from runner.evidence.speed_of_light import Limits
 from runner.evidence.starved import Share
-from runner.evidence.throttle import NONE, VALID, Ruling
+from runner.evidence.throttle import NONE, VALID, Ruling, Window
 
 
 class Recorder:
@@ -104,7 +103,7 @@ class CaseRecorder:
     def __init__(
         self, case: str, arguments: Mapping[str, Any], own_calls: Mapping[str, Sequence[Sample]] | None = None
     ) -> None:
-        offsets = contexts.offsets(own_calls or {})
+        offsets = certificate.offsets(own_calls or {})
         self.timing = Timing.model_construct(
             case=case,
             arguments=dict(arguments),

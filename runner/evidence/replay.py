@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.evidence import certificate, contexts, throttle
-from runner.evidence.blame import breaks, guest_after, rule_block
+from runner.evidence import certificate, throttle
 from runner.evidence.schedule import ABBA, ABIIBA, End, I, Rest, Run, Schedule
 from runner.evidence.schema import Evidence, Timing
-from runner.evidence.throttle import SET_ASIDE, VALID, Window
+from runner.evidence.throttle import SET_ASIDE, VALID, Window, breaks, guest_after, rule_block
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Diverged(Exception):
 def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
     """Return the differences of one case. A case that was cut short (by a wrong output, a fault, or a device that was
     set aside) has no end to compare; every other case has."""
-    for name, apart in contexts.offsets(evidence.own_calls).items():
+    for name, apart in certificate.offsets(evidence.own_calls).items():
         said = getattr(timing, name)
         if said is not None and said != apart:  # older reports have no gaps
             return [Difference(f"case {timing.case}: {name}", said, apart)]

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from runner.evidence import stats, two_modes
+from runner.evidence import stats
 from runner.evidence.estimates import Run, TimedCase, rank
 from runner.evidence.sample import BASELINE, CANDIDATE, INCUMBENT
-from runner.evidence.schedule import BUSY
 from runner.evidence.schema import Evidence, Finding
 from runner.evidence.speed_of_light import CERTAIN
+from runner.evidence.throttle import BUSY
 
 Pairs = Sequence[tuple[float, float]]
 Thresholds = Mapping[str, float | None]  # by rule; None: off
@@ -355,7 +355,7 @@ def bimodal(run: Run) -> Iterator[Measure]:
             yield Measure("bimodal", apart, sentence, case.name, figures, blocks(case))
 
 
-def _two_speeds(case: TimedCase) -> two_modes.Modes | None:
+def _two_speeds(case: TimedCase) -> stats.Modes | None:
     """Return the two groups of the candidate's calls; without the first call of each block, if the first calls are
     slow.
 
@@ -363,7 +363,7 @@ def _two_speeds(case: TimedCase) -> two_modes.Modes | None:
     more different work a kernel does, the longer. That gains no time, since a block counts by its median.
     """
     blocks = case.blocks(CANDIDATE)
-    found = two_modes.two_modes([call for block in blocks for call in block])
+    found = stats.two_modes([call for block in blocks for call in block])
     if found is None or math.expm1(found.high - found.low) > COLD_START:
         return found
     middle = (found.low + found.high) / 2
@@ -373,7 +373,7 @@ def _two_speeds(case: TimedCase) -> two_modes.Modes | None:
     of_the_thaw = sum(first) >= OF_A_PLACE * len(first) and slow <= (1 - OF_A_PLACE) * len(others)
     if not others or not of_the_thaw:
         return found
-    return two_modes.two_modes(others)
+    return stats.two_modes(others)
 
 
 def _strays(case: TimedCase, far: float) -> float:

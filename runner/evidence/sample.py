@@ -8,12 +8,9 @@ the times that count.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field, WithJsonSchema
-
-from runner.evidence import stats
 
 WALL, EVENT = "wall", "event"
 BASELINE, CANDIDATE, INCUMBENT = "baseline", "candidate", "incumbent"
@@ -61,11 +58,3 @@ class Sample(NamedTuple):
     def at_once_ns(self, constant_ns: float = 0, *, clock: str, certified: bool) -> float:
         """Return the call's time as far as it is known during measurement: good enough to decide when to stop."""
         return self.inner_ns if clock == EVENT else self.spent_ns(certified=certified) - constant_ns
-
-
-def block_ns(times_ns: Sequence[float], *, clock: str) -> float:
-    """Return the time of a block's calls, in ns.
-
-    A device's events of short work gather at a few places (on an H200 some 0.2 µs apart), hence the midmean for them.
-    """
-    return stats.midmean(times_ns) if clock == EVENT else stats.median(times_ns)

@@ -24,11 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from runner.evidence.reading import STRICT, Window
 from runner.evidence.sample import BASELINE, SIDES, Number, Sample
 from runner.evidence.schedule import Profile
 from runner.evidence.speed_of_light import Limits
 from runner.evidence.starved import Count, Share
+from runner.evidence.throttle import STRICT, Window
 
 VERSION: Final = 3
 RULES: Final = 2  # rules by which verdict.py decides; 1 in reports without this field

@@ -3,7 +3,7 @@
 Two ceilings bound each case, and they answer different questions.
 
 **Hard**: no kernel on this hardware can beat it. A result beyond 0.98 of it is rejected without a person, and hence
-every doubt is decided for the kernel. GPUs in datasheet.py: the maker's figures at the highest clock. Any other device:
+every doubt is decided for the kernel. GPUs in ceilings.py: the maker's figures at the highest clock. Any other device:
 the rates measured here, times MEASURED_MARGIN: our own kernels reach more than half of a device's rates, and a machine
 with neighbours may have run at half its speed while it was measured.
 

@@ -1,22 +1,105 @@
-"""Ruling on a device's fitness during a block: a pure decision over readings taken before, in and after the block.
+"""Readings of a device around a block, and the ruling on the block that follows from them. Pure.
 
-A `Window` holds the telemetry around a block. `rule` returns VALID; VOID (its quad is repeated after `pause_is_over`);
-WARM_AGAIN (the device was idle: warm up, never wait for it to cool); or SET_ASIDE (the run is over, and the device is
-used again when canaries passed). Windows lie in the evidence as JSON (reading.py), which allows a replay to rule again.
+`rule` returns VALID; VOID (its quad is repeated after `pause_is_over`); WARM_AGAIN (the device was idle: warm up, never
+wait for it to cool); or SET_ASIDE (the run is over, and the device is used again when canaries passed). `rule_block`
+also looks at the block's samples, and names the side to blame.
 
-Pure.
+A `Window` holds the telemetry around a block. The evidence stores it as JSON and schema.py restores it unchanged, which
+allows a replay to rule again. None in a reading means that the device does not report the value. Times in ns of the
+judge's monotonic clock, clocks in MHz, temperatures in °C, power in W. A reading with an unknown field is refused, so
+sites are upgraded before runners.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, ClassVar, Final, NamedTuple
 
-from runner.evidence.reading import Poll as Poll
-from runner.evidence.reading import Reading as Reading
-from runner.evidence.reading import Window as Window
+from pydantic import ConfigDict
+
+from runner.evidence import stats
+from runner.evidence.sample import BASELINE, Sample
+
+STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Reading of a device at one moment. Counters only ever grow; their differences over a block count."""
+
+    at_ns: int = 0
+    # An accelerator:
+    mask: int | None = None
+    counters: Mapping[int, int] = field(default_factory=dict)  # ns by NVML's field id; supported counters only
+    memory_mhz: int | float | None = None
+    power_w: int | float | None = None
+    ecc_errors: int | None = None  # uncorrected, since the driver was loaded
+    limits: Mapping[str, int] = field(default_factory=dict)  # power limit and similar settings of the device
+    pcie_width: int | None = None  # lanes now, and the most that device and slot have
+    pcie_width_most: int | None = None
+    strangers: int | None = None  # processes on the device that are neither the judge's nor its containers'
+    xids: tuple[int, ...] = ()  # errors the driver reported since the last reading
+    lost: bool = False  # the driver reports that the device is gone or must be reset
+    # Both: the SM clock, or the fastest of the counted cores; the judge's core is always awake.
+    clock_mhz: int | float | None = None
+    temperature_c: int | float | None = None
+    # A CPU, over the cores that count:
+    cores: int = 1
+    foreign_ns: tuple[int, ...] = ()  # CPU time of all but judge and containers, by core or in one sum
+    foreign_grain_ns: int = 0  # resolution of foreign_ns
+    waited_ns: int | None = None  # time in which the judge or a container waited for a core; at least that
+    steal_ns: int | None = None  # taken by the hypervisor for other guests
+    steal_grain_ns: int = 0
+    throttled_ns: int | None = None  # time in which thermal protection lowered a core's clock
+
+    __pydantic_config__: ClassVar = STRICT
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that the device reports."""
+        return {name: value for name, value in vars(self).items() if value != getattr(BLANK, name)}
+
+
+BLANK: Final = Reading()
+
+
+class Poll(NamedTuple):
+    """Short reading while the block runs; stored as an array."""
+
+    at_ns: int
+    mask: int | None
+    strangers: int | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """Readings around a block."""
+
+    before: Reading
+    after: Reading
+    polls: tuple[Poll, ...] = ()
+    inherited: bool = False  # whether the first counters are the last of the window before
+    __pydantic_config__: ClassVar = STRICT
+
+    @property
+    def length_ns(self) -> int:
+        return max(1, self.after.at_ns - self.before.at_ns)
+
+    @property
+    def looks(self) -> tuple[Reading | Poll, ...]:
+        return (self.before, *self.polls, self.after)
+
+    @property
+    def masks(self) -> list[int]:
+        """Masks in the order of time."""
+        return [look.mask for look in self.looks if look.mask is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        around = {"before": self.before.to_json(), "after": self.after.to_json()}
+        return around | ({"polls": self.polls} if self.polls else {}) | ({"inherited": True} if self.inherited else {})
+
 
 FULL, MASK_ONLY, NONE = "full", "mask_only", "none"  # levels: how much a device lets the judge see
 LEVELS: Final = (NONE, MASK_ONLY, FULL)
@@ -58,7 +141,13 @@ COOL_S: Final = 10.0  # the longest wait for it
 CALM_S: Final = 0.5  # wait after a void that is unrelated to heat
 STEAL, FOREIGN_LOAD = "steal", "foreign_load"
 LOAD: Final = frozenset({STEAL, FOREIGN_LOAD})  # reasons of a void: the CPU was taken away
+BUSY: Final = "device_busy"  # the idle probe met work
 HEAT: Final = frozenset({"hw_thermal", "sw_thermal", "cpu_throttled", "slow_clock"})
+
+# Beyond PROBE_FACTOR times the idle device's duration, other work is on the device: a turn of another context takes
+# 2.4 ms on an H200, a hiccup of the judge's own process up to 0.3.
+PROBE_FACTOR: Final = 5
+PROBE_SLACK_NS: Final = 500_000
 
 
 @dataclass(frozen=True)
@@ -77,13 +166,47 @@ def rule(window: Window, warm: Window | None) -> Ruling:
     if strangers := max((look.strangers or 0 for look in window.looks), default=0):
         found.append(Ruling(VOID, "foreign_process", figures={"strangers": strangers}))
     found += [*_by_clocks(window, warm), *_by_load(window, warm)]
-    if _is_cold(window, warm):
-        found.append(Ruling(WARM_AGAIN, "idle"))
-    recorded = _recorded(window)
-    if not found:
-        return Ruling(VALID, figures=recorded)
-    worst = max(found, key=lambda ruling: SEVERITY.index(ruling.action))  # the first of the worst
-    return Ruling(worst.action, worst.reason, worst.charged, {**recorded, **worst.figures})
+    # The first of the worst counts.
+    worst = max(found, key=lambda ruling: SEVERITY.index(ruling.action), default=Ruling(VALID))
+    return replace(worst, figures={**_recorded(window), **worst.figures})
+
+
+def rule_block(
+    side: str, samples: Sequence[Sample], window: Window, *, warm: Window | None, probe_limit_ns: float, guest: str
+) -> tuple[Ruling, str]:
+    """Decide what becomes of a block, and which side is to blame for it.
+
+    `warm` is the window around this side's last warm-up. `guest` is the side of foreign code that ran last before the
+    block: work that is still running when the block begins is charged to it.
+    """
+    ruling = rule(window, warm)
+    if ruling.action != SET_ASIDE:
+        if not all(sample.is_sane for sample in samples):
+            return Ruling(VOID, "clock"), ""
+        slow = [number for number, sample in enumerate(samples) if sample.probe_ns > probe_limit_ns > 0]
+        if slow:
+            slowest = max(sample.probe_ns for sample in samples)
+            return Ruling(VOID, BUSY, figures={"probe_ns": slowest}), guest_after(guest, side, slow[0])
+    return ruling, side if ruling.charged else ""
+
+
+def breaks(ruling: Ruling) -> bool:
+    """Return whether the device broke. The block is then no evidence about any code."""
+    return ruling.action == SET_ASIDE and is_broken(ruling.reason)
+
+
+def guest_after(guest: str, side: str, calls: int = 1) -> str:
+    """Return the side of foreign code that ran last, after `calls` calls of `side`."""
+    return side if calls and side != BASELINE else guest
+
+
+def probe_limit_ns(idle: Sequence[Sample], before: Sequence[Sample] = ()) -> float:
+    """Return the duration above which an idle probe met foreign work, in ns; 0 where there is no probe.
+
+    `before` holds calls from before there was a submission: work left on the device slows the probes of idle calls too.
+    """
+    usual = min(stats.median([sample.probe_ns for sample in samples]) for samples in (idle, before) if samples)
+    return PROBE_FACTOR * usual + PROBE_SLACK_NS if usual > 0 else 0.0
 
 
 def pause_is_over(reason: str, hot_c: float | None, now_c: float | None, waited_s: float) -> bool:
@@ -183,17 +306,19 @@ def _by_reasons(window: Window) -> Iterator[Ruling]:
 
 
 def _by_clocks(window: Window, warm: Window | None) -> Iterator[Ruling]:
-    """Rule by clocks. A cold device warms up again, and a device under its power cap may be slower: both are detected
-    elsewhere."""
-    before, after = window.before, window.after
-    if _is_cold(window, warm):
+    """Rule by clocks. A device under its power cap may be slower. A device is cold if its mask shows idle, unless its
+    clock is as high as when warm: between two calls it may stand for a moment."""
+    around, warmed = [window.before, window.after], [warm.after] if warm else []
+    slowest: float = min((one.clock_mhz for one in around if one.clock_mhz is not None), default=math.nan)
+    warm_mhz: float = min((one.clock_mhz for one in warmed if one.clock_mhz is not None), default=math.nan)
+    if any(mask & IDLE for mask in window.masks) and not slowest >= SLOW_CLOCK * warm_mhz:
+        yield Ruling(WARM_AGAIN, "idle")
         return
-    memory = [one.memory_mhz for one in (before, after, *([warm.after] if warm else [])) if one.memory_mhz is not None]
+    memory = [one.memory_mhz for one in around + warmed if one.memory_mhz is not None]
     if len(set(memory)) > 1:
         yield Ruling(VOID, "memory_clock", charged=True, figures={"least_mhz": min(memory), "most_mhz": max(memory)})
     capped = any(mask & POWER_CAP for mask in window.masks) or _capped_ns(window) > 0
-    slowest, warm_mhz = _slowest_mhz(window), warm.after.clock_mhz if warm else None
-    if slowest is not None and warm_mhz is not None and slowest < SLOW_CLOCK * warm_mhz and not capped:
+    if slowest < SLOW_CLOCK * warm_mhz and not capped:
         yield Ruling(VOID, "slow_clock", charged=True, figures={"clock_mhz": slowest, "warm_mhz": warm_mhz})
 
 
@@ -237,16 +362,7 @@ def _foreign_share(window: Window) -> float:
     return max(0, ran if waited is None else min(ran, waited)) / window.length_ns
 
 
-# -- the block was too early ---------------------------------------------------------------------------------------
-
-
-def _is_cold(window: Window, warm: Window | None) -> bool:
-    """Return whether the mask shows idle, unless the clock is as high as when warm: between two calls a device may
-    stand for a moment."""
-    if not any(mask & IDLE for mask in window.masks):
-        return False
-    slowest, warm_mhz = _slowest_mhz(window), warm.after.clock_mhz if warm else None
-    return slowest is None or warm_mhz is None or slowest < SLOW_CLOCK * warm_mhz
+# -- figures --------------------------------------------------------------------------------------------------------
 
 
 def _recorded(window: Window) -> dict[str, float]:
@@ -266,11 +382,6 @@ def _recorded(window: Window) -> dict[str, float]:
 
 def _capped_ns(window: Window) -> float:
     return max(0, _grown(window.before.counters.get(POWER_CAP_NS), window.after.counters.get(POWER_CAP_NS)) or 0)
-
-
-def _slowest_mhz(window: Window) -> float | None:
-    known = [one.clock_mhz for one in (window.before, window.after) if one.clock_mhz is not None]
-    return min(known, default=None)
 
 
 def _grown(before: int | None, after: int | None) -> int | None:

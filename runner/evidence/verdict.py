@@ -19,9 +19,10 @@ from runner.evidence import rules, schedule, stats, throttle
 from runner.evidence.certificate import Certified, certify, constant_ns, is_constant_known
 from runner.evidence.estimates import LEAST_QUADS, CaseTime, case_time, rank, tick_ns
 from runner.evidence.sample import CANDIDATE, EVENT
-from runner.evidence.schedule import BUSY, CONVERGED
+from runner.evidence.schedule import CONVERGED
 from runner.evidence.schema import Evidence, Timing
 from runner.evidence.starved import STARVED
+from runner.evidence.throttle import BUSY
 
 SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt the measurements
 MOST_OWN_VOIDS: Final = 0.75  # share of the void quads charged to the candidate beyond which it is at fault

@@ -21,7 +21,7 @@ from runner.daemon.spool import write_durably
 from runner.errors import ConfigError
 from runner.host import accelerators, container_probe
 from sandbox import container, policy
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.host.image_versions")
 

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from sandbox import container
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 if TYPE_CHECKING:
     from rich.console import Console

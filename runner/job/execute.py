@@ -32,7 +32,7 @@ from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
 from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, STARTER, Event, Expectation, Job, Report
 from sandbox import protocol
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.job.execute")
 

@@ -30,7 +30,7 @@ from runner.job.execute import execute
 from runner.job.prepare import Prepared, prepared
 from runner.wire import Job, WireError
 from sandbox import container
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.job.judge_main")
 

@@ -30,7 +30,7 @@ from runner.judge.sides import own_times
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from sandbox import container, policy
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only used pages are ever touched
 COMPARED_S: Final = 60.0  # how long the offsets between containers are known to stay; longer is not measured

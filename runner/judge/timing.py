@@ -1,7 +1,7 @@
 """Timing of a case: drives the schedule (pure) with sides, telemetry and chance, and writes the evidence.
 
 `Side`, `Telemetry`, `Clock`, `Pause` and the chance are the only sources of samples, heat, time and luck; each has a
-fake in the tests. Rules over the readings decide on a block (runner/evidence/blame.py), never this module.
+fake in the tests. Rules over the readings decide on a block (runner/evidence/throttle.py), never this module.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from runner.evidence import blame, throttle
+from runner.evidence import throttle
 from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, End, Rest, Run, Schedule
@@ -97,7 +97,7 @@ class CaseTiming:
             settled = side.settle() if failed is None else settled
         except FAILURES as err:
             failed = err
-        ruling, charged = blame.rule_block(
+        ruling, charged = throttle.rule_block(
             command.side,
             samples,
             window,
@@ -105,8 +105,8 @@ class CaseTiming:
             probe_limit_ns=self.recorder.timing.probe_limit_ns,
             guest=self._guest,
         )
-        self._guest = blame.guest_after(self._guest, command.side)
-        if not blame.breaks(ruling):
+        self._guest = throttle.guest_after(self._guest, command.side)
+        if not throttle.breaks(ruling):
             if failed is not None:
                 raise failed
             if settled.wrong is not None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from problems.spec import MODEL, Case, case_name
-from runner.evidence import blame, certificate, throttle
+from runner.evidence import certificate, throttle
 from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import WALL, Sample
 from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
@@ -32,7 +32,7 @@ from runner.judge.sides.handover import baseline_files, files_beside
 from runner.judge.sides.own_times import Copies
 from runner.judge.time_budget import Stage
 from runner.judge.timed_side import TimedSide, pause_for
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
 MOST_IDLE: Final = 8  # times the profile's idle calls, if most of them are disturbed
@@ -120,7 +120,7 @@ class Trial:
             failed = err
         finally:
             ruling = throttle.rule(telemetry.end(), None)
-        if blame.breaks(ruling):
+        if throttle.breaks(ruling):
             self.recorder.set_aside(ruling.reason)
         elif failed is not None:
             raise failed
@@ -185,7 +185,7 @@ class Trial:
         sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
         idle, given = self._idle(sides[A])
         own_calls = [sample for samples in self.evidence.own_calls.values() for sample in samples]
-        recorder.add_idle(idle, blame.probe_limit_ns(idle, own_calls))
+        recorder.add_idle(idle, throttle.probe_limit_ns(idle, own_calls))
         layout = given[0].layout
         eager_ns = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
         recorder.add_input(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)

@@ -26,13 +26,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import modelnew
 import native
+import problem_code
 import protocol
-import results
 import slots
 import stand_in
 import torch
 import tree
-from results import Refused, name_of
+from slots import Refused, name_of
 
 SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  inside the container
@@ -127,7 +127,7 @@ class Harness:
         if isinstance(self.function, native.Kernel):
             self.function()  # it writes into the outputs itself
         else:
-            results.keep(self.result, self.tensors, self.function(self.data))
+            slots.keep(self.result, self.tensors, self.function(self.data))
 
     def _add(self) -> None:
         """Run the harness's own kernel."""
@@ -149,12 +149,7 @@ class Harness:
         return nonce
 
     def _load(self) -> None:
-        os.makedirs(WORK, exist_ok=True)
-        os.chdir(WORK)
-        for name, text in self.sources.items():
-            with open(os.path.join(WORK, name), "w", encoding="utf-8") as file:
-                file.write(text)
-        sys.path.insert(0, WORK)
+        problem_code.put(self.sources, WORK)
         if self.build is not None:
             self.sources.clear()
             native.compile_library(self.submission, self.build, "cuda" if self.on_device else "cpu")
@@ -180,10 +175,8 @@ class Harness:
         elif self.interface == "model" or not callable(self.function):
             what = "class" if self.interface == "model" else "function"
             code = f"class {self.entry}(nn.Module)" if self.interface == "model" else f"def {self.entry}(data)"
-            raise Refused(
-                protocol.MISSING,
-                f"{self.submission} defines no {what} {self.entry}; add `{code}: …` at its top level",
-            )
+            fault = f"{self.submission} defines no {what} {self.entry}; add `{code}: …` at its top level"
+            raise Refused(protocol.MISSING, fault)
 
     def _settle(self, number: int) -> None:
         """Lay out the data at the places that this number names."""

@@ -20,7 +20,7 @@ import protocol
 import slots
 import torch
 import tree
-from results import Refused
+from slots import Refused
 
 LIBRARY = "submission.so"
 LOG = "compiler.log"

@@ -13,7 +13,7 @@ the judge: the bytes that a submission produced). Requests are JSON over one con
 
 Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
 previous input ends.
-`near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near` (near.py).
+`near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near`.
 `fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` and `condition` come with the spread
 (widen.py). `condition` asks for these two alone: they are kept by case, and a spread is made if the case has none yet.
 """
@@ -29,14 +29,12 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import near
 import problem_code
 import protocol
 import roles
@@ -56,6 +54,8 @@ MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a size lim
 TIMED = 8  # makes of a case in a row whose reference is timed; timing costs as much as making a small input
 HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
+MOST_CHANGED = 8  # elements of a near-duplicate
+CANDIDATES = 16  # values looked at for each element; it takes the value farthest from its old value
 KEEP = 64  # makes whose data is kept for a later check, at the most
 
 
@@ -77,10 +77,7 @@ class Kept:
 
 
 class HostWatch:
-    """Host time. Host work is done when its call returns."""
-
-    def settle(self) -> None:
-        """Do nothing: no host work is pending."""
+    """Host time. Host work is done when its call returns, and the host keeps no memory for the next input."""
 
     def start(self) -> None:
         self._began = time.perf_counter_ns()
@@ -88,8 +85,8 @@ class HostWatch:
     def stop_ns(self) -> int:
         return time.perf_counter_ns() - self._began
 
-    def tidy(self) -> None:
-        """Give back much memory kept for the next input, since processes share a device. The host keeps none."""
+    def finish(self) -> None:
+        """Do nothing."""
 
 
 class DeviceWatch:
@@ -103,19 +100,18 @@ class DeviceWatch:
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
-    def settle(self) -> None:
-        torch.cuda.synchronize()
-
     def start(self) -> None:
         torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
         self._first.record()
 
     def stop_ns(self) -> int:
         self._last.record()
-        self.settle()
+        torch.cuda.synchronize()
         return int(self._first.elapsed_time(self._last) * 1e6)
 
-    def tidy(self) -> None:
+    def finish(self) -> None:
+        """Wait for all work, and give back much memory kept for the next input, since processes share a device."""
+        torch.cuda.synchronize()
         kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
         reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
         if reserved - used > SPARE_BYTES:
@@ -139,14 +135,10 @@ class Oracle:
 
             device.start()
             self.watch = DeviceWatch()
-            map_region: Callable[[int, int], Any] = device.adopt
+            self.regions = [device.adopt(fd, size) for fd, size in zip(fds, sizes, strict=True)]
         else:
-            map_region = mmap.mmap
-        regions = [map_region(fd, size) for fd, size in zip(fds, sizes, strict=True)]
-        if self.device == "cpu":
-            regions = [memoryview(region) for region in regions]
-        self.regions, self.sizes = regions, sizes
-        self.answer = regions[2]
+            self.regions = [memoryview(mmap.mmap(fd, size)) for fd, size in zip(fds, sizes, strict=True)]
+        self.sizes = sizes
         self._begin_at((0, 0, 0))
         self.roles: dict[str, roles.Roles] = {}  # by the case's arguments other than sizes, and by structure
         self.places: dict[str, roles.Place] = {}  # of the last draw
@@ -199,7 +191,7 @@ class Oracle:
         answer: dict[str, Any] = {"near": False}
         read = [index for index in drawn.bases if drawn.slots[index]["role"] != "out" and index not in self.fixed]
         copies = [drawn.bases[index] for index in read]
-        changed = [] if changes is None else near.change(copies, random.Random(changes))  # noqa: S311  the judge drew it
+        changed = [] if changes is None else changed_elements(copies, random.Random(changes))  # noqa: S311  the judge drew it
         drawn.bases |= {read[place]: copies[place] for place in changed}
         if changed:
             try:
@@ -323,7 +315,7 @@ class Oracle:
     def _keep(self, tensors: dict[int, torch.Tensor], places: list[int], offset: int) -> None:
         """Write each tensor flat at its place in `wide`, moved by `offset` bytes."""
         for index, tensor in tensors.items():
-            flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
+            flat = slots.elements(tensor)
             slot = slots.slot_of(flat, "out") | {"output": places[index] + offset}
             slots.view(self.wide, slot, "output").copy_(flat)
 
@@ -342,10 +334,10 @@ class Oracle:
                 )
         return sizes
 
-    def check(self, number: int) -> dict[str, Any]:
+    def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run the problem's own check on the bytes in `answer`, with the data of the `make` that has this number."""
-        kept = self.kept[number]
-        return self._checked(kept.drawn.data(), kept, self.answer)
+        kept = self.kept[request["number"]]
+        return self._checked(kept.drawn.data(), kept, self.regions[2])
 
     def _is_sound(self, drawn: slots.Drawn) -> bool:
         """Return whether the problem's own check accepts the reference's own output for this data.
@@ -370,6 +362,49 @@ class Oracle:
         output = tree.build(layout["result"], tensors)
         answer: dict[str, Any] = self.problem.check(data, output, on_host=kept.on_host)
         return answer
+
+
+def changed_elements(tensors: list[torch.Tensor], chance: random.Random) -> list[int]:
+    """Replace tensors of the list by changed copies and return their indices; empty if no element can change.
+
+    Tensors are dense. Only floating-point and complex tensors are taken, and of these only finite values.
+    """
+    fit = [
+        index
+        for index, tensor in enumerate(tensors)
+        if (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype.itemsize > 1 and tensor.numel() > 1
+    ]
+    wanted = chance.randint(1, MOST_CHANGED)
+    tries = []  # a tensor, the place of an element, and the places of the values that it may take
+    for _ in range(4 * wanted if fit else 0):
+        index = chance.choice(fit)
+        tries.append((index, [chance.randrange(tensors[index].numel()) for _ in range(1 + CANDIDATES)]))
+    # all of a tensor at once: each look at a device's memory costs more than all the other work
+    found = {
+        index: iter(_farthest(tensors[index], [places for of, places in tries if of == index]))
+        for index in {index for index, _ in tries}
+    }
+    moves: dict[int, dict[int, int]] = {}
+    for index, (place, *_) in tries:
+        source = next(found[index])
+        if wanted and source is not None and place not in moves.setdefault(index, {}):
+            moves[index][place] = source
+            wanted -= 1
+    changed = [index for index in moves if moves[index]]
+    for index in changed:
+        old, copy = tensors[index], tensors[index].clone()
+        places = torch.tensor([list(moves[index]), list(moves[index].values())], device=old.device)
+        slots.elements(copy)[places[0]] = slots.elements(old)[places[1]]
+        tensors[index] = copy
+    return changed
+
+
+def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
+    """Return each row's place whose value is farthest from the value at its first place; None where all are equal."""
+    values = slots.elements(tensor)[torch.tensor(rows, device=tensor.device)].cpu().to(torch.complex128)
+    distance = (values - values[:, :1]).abs().nan_to_num(0.0, 0.0, 0.0)
+    most, at = distance.max(dim=1)
+    return [row[n] if apart > 0 else None for row, n, apart in zip(rows, at.tolist(), most.tolist(), strict=True)]
 
 
 def explain(err: Exception, request: dict[str, Any]) -> str:
@@ -398,15 +433,8 @@ def main() -> None:
         request, _ = protocol.receive(connection)
         start = time.perf_counter_ns()
         try:
-            answer: dict[str, Any]
-            if request["do"] == "load":
-                answer = oracle.load(request)
-            elif request["do"] == "make":
-                answer = oracle.make(request)
-            else:
-                answer = oracle.check(request["number"])
-            oracle.watch.settle()
-            oracle.watch.tidy()
+            answer = {"load": oracle.load, "make": oracle.make, "check": oracle.check}[request["do"]](request)
+            oracle.watch.finish()
             answer["took_ns"] = time.perf_counter_ns() - start
         except tree.TreeError as err:
             answer = {"error": str(err)[:6000]}

@@ -1,4 +1,4 @@
-"""Places of the tensors of nested data: slots in two flat regions, `inputs` and `outputs`.
+"""Places of the tensors of nested data: slots in two flat regions, `inputs` and `outputs`, and a result's way there.
 
 A layout is `{"slots": [slot…], "data": node, "result": node, "input_bytes": n, "output_bytes": n}`; nodes: tree.py.
 A slot has memory of its own, without gaps,
@@ -40,9 +40,14 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if whole is None or tensor.dtype == whole else tensor.view(whole)
 
 
+def elements(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a dense tensor's elements in memory order, as a view."""
+    return torch.as_strided(tensor, (tensor.numel(),), (1,))
+
+
 def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a dense tensor's bytes in memory order."""
-    return torch.as_strided(tensor, (tensor.numel(),), (1,)).view(torch.uint8)
+    """Return a dense tensor's bytes in memory order, as a view."""
+    return elements(tensor).view(torch.uint8)
 
 
 def copy(target: torch.Tensor, source: torch.Tensor) -> None:
@@ -247,9 +252,78 @@ def views(slots: list[Slot], bases: dict[int, torch.Tensor]) -> list[torch.Tenso
 
 def looked_at(slot: Slot, base: torch.Tensor) -> torch.Tensor:
     size = getattr(torch, slot["dtype"]).itemsize
-    whole = torch.as_strided(base, (base.numel(),), (1,))
+    whole = elements(base)
     if base.dtype == torch.uint8 and slot["dtype"] != "uint8":
         length = span(slot["shape"], slot["stride"]) * size
         whole = whole[slot["at"] : slot["at"] + length].view(getattr(torch, slot["dtype"]))
         return whole.as_strided(slot["shape"], slot["stride"], whole.storage_offset())
     return whole.as_strided(slot["shape"], slot["stride"], base.storage_offset() + slot["at"] // size)
+
+
+# -- a submission's result ---------------------------------------------------------------------------------------------
+
+
+class Refused(Exception):
+    """The submission's result does not fit; carries the status and a sentence for its author."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def keep(node: dict[str, Any], tensors: list[torch.Tensor], returned: Any, path: str = "the output") -> None:
+    """Copy every tensor that was returned outside its slot into it. Raises Refused for a result that does not fit.
+
+    A tuple may come as a list, and a dataclass as any object with its fields: only the contents count.
+    """
+    kind = node["kind"]
+    if kind == "tensor":
+        _keep_tensor(node, tensors[node["slot"]], returned, path)
+    elif kind == "number":
+        if type(returned).__name__ != node["type"] or type(returned) not in (bool, int, float, complex):
+            raise Refused(protocol.TYPE, f"{path} must be a Python {node['type']}, got {name_of(returned)}")
+        tensors[node["slot"]].fill_(returned)
+    elif kind == "value":
+        if returned is not None:
+            raise Refused(protocol.TYPE, f"{path} must be None, got {name_of(returned)}")
+    elif kind in ("tuple", "list", "size", "namedtuple"):
+        parts = [part for _, part in node["of"]] if kind == "namedtuple" else node["of"]
+        if not isinstance(returned, tuple | list) or len(returned) != len(parts):
+            wanted = "tuple" if kind == "namedtuple" else kind
+            raise Refused(protocol.TYPE, f"{path} must be a {wanted} of {len(parts)}, got {name_of(returned)}")
+        for index, (part, value) in enumerate(zip(parts, returned, strict=True)):
+            keep(part, tensors, value, f"{path}[{index}]")
+    elif kind in ("dict", "ordered"):
+        if not isinstance(returned, dict) or set(returned) != {key for key, _ in node["of"]}:
+            raise Refused(protocol.TYPE, f"{path} must be a dict with keys {[key for key, _ in node['of']]}")
+        for key, part in node["of"]:
+            keep(part, tensors, returned[key], f"{path}[{key!r}]")
+    else:
+        for name, part in node["of"]:
+            if not hasattr(returned, name):
+                wanted = node["type"].partition(":")[2]
+                raise Refused(protocol.TYPE, f"{path} must be a {wanted} with a field {name}, got {name_of(returned)}")
+            keep(part, tensors, getattr(returned, name), f"{path}.{name}")
+
+
+def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: str) -> None:
+    if returned is None:
+        raise Refused(protocol.NONE, f"{path} is None; return the tensor that holds the result")
+    if type(returned) is not torch.Tensor:
+        raise Refused(protocol.TYPE, f"{path} must be a plain torch.Tensor, got {name_of(returned)}")
+    shape = tuple(node.get("shape", slot.shape))
+    if tuple(returned.shape) not in (shape, tuple(slot.shape)):
+        raise Refused(protocol.SHAPE, f"{path} has shape {tuple(returned.shape)}, expected {shape}")
+    also = node.get("also", "")
+    may_come = returned.dtype == slot.dtype or str(returned.dtype) == f"torch.{also}"
+    if not (returned.dtype.is_floating_point if also == tree.ANY_FLOAT else may_come):
+        raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
+    returned = returned.reshape(slot.shape) if "shape" in node else returned
+    if returned.dtype != slot.dtype:
+        slot.copy_(returned)
+    elif returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
+        copy(slot, returned.resolve_conj().resolve_neg())
+
+
+def name_of(value: Any) -> str:
+    return type(value).__name__

@@ -35,12 +35,7 @@ MOST_NODES = 10_000
 MOST_CHARS = 50_000  # of a text
 WHOLE = range(-(2**63), 2**64)  # numbers that a language with machine integers can hold
 SIGNED = range(-(2**63), 2**63)
-NUMBERS: dict[type, torch.dtype] = {
-    bool: torch.bool,
-    int: torch.int64,
-    float: torch.float64,
-    complex: torch.complex128,
-}
+NUMBERS: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 KEYS = (str, int, bool, type(None))
 OF_MODULES = frozenset(vars(torch.nn.Module()))  # attributes of every module
 POSSIBLE = "tensors, numbers, text, None, tuples, lists, dicts, dataclasses, named tuples and torch modules"
@@ -225,28 +220,30 @@ def made_module(kind: type[torch.nn.Module], of: list[Part]) -> torch.nn.Module:
     return module
 
 
+def nodes(node: Node) -> Iterator[Node]:
+    """Yield the node and every node in it, in the order of the walk."""
+    yield node
+    for part in node.get("of", ()):
+        yield from nodes(part[1] if isinstance(part, list) else part)
+
+
 def numbers(node: Node) -> Iterator[int | float]:
     """Yield every number of the data outside tensors, in the order of the walk."""
-    if node["kind"] == "value" and isinstance(node["value"], int):  # bools too
-        yield node["value"]
-    elif node["kind"] == "special" and node["type"] == "float":
-        yield build(node, [])
-    for part in node.get("of", ()):
-        yield from numbers(part[1] if isinstance(part, list) else part)
+    for one in nodes(node):
+        if one["kind"] == "value" and isinstance(one["value"], int):  # bools too
+            yield one["value"]
+        elif one["kind"] == "special" and one["type"] == "float":
+            yield build(one, [])
 
 
 def has_module(node: Node) -> bool:
     """Return whether the data hold a module: a call may change its attributes, like a cache that counts its entries."""
-    parts = node.get("of", ())
-    return node["kind"] == "module" or any(has_module(part[1] if isinstance(part, list) else part) for part in parts)
+    return any(one["kind"] == "module" for one in nodes(node))
 
 
 def leaves(node: Node) -> Iterator[Node]:
     """Yield the node of every tensor, and of every number of a result, in the order of the walk."""
-    if "slot" in node:
-        yield node
-    for part in node.get("of", ()):
-        yield from leaves(part[1] if isinstance(part, list) else part)
+    return (one for one in nodes(node) if "slot" in one)
 
 
 def slots_of(node: Node) -> Iterator[int]:

@@ -164,7 +164,7 @@ def _generator(tensors: list[torch.Tensor], seed: int) -> torch.Generator:
 
 def _parts(tensor: torch.Tensor) -> torch.Tensor:
     """Return real and imaginary parts one after the other, in memory order: each is an element to the judge."""
-    flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
+    flat: torch.Tensor = slots.elements(tensor)
     return torch.view_as_real(flat).reshape(-1) if flat.is_complex() else flat
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from runner.job import execute
 from runner.judge.device import gpu, telemetry
-from sandbox.container import Container
-from sandbox.errors import SandboxError
+from sandbox.container import Container, SandboxError
 from tests.attacks.conftest import Judge
 from tests.runner.judge.fake_nvml import FakeNvml
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.cli.text import clean, moment, number
+from leaderboard.cli.api import number
+from leaderboard.cli.render import clean, moment
 from leaderboard.wording import figures
 from leaderboard.wording.outcomes import FLAGS, TITLES, UNRANKED
 from tests.cli.conftest import Photofinish

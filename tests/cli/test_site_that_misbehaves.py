@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.cli import api
-from leaderboard.cli.text import clean, line
+from leaderboard.cli.render import clean, line
 from tests.cli.conftest import Photofinish, Terminal
 from tests.cli.fake_site import PASSED, WRONG, FakeSite
 

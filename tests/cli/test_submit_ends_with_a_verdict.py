@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.cli import follow
+from leaderboard.cli import api
 from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import PASSED, STEPS, TOKEN, WRONG, FakeSite
 
@@ -137,7 +137,7 @@ def test_broken_stream_is_taken_up_after_the_last_event(site: FakeSite, photofin
 def test_site_without_streams_is_asked_again(
     site: FakeSite, photofinish: Photofinish, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "backoff_s", lambda failures: 0.0)
+    monkeypatch.setattr(api, "backoff_s", lambda failures: 0.0)
     site.no_stream = True
     ended = photofinish("submit", str(kernel), "--board", "softmax")
     assert ended.code == 0

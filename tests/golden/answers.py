@@ -14,10 +14,10 @@ from typing import Any
 
 from leaderboard.review.rules.findings import Known, Likeness, Reported, Source, held_by, measure, worst
 from leaderboard.standings.publish import light_share
-from leaderboard.web.review import clocks, evidence, heat
+from leaderboard.web.review import evidence
 from problems.spec import Precision
 from runner.commands.replay import ReplayError, replay
-from runner.evidence import certificate, contexts, estimates, gap, rules, schema, speed_of_light, throttle, verdict
+from runner.evidence import certificate, estimates, rules, schema, speed_of_light, throttle, verdict
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.sample import EVENT
 from runner.evidence.schema import Evidence, Timing
@@ -81,7 +81,7 @@ def _of_run(run: Evidence) -> JSON:
     return {
         "findings": [finding.model_dump() for finding in rules.findings(run)],
         "impossible": impossible and impossible.model_dump(),
-        "own_calls": contexts.offsets(run.own_calls),
+        "own_calls": certificate.offsets(run.own_calls),
         "cases": [_of_case(timing, run) for timing in run.timing],
         "rulings": list(_rulings(run)),
     }
@@ -102,7 +102,7 @@ def _of_case(timing: Timing, run: Evidence) -> JSON:
             }
             if run.clock == EVENT and certified.quads:
                 quads = [quad for quad in timing.quads if quad.compares(side)]
-                found[side]["hidden"] = list(gap.of_case(timing, quads, side))
+                found[side]["hidden"] = list(certificate.hidden_of_case(timing, quads, side))
     return found
 
 
@@ -178,8 +178,8 @@ def _page(report: JSON) -> JSON:
             f"{one.case}: {len(one.blocks)} blocks, void {sum(bool(block.void) for block in one.blocks)}, {one.ended}"
             for one in timed
         ],
-        "panels": _cut([clocks.panels(one) for one in timed]),
-        "strip": _cut(heat.strip(timed)),
+        "panels": _cut([evidence.panels(one) for one in timed]),
+        "strip": _cut(evidence.strip(timed)),
     }
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import django
 
-from deploy.test_run import SETTINGS_FOR_MYPY
 from tests.golden import store
+from tests.tools.test_run import SETTINGS_FOR_MYPY
 
 
 def main(arguments: list[str] | None = None) -> int:

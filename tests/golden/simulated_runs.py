@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from problems.spec import Precision
-from runner.evidence import contexts, rules, schema, throttle
+from runner.evidence import certificate, rules, schema, throttle
 from runner.evidence import speed_of_light as limits
 from runner.evidence.ceilings import Ceilings, unmeasured
 from runner.evidence.sample import Sample
@@ -160,7 +160,7 @@ def own_calls(told_ns: float, gap_ns: float, scatter_ns: float = 0.0, calls: int
 
 def queued(made: Whole, *, places: int = 16, own: JSON | None = None, copies: JSON | None = None, **told: Any) -> Whole:
     """Run the race as on a device that does whole calls by itself; return it."""
-    apart = contexts.offsets({side: [Sample(*call) for call in calls] for side, calls in (own or {}).items()})
+    apart = certificate.offsets({side: [Sample(*call) for call in calls] for side, calls in (own or {}).items()})
     return timing_of(made, queued=True, places=places, copies=copies or {}, **apart, **told)
 
 

@@ -9,8 +9,7 @@ from django.db import models
 
 from leaderboard.judging.models import Attempt, AttemptEvent, RejudgeSet
 from leaderboard.rejudging import apply as rejudging_acts
-from leaderboard.rejudging.select import LIST, Selection, select
-from leaderboard.rejudging.sets import make_set
+from leaderboard.rejudging.sets import Kind, Selection, make_set
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.stage import Stage
@@ -28,14 +27,13 @@ MAY_CHANGE = {  # by shadow judging: the set, its attempts and their rows, the a
 
 def set_of(stage: Stage, *submissions: Submission, name: str = "new judge") -> RejudgeSet:
     competition = stage.board.competition
-    selection = Selection(kind=LIST, ids=tuple(submission.pk for submission in submissions))
+    selection = Selection(kind=Kind.LIST, ids=tuple(submission.pk for submission in submissions))
     return make_set(
         competition=competition,
         board=None,
         name=name,
         why="a bug in the judge",
         selection=selection,
-        attempts=select(selection=selection, competition=competition, board=None),
         actor=stage.olga,
         now=stage.later(1),
     )

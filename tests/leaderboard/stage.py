@@ -18,9 +18,8 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.epochs import choose_epoch, current_epoch
-from leaderboard.judging.models import Attempt, Result, Runner
+from leaderboard.judging.models import RUNNING, Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner, lock_able
-from leaderboard.judging.work import RUNNING
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification

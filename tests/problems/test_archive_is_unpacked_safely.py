@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from problems.fields import ProblemError
-from problems.formats import archive
-from problems.formats.archive import unpack
+from problems.formats import files
+from problems.formats.files import unpack
 
 
 def packed(*entries: tuple[str | zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -73,7 +73,7 @@ def test_a_bomb_is_refused_by_the_bytes_that_come_out(tmp_path: Path) -> None:
 
 
 def test_what_an_archive_says_of_its_sizes_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 1000)
     data = bytearray(packed(("f", bytes(5000))))
     where = data.rindex((5000).to_bytes(4, "little"))  # in the directory at the archive's end
     data[where : where + 4] = (10).to_bytes(4, "little")
@@ -87,8 +87,8 @@ def test_what_an_archive_says_of_its_sizes_is_not_believed(tmp_path: Path, monke
     [
         (b"", "no zip file"),
         (b"PK\x03\x04 not really", "no zip file"),
-        (bytes(archive.MAX_ZIP_BYTES + 1), "at most 5000000"),
-        (packed(*((f"f{n}", b"") for n in range(archive.MAX_ENTRIES + 1))), "at most 5000"),
+        (bytes(files.MAX_ZIP_BYTES + 1), "at most 5000000"),
+        (packed(*((f"f{n}", b"") for n in range(files.MAX_ENTRIES + 1))), "at most 5000"),
         (packed(("f", b"x" * 99), method=zipfile.ZIP_LZMA), "compressed in a way"),
         (packed(("a/" * 17 + "f", b"")), "16 folders"),
     ],

@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from problems.fields import ProblemError
-from problems.formats import inspect, text
+from problems.formats import files as reader
+from problems.formats import inspect
+from problems.formats.files import Files
 from problems.formats.folders import read_sets
 from problems.formats.gpumode import read_set
-from problems.formats.text import Files
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count repeated calls of each of our readers."""
     counted: Counter[str] = Counter()
-    read_text, parse_yaml, code = text.read_text, text.parse_yaml, inspect.code
+    read_text, parse_yaml, code = reader.read_text, reader.parse_yaml, inspect.code
 
     def counting_text(path: Path, root: Path, where: str) -> str:
         counted[f"read {path.name}"] += 1
@@ -32,8 +33,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counted["parsed Python"] += bool(source)
         return code(source)
 
-    monkeypatch.setattr(text, "read_text", counting_text)
-    monkeypatch.setattr(text, "parse_yaml", counting_yaml)
+    monkeypatch.setattr(reader, "read_text", counting_text)
+    monkeypatch.setattr(reader, "parse_yaml", counting_yaml)
     monkeypatch.setattr(inspect, "code", counting_code)
     return counted
 

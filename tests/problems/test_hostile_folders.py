@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from problems.fields import ProblemError, shown
+from problems.formats.files import MAX_DEPTH, MAX_NODES, MAX_YAML_CHARS, parse_yaml
 from problems.formats.folders import read_sets
 from problems.formats.gpumode import load_problem, read_set
-from problems.formats.text import MAX_DEPTH, MAX_NODES, MAX_YAML_CHARS, parse_yaml
 from problems.spec import Problem
 
 FILES = 'files: [{name: submission.py, source: "@SUBMISSION@"}, {name: reference.py, source: %s}]\n'

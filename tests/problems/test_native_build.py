@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
-from problems.native import Build
-from problems.spec import Problem, in_python
+from problems.spec import Build, Problem, in_python
 
 FOLDER = Path(__file__).parent / "scale_cu"
 

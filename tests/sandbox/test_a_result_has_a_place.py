@@ -15,7 +15,7 @@ import torch
 from sandbox import protocol
 
 INSIDE = Path(__file__).parents[2] / "sandbox" / "inside"
-NAMES = ("slots", "tree", "roles", "results")
+NAMES = ("slots", "tree", "roles")
 Inside = dict[str, ModuleType]
 
 
@@ -71,10 +71,10 @@ def test_the_result_has_the_format_of_its_place_and_may_come_in_its_own(inside: 
     assert expected[0].dtype == torch.float32
     for returned in (torch.tensor([1.0, 3.0, 7.0]), torch.tensor([1.0, 3.0, 7.0]).double()):
         slot = torch.zeros(3)
-        inside["results"].keep(node, [X, slot], returned)
+        inside["slots"].keep(node, [X, slot], returned)
         assert torch.equal(slot, X.cumsum(0))
-    with pytest.raises(inside["results"].Refused, match=r"dtype torch.float16, expected torch.float32"):
-        inside["results"].keep(node, [X, torch.zeros(3)], torch.ones(3).half())
+    with pytest.raises(inside["slots"].Refused, match=r"dtype torch.float16, expected torch.float32"):
+        inside["slots"].keep(node, [X, torch.zeros(3)], torch.ones(3).half())
 
 
 def test_a_result_for_the_problems_own_check_may_come_in_every_floating_dtype(inside: Inside) -> None:
@@ -86,12 +86,12 @@ def test_a_result_for_the_problems_own_check_may_come_in_every_floating_dtype(in
     assert expected[0].dtype == torch.float64
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         slots = [X, torch.zeros(3, dtype=torch.float64), torch.zeros(3, dtype=torch.int64)]
-        inside["results"].keep(node, slots, (X.cumsum(0).to(dtype), X.long()))
+        inside["slots"].keep(node, slots, (X.cumsum(0).to(dtype), X.long()))
         assert torch.equal(slots[1], X.double().cumsum(0))
-    with pytest.raises(inside["results"].Refused, match=r"dtype torch.int64, expected torch.float64"):
-        inside["results"].keep(node, slots, (X.long(), X.long()))
-    with pytest.raises(inside["results"].Refused, match=r"dtype torch.float32, expected torch.int64"):
-        inside["results"].keep(node, slots, (X, X))
+    with pytest.raises(inside["slots"].Refused, match=r"dtype torch.int64, expected torch.float64"):
+        inside["slots"].keep(node, slots, (X.long(), X.long()))
+    with pytest.raises(inside["slots"].Refused, match=r"dtype torch.float32, expected torch.int64"):
+        inside["slots"].keep(node, slots, (X, X))
 
 
 def test_one_number_may_be_returned_in_the_references_shape_or_its_places(inside: Inside) -> None:
@@ -99,11 +99,11 @@ def test_one_number_may_be_returned_in_the_references_shape_or_its_places(inside
     assert (node, expected[0].shape) == ({"kind": "tensor", "slot": 1, "shape": []}, (1,))
     place = torch.zeros(1)
     place[0] = 7.0
-    inside["results"].keep(node, [X, place], place[0])
+    inside["slots"].keep(node, [X, place], place[0])
     assert inside["tree"].build(node, [X, place]).shape == ()
-    inside["results"].keep(node, [X, place], place)
-    with pytest.raises(inside["results"].Refused, match=r"shape \(1, 1\), expected \(\)"):
-        inside["results"].keep(node, [X, place], torch.ones(1, 1))
+    inside["slots"].keep(node, [X, place], place)
+    with pytest.raises(inside["slots"].Refused, match=r"shape \(1, 1\), expected \(\)"):
+        inside["slots"].keep(node, [X, place], torch.ones(1, 1))
 
 
 def test_whole_numbers_have_places_too(inside: Inside) -> None:
@@ -152,7 +152,7 @@ def test_one_number_is_told_its_shape_in_each_case_by_itself(inside: Inside) -> 
     drawn = inside["slots"].take_apart((torch.ones(1, 3), torch.empty(1)))
     node, expected = inside["roles"].run(rows, drawn.node, drawn.views(), found.places)
     assert node == {"kind": "tensor", "slot": 1, "shape": []}
-    inside["results"].keep(node, [torch.ones(1, 3), expected[0]], torch.tensor(3.0))
+    inside["slots"].keep(node, [torch.ones(1, 3), expected[0]], torch.tensor(3.0))
     found, node, _ = solved(inside, rows, torch.ones(1, 3), torch.empty(1))
     assert node == {"kind": "tensor", "slot": 1, "shape": []}
     drawn = inside["slots"].take_apart((torch.ones(4, 3), torch.empty(4)))

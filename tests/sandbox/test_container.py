@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from sandbox import container, policy
-from sandbox.errors import ImageMissing, SandboxError
+from sandbox.container import ImageMissing, SandboxError
 
 pytestmark = pytest.mark.docker
 

@@ -26,8 +26,7 @@ from leaderboard.confirmations.models import RECORD, Confirmation, Found
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, Epoch, Result
-from leaderboard.rejudging.select import Selection
-from leaderboard.rejudging.sets import make_set
+from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.review.models import Case
 from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.intake import Upload
@@ -234,7 +233,6 @@ def _rejudge(stage: Stage, competition: Competition) -> int:
         name="Once more",
         why="To see.",
         selection=selection,
-        attempts=attempts,
         actor=stage.olga,
         now=stage.now,
     ).pk

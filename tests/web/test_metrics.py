@@ -1,4 +1,4 @@
-"""/metrics shows the site's state to holders of its token, and the alerts and the dashboard ask for existing figures."""
+"""/metrics shows the site's state to holders of its token; alerts and dashboard ask for figures that exist."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.core.management import call_command
 from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from leaderboard.judging.models import Attempt
-from leaderboard.judging.outages import beat, may_expire, note_backup
-from leaderboard.judging.work import LOST
+from leaderboard.judging.models import LOST, Attempt, Watch
+from leaderboard.judging.sweep import beat, may_expire
 from leaderboard.web import metrics
 from tests.leaderboard.stage import Stage
 
@@ -74,9 +74,9 @@ def test_lost_attempts_and_backups_are_counted(stage: Stage, figures) -> None:
     job = stage.claim()
     Attempt.objects.filter(pk=job.attempt_id).update(state=LOST, finished_at=stage.now, is_current=False)
     now = timezone.now()
-    note_backup(now=now - timedelta(hours=2))
     beat(now=now)
     may_expire(now=now)
+    Watch.objects.update(backed_up_at=now - timedelta(hours=2))
     found = figures()
     assert found["photofinish_attempts_lost", "cpu"] == 1
     assert found["photofinish_backup_age_seconds",] == pytest.approx(7200, abs=60)
@@ -101,9 +101,9 @@ def test_the_number_of_queries_does_not_grow(stage: Stage, figures, django_asser
 
 
 def test_alerts_and_dashboard_ask_for_figures_that_exist(stage: Stage, figures) -> None:
-    note_backup(now=timezone.now())
     beat(now=timezone.now())
     may_expire(now=timezone.now())
+    call_command("note_backup")
     stage.judge(stage.submit())
     known = {name for name, *_ in figures()}
     known |= {f"photofinish_{name}" for name in ("request_seconds_bucket", "request_seconds_count")}

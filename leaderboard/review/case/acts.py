@@ -4,6 +4,9 @@ A reviewer claims the case for a while, so that two do not read the same case, a
 again, decides with a reason, and can undo the decision. One person clears a case. Two different people must clear it if
 its line would stand on the podium and the competition requires that. Owners appeal against a rejection, once and in
 time; a reviewer who did not reject it answers. Notes and labels are for reviewers alone.
+
+A person also settles a confirmation whose runs were undecided: asks for new runs, or closes it. The record stays as it
+is until new runs decide. No reviewer settles a confirmation in which they or their team have a part.
 """
 
 from __future__ import annotations
@@ -14,14 +17,20 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard.accounts.models import User
-from leaderboard.accounts.permissions import MAX_REASON_CHARS
+from leaderboard.accounts.permissions import MAX_REASON_CHARS, check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.confirmations.ask import ask_confirmation
+from leaderboard.confirmations.models import UNSETTLED, Confirmation
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.case import log, states
 from leaderboard.review.models import Case, Decision
+from leaderboard.review.permissions import check_reviewer
 
 REASONS: Final[dict[str, str]] = {  # code of a rejection, for statistics → the text that the owner reads
     "not_the_work": "does not do the work that the problem declares",
@@ -190,3 +199,47 @@ def unlabel(*, result: Result, actor: User, name: str, now: datetime) -> Decisio
     if name not in taken.standing.labels:
         raise UserError("label", name, "is not on the case", status=409)
     return log.append(taken, code=name)
+
+
+def unsettled(competition: Competition) -> QuerySet[Confirmation]:
+    """Return the confirmations that wait for a person: not closed, and the newest of their pair."""
+    later = Confirmation.objects.filter(
+        candidate=OuterRef("candidate"), incumbent=OuterRef("incumbent"), pk__gt=OuterRef("pk")
+    )
+    waiting = Confirmation.objects.filter(board__competition=competition, outcome__in=UNSETTLED, closed_at=None)
+    return waiting.exclude(Exists(later))
+
+
+@transaction.atomic
+def ask_again(*, asked: Confirmation, actor: User, reason: str, now: datetime) -> Confirmation:
+    """Ask for new runs of the same pair, by the board's current version."""
+    asked = _lock_unsettled(asked, actor, reason)
+    return ask_confirmation(
+        candidate=asked.candidate, incumbent=asked.incumbent, cause=asked.cause, actor=actor, reason=reason, now=now
+    )
+
+
+@transaction.atomic
+def close_confirmation(*, asked: Confirmation, actor: User, reason: str, now: datetime) -> Confirmation:
+    asked = _lock_unsettled(asked, actor, reason)
+    asked.closed_by, asked.closed_at, asked.close_reason = actor, now, reason.strip()
+    asked.save(update_fields=["closed_by", "closed_at", "close_reason"])
+    before, after = ({"outcome": asked.outcome, "closed": is_closed} for is_closed in (False, True))
+    record("close_confirmation", asked, actor=actor, reason=reason, now=now, before=before, after=after)
+    return asked
+
+
+def _lock_unsettled(asked: Confirmation, actor: User, reason: str) -> Confirmation:
+    """Lock the confirmation's board as ask_confirmation does, to order concurrent acts. Raises UserError."""
+    # Reports lock accounts before the board. That is no deadlock: after the board, settling locks no account. It only
+    # names the actor, which takes FOR KEY SHARE at commit, and every lock on an account is FOR NO KEY UPDATE.
+    Board.objects.select_for_update(no_key=True).get(pk=asked.board_id)
+    parts = ("candidate__board__competition", "candidate__owner", "incumbent__board__competition", "incumbent__owner")
+    asked = Confirmation.objects.select_related("board__competition", *parts).get(pk=asked.pk)
+    for submission in (asked.candidate, asked.incumbent):
+        check_reviewer(actor, submission, "settle a confirmation")
+    check_reason(reason)
+    if not unsettled(asked.board.competition).filter(pk=asked.pk).exists():
+        said = "it waits for nobody: it is decided, closed, or was asked for again"
+        raise UserError("confirmation", asked.pk, said, status=409)
+    return asked

@@ -92,18 +92,12 @@ def take(*, result: Result, act: str, actor: User, reason: str, now: datetime, s
 
 def append(taken: Taken, **fields: Any) -> Decision:
     """Append the act's line in the name of the account, not of the login: two logins of a person are not two people."""
-    told = {"act": taken.act, "reason": taken.reason, "created_at": taken.now}
-    line = Decision.objects.create(result=taken.result, actor=taken.actor.account, **told, **fields)
-    after = project(taken.row)
-    record(
-        act=f"{taken.act}_result",
-        target=taken.result,
-        actor=taken.actor,
-        reason=taken.reason,
-        now=taken.now,
-        before={"review": taken.standing.state},
-        after={"review": after.state, "submission": taken.submission.pk, "decision": line.pk},
-    )
+    actor, reason, now = taken.actor, taken.reason, taken.now
+    written = {"actor": actor.account, "reason": reason, "created_at": now}
+    line = Decision.objects.create(result=taken.result, act=taken.act, **written, **fields)
+    before = {"review": taken.standing.state}
+    after = {"review": project(taken.row).state, "submission": taken.submission.pk, "decision": line.pk}
+    record(f"{taken.act}_result", taken.result, actor=actor, reason=reason, now=now, before=before, after=after)
     return line
 
 

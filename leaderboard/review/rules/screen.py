@@ -102,15 +102,8 @@ def set_thresholds(
     check_reason(reason)
     before, competition.thresholds = competition.thresholds, new
     competition.save(update_fields=["thresholds"])
-    record(
-        act="set_thresholds",
-        target=competition,
-        actor=actor,
-        reason=reason,
-        now=now,
-        before={"thresholds": before},
-        after={"thresholds": new},
-    )
+    sides = {"before": {"thresholds": before}, "after": {"thresholds": new}}
+    record("set_thresholds", competition, actor=actor, reason=reason, now=now, **sides)
     return competition
 
 

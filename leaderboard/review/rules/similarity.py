@@ -26,8 +26,7 @@ from dataclasses import dataclass
 from itertools import chain, count, groupby
 from typing import Final
 
-from leaderboard.submissions.ctokens import Token, is_source, lex_c
-from leaderboard.submissions.tokens import LAYOUT, read
+from leaderboard.submissions.tokens import LAYOUT, Token, is_source, lex_c, read
 
 VERSION: Final = 1  # of the fingerprint algorithm; prints of different versions are not compared
 K: Final = 12  # tokens of a gram: the shortest stretch that counts as shared

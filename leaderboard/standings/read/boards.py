@@ -17,10 +17,9 @@ from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.field import Field, Record
-from leaderboard.standings.ranking.ranking import Place, Run, Value, mean_time_us, pool
-from leaderboard.standings.read.leader import front
-from leaderboard.standings.read.table import COLUMNS, NO_LINES, Table, Tables, read, run_of
+from leaderboard.standings.ranking.field import Record
+from leaderboard.standings.ranking.ranking import Place, Value, mean_time_us, pool
+from leaderboard.standings.read.table import NO_LINES, Table, Tables, read, run_of
 from leaderboard.standings.read.windows import inside, is_shown, stage_at, window
 from leaderboard.submissions.models import Submission
 
@@ -177,23 +176,6 @@ def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLi
     firsts = Entry.objects.filter(submission__in=[record.value.submissions[0] for record in found])
     entries = {entry.submission_id: entry for entry in firsts.select_related("entrant")}
     return [RecordLine(one, entries[one.value.submissions[0]]) for one in found if one.value.submissions[0] in entries]
-
-
-def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> dict[int, float | None]:
-    """Map each submission to the best published value of the board in this epoch, without the submission's run.
-
-    It covers every stage and lines that are not shown. For screening alone: while the board is frozen, the value must
-    reach only reviewers.
-    """
-    rows = Entry.objects.filter(board=board, epoch=epoch).order_by().values_list(*COLUMNS)
-    field = Field(Run(*row) for row in rows)
-    return {submission: field.best_without(submission) for submission in submissions}
-
-
-def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
-    """Return incumbent_ratios for a single submission, at a cost independent of the number of lines."""
-    others = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
-    return next((values[0].ratio for values in front(others)), None)
 
 
 def _epochs(board: Board, stage: Stage, tables: Tables, ranked: RankedEpochs) -> tuple[BoardEpoch, ...]:

@@ -1,16 +1,22 @@
 """First places and their confirmation: the leader, the confirmations of its record, and the rank of a new result.
 
+A report asks for the leader, so the front of a board is read from the fastest run on, only as far as it is needed: the
+cost depends on the number of lines in front, not on the number behind.
+
 A refused record is a tie: five runs with both in the blocks could not distinguish the two, and that is better
 evidence than two separate runs, each beside the baseline (docs/records.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from heapq import heappop, heappush
+from math import inf
 from typing import Final
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board
@@ -18,11 +24,13 @@ from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.judging.models import Result
 from leaderboard.review.integrity import PODIUM as PODIUM
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.ranking import Place, Value, rank
-from leaderboard.standings.read.leader import leading_places
-from leaderboard.standings.read.table import level_pairs, run_of, run_of_result
+from leaderboard.standings.ranking.field import Field
+from leaderboard.standings.ranking.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, pool, rank
+from leaderboard.standings.read.table import COLUMNS, level_pairs, run_of, run_of_result
 from leaderboard.standings.read.windows import inside, stage_at, whole_window
+from leaderboard.submissions.models import Submission
 
+AT_FIRST: Final = 16  # runs in the first query; each further query takes twice as many
 NOT_YET: Final = "record not confirmed yet"
 CONFIRMED_MARK: Final = "record confirmed"
 CLOSED_MARK: Final = "record not confirmed"  # by the runs; a person has closed it
@@ -35,6 +43,80 @@ def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value
     entries = Entry.objects.filter(inside(whole_window(board, Stage.CONTEST)), board=board, epoch=epoch)
     places = leading_places(entries, level_pairs([board.pk]).get(board.pk, ()))
     return places[0].value if places else None
+
+
+def leading_places(entries: QuerySet[Entry], level: Sequence[tuple[int, int]]) -> list[Place]:
+    """Return the places that share the first rank; empty without lines. `level`: as for `rank`."""
+    own: dict[int, Sequence[Value]] = {}
+    lines: list[Value] = []
+    last: tuple[object, ...] = ()
+    for values in front(entries):
+        line = values[0]
+        if not lines:
+            last = _last_level(entries, line, level)
+        elif order(line) > last and not are_tied(lines[0], line):
+            break
+        own[line.entrant_id] = values
+        lines.append(line)
+    return group_at(lines, 0, own, pairs_of(level)) if lines else []
+
+
+def _last_level(entries: QuerySet[Entry], leader: Value, level: Sequence[tuple[int, int]]) -> tuple[object, ...]:
+    """Return the order of the last line that a confirmation could not distinguish from the leader's."""
+    level_with = {pk for pair in level if set(pair) & set(leader.submissions) for pk in pair}
+    if not level_with:
+        return order(leader)
+    entrants = set(entries.filter(submission__in=level_with).order_by().values_list("entrant", flat=True))
+    lines = [values[0] for values in _values_of(entries, entrants)]
+    return max(order(line) for line in [leader, *lines] if line is leader or level_with & set(line.submissions))
+
+
+def front(entries: QuerySet[Entry]) -> Iterator[Sequence[Value]]:
+    """Yield the values of each entrant, best first, in the order of entrants' best.
+
+    `entries`: of a single board and epoch. A value is the mean of its runs, so no entrant has a value faster than their
+    fastest run: an entrant without a run among the rows read is behind every value that is faster than the last of
+    these rows.
+    """
+    waiting: list[tuple[tuple[object, ...], Sequence[Value]]] = []
+    seen: set[int] = set()
+    size, floor = AT_FIRST, 0.0
+    while floor < inf:
+        unseen = entries.exclude(entrant__in=seen).order_by("ratio", "pk").values_list("ratio", "entrant")
+        rows = list(unseen[:size])
+        floor = rows[-1][0] if len(rows) == size else inf
+        fresh = {entrant for _, entrant in rows}
+        for own in _values_of(entries, fresh):
+            heappush(waiting, (order(own[0]), own))
+        while waiting and waiting[0][1][0].ratio < floor:
+            yield heappop(waiting)[1]
+        seen |= fresh
+        size *= 2
+
+
+def _values_of(entries: QuerySet[Entry], entrants: set[int]) -> list[list[Value]]:
+    runs: dict[int, list[Run]] = defaultdict(list)
+    for row in entries.filter(entrant__in=entrants).order_by().values_list(*COLUMNS) if entrants else ():
+        run = Run(*row)
+        runs[run.entrant_id].append(run)
+    return [pool(own) for own in runs.values()]
+
+
+def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> dict[int, float | None]:
+    """Map each submission to the best published value of the board in this epoch, without the submission's run.
+
+    It covers every stage and lines that are not shown. For screening alone: while the board is frozen, the value must
+    reach only reviewers.
+    """
+    rows = Entry.objects.filter(board=board, epoch=epoch).order_by().values_list(*COLUMNS)
+    field = Field(Run(*row) for row in rows)
+    return {submission: field.best_without(submission) for submission in submissions}
+
+
+def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
+    """Return incumbent_ratios for a single submission, at a cost independent of the number of lines."""
+    others = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
+    return next((values[0].ratio for values in front(others)), None)
 
 
 def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[int, str]:

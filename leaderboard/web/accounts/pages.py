@@ -27,7 +27,6 @@ from leaderboard.entrants.teams import open_invites_of
 from leaderboard.errors import UserError
 from leaderboard.pipeline import link_logins
 from leaderboard.web import limits, metrics
-from leaderboard.web.accounts.sign_in_tries import count_try, remember_device
 from leaderboard.web.forms import TAKEN, LinkForm, PasswordForm, SignInForm, SignUpForm, TokenForm, add_refusal
 
 SCOPE_TEXTS: Final = (
@@ -47,20 +46,20 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return form_page(request, "sign_in", SignInForm(request), **context)
     name = request.POST.get("username", "")
-    tried = count_try(request, name)
+    tried = limits.count_try(request, name)
     if tried.wait_s:
         _note_sign_in(request, "refused")
         form = SignInForm(request, initial={"username": name})
         return form_page(request, "sign_in", form, wait_s=tried.wait_s, **context)
     form = SignInForm(request, data=request.POST)
     if not form.is_valid():
-        _note_sign_in(request, "failed", User.objects.filter(username=name).first())
+        _note_sign_in(request, "failed", User.objects.filter(username=form.cleaned_data.get("username", "")).first())
         return form_page(request, "sign_in", form, **context)
     tried.was_right()
     login(request, form.get_user())
     _note_sign_in(request, "done", form.get_user())
     response = redirect(_next(request))
-    remember_device(request, response, User.objects.get(username=form.cleaned_data["username"]))
+    limits.remember_device(request, response, User.objects.get(username=form.cleaned_data["username"]))
     return response
 
 
@@ -91,7 +90,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         return form_page(request, "sign_up", form, **context)
     login(request, user)
     response = redirect(_next(request))
-    remember_device(request, response, user)
+    limits.remember_device(request, response, user)
     return response
 
 
@@ -167,7 +166,7 @@ def link(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _account_page(request, form, status=400)
     sent = form.cleaned_data
-    tried = count_try(request, sent["username"], (limits.LINK_USER, str(user.pk)))
+    tried = limits.count_try(request, sent["username"], (limits.LINK_USER, str(user.pk)))
     if tried.wait_s:
         return _account_page(request, form, wait_s=tried.wait_s)
     keep = {"this": user.get_username(), "other": sent["username"]}.get(sent.pop("keep"), "")
@@ -204,7 +203,7 @@ def password(request: HttpRequest) -> HttpResponse:
     limits.give_back((limits.PASSWORD_USER, str(user.pk)))
     messages.success(request, "Your password is changed. You are signed out everywhere else.")
     response = redirect("/account")
-    remember_device(request, response, User.objects.get(pk=chosen.pk))
+    limits.remember_device(request, response, User.objects.get(pk=chosen.pk))
     return response
 
 

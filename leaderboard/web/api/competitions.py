@@ -28,7 +28,7 @@ from leaderboard.web.boards import cards, contests, standing
 from leaderboard.web.boards.contests import track_said
 from leaderboard.web.limits import check_code_tries
 from leaderboard.web.organise import awards
-from leaderboard.web.review import integrity
+from leaderboard.web.review.pages import RULE_MEANINGS, integrity_figures
 from leaderboard.web.submissions.mine import what_is_left
 
 
@@ -214,7 +214,7 @@ class Outcomes(Counts):
     meaning = drf.SerializerMethodField()
 
     def get_meaning(self, outcomes: Any) -> str:
-        return integrity.MEANINGS.get(outcomes.rule, "")
+        return RULE_MEANINGS.get(outcomes.rule, "")
 
 
 class ByItself(drf.Serializer[Any]):
@@ -285,7 +285,7 @@ class IntegrityOf(Public):
     @extend_schema(responses=IntegrityFigures)
     def get(self, request: Request, slug: str) -> Response:
         """Return figures of a competition's review that name no person. A null number is under five, until the end."""
-        _, found = integrity.figures(slug, request.user, timezone.now())
+        _, found = integrity_figures(slug, request.user, timezone.now())
         return Response(IntegrityFigures(found, context={"found": found}).data)
 
 

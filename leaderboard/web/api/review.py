@@ -25,7 +25,7 @@ from leaderboard.submissions.models import Submission
 from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
 from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_text
 from leaderboard.web.review import case as review_case
-from leaderboard.web.review import owner, queue
+from leaderboard.web.review import queue
 from leaderboard.web.review.acts import ACTS
 from leaderboard.web.review.queue import ANY, OPEN, STATES, state_at
 from leaderboard.web.submissions import view as shape
@@ -422,7 +422,7 @@ class Appeal(Private):
 
 def _by_owner(view: Private, request: Request, pk: int, act: Callable[..., object]) -> Response:
     submission = _mine(view, request, pk)
-    row = owner.case_of(submission)
+    row = review_case.case_of(submission)
     if row is None:
         raise Http404
     sent = parse(OwnerRequest, request.data)
@@ -435,7 +435,7 @@ def _mine(view: Private, request: Request, pk: int) -> Submission:
 
 
 def _owners(view: Private, request: Request, submission: Submission) -> Response:
-    shown = owner.for_owner(submission, view.caller(request), timezone.now())
+    shown = review_case.for_owner(submission, view.caller(request), timezone.now())
     if "review_case" not in shown:
         raise Http404
     return Response(OwnersView(shown).data)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.standings.ranking.fast_p import SHOWN, relative, score, standings
-from leaderboard.standings.read.collection import Collection, collection, solved
+from leaderboard.standings.read.competition import Collection, collection
 from leaderboard.web.boards.curves import plot
 
 EAGER: Final = "eager"
@@ -23,7 +23,7 @@ MOST_LINES: Final = 200
 def index(request: HttpRequest, slug: str) -> HttpResponse:
     found, context = _chosen(request, slug)
     compiled = found.compiled()
-    answers = solved(found.answers())
+    answers = found.answers()
     if context["baseline"] == COMPILE:
         answers = {name: relative(own, compiled) for name, own in answers.items()}
     lines = standings(answers, found.levels)
@@ -44,9 +44,7 @@ def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     own = found.answers().get(username)
     if own is None:
         raise Http404
-    shown = solved({username: own})[username]
-    if context["baseline"] == COMPILE:
-        shown = relative(shown, found.compiled())
+    shown = relative(own, found.compiled()) if context["baseline"] == COMPILE else own
     [line] = standings({username: shown}, found.levels)
     levels = []
     for level, result in line.levels:

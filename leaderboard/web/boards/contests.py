@@ -25,7 +25,7 @@ from leaderboard.competitions.models import DIVISIONS, Announcement, Board, Comp
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.read.collection import problems_by_collection
+from leaderboard.standings.read.competition import problems_by_collection
 from leaderboard.wording.figures import significant
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")

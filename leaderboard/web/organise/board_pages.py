@@ -15,16 +15,24 @@ from django.utils import timezone
 from leaderboard import pipeline
 from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
-from leaderboard.competitions.edit_tracks import create_track, edit_track, put_prize, remove_prize, remove_track
+from leaderboard.competitions.edit import (
+    close_board,
+    create_track,
+    edit_board,
+    edit_track,
+    put_prize,
+    remove_board,
+    remove_prize,
+    remove_track,
+)
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Track
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.models import Runner
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ReasonForm
-from leaderboard.web.organise.admission_pages import chip
 from leaderboard.web.organise.forms import EditBoardForm, NewBoardForm, PrizeForm, TrackForm
 from leaderboard.web.organise.gate import competition_page, posted, press, send, shell
+from leaderboard.web.organise.problem_pages import chip
 
 NAMES: Final = {"ratio": "speedup"}  # of the tracks' fields in their form
 NO_RUNNER: Final = "No runner with {} has ever connected to this site. Submissions wait until one does."
@@ -32,12 +40,10 @@ NO_RUNNER: Final = "No runner with {} has ever connected to this site. Submissio
 
 @competition_page("GET", "POST")
 def index(request: HttpRequest, competition: Competition) -> HttpResponse:
-    names = {*Runner.objects.values_list("hardware", flat=True), *Board.objects.values_list("hardware", flat=True)}
-    known = sorted(names)
+    known = sorted({name for model in (Runner, Board) for name in model.objects.values_list("hardware", flat=True)})
     form = NewBoardForm(posted(request), versions=versions_for(request), known_hardware=known)
-    act, to = partial(pipeline.add_board, competition=competition), f"/organise/{competition.slug}/boards"
     done = "Added {result}. It accepts submissions once its problem has passed the admission test."
-    if answer := send(request, form, act, to=to, done=done):
+    if answer := send(request, form, partial(pipeline.add_board, competition=competition), done=done):
         hardware = form.cleaned_data["hardware"]
         if hardware not in seen_hardware():
             messages.warning(request, NO_RUNNER.format(hardware))
@@ -49,19 +55,16 @@ def index(request: HttpRequest, competition: Competition) -> HttpResponse:
 def detail(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     board = _found(competition, pk)
     form = EditBoardForm(board, versions_for(request), posted(request))
-    to = f"/organise/{competition.slug}/boards/{pk}"
-    return send(request, form, partial(edit_board, board=board), to=to, done="Saved.") or _page(
-        request, board, form, ReasonForm()
-    )
+    answer = send(request, form, partial(edit_board, board=board), done="Saved.")
+    return answer or _page(request, board, form, ReasonForm())
 
 
 @competition_page("POST")
 def close(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     board, form = _found(competition, pk), ReasonForm(request.POST)
     done, to = "Closed {result}. Its submissions stay.", f"/organise/{competition.slug}/boards"
-    return send(request, form, partial(close_board, board=board), to=to, done=done) or _page(
-        request, board, EditBoardForm(board, versions_for(request)), form
-    )
+    answer = send(request, form, partial(close_board, board=board), to=to, done=done)
+    return answer or _page(request, board, EditBoardForm(board, versions_for(request)), form)
 
 
 @competition_page("POST")
@@ -147,10 +150,8 @@ def tracks(request: HttpRequest, competition: Competition) -> HttpResponse:
 def edit_a_track(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     track = _track(competition, pk)
     form = TrackForm.of(track, competition.boards.all(), posted(request))
-    act, to = partial(edit_track, track=track), f"/organise/{competition.slug}/tracks/{pk}"
-    return send(request, form, act, to=to, done="Saved.", names=NAMES) or _track_page(
-        request, track, form, _prize_form(request, track)
-    )
+    answer = send(request, form, partial(edit_track, track=track), done="Saved.", names=NAMES)
+    return answer or _track_page(request, track, form, _prize_form(request, track))
 
 
 @competition_page("POST")
@@ -164,9 +165,8 @@ def remove_a_track(request: HttpRequest, competition: Competition, pk: int) -> H
 def prize(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     track, form = _track(competition, pk), PrizeForm(request.POST)
     act, to = partial(put_prize, track=track), f"/organise/{competition.slug}/tracks/{pk}#prizes"
-    return send(request, form, act, to=to, done="Saved the prize for place {result.place}.") or _track_page(
-        request, track, TrackForm.of(track, competition.boards.all()), form
-    )
+    answer = send(request, form, act, to=to, done="Saved the prize for place {result.place}.")
+    return answer or _track_page(request, track, TrackForm.of(track, competition.boards.all()), form)
 
 
 @competition_page("POST")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -37,6 +37,7 @@ PHASES: Final = {
     "open": ("final, still open", "good"),
 }
 
+T = TypeVar("T")
 View = Callable[..., HttpResponseBase]
 Act = Callable[..., Any]  # takes `actor`, `now` and the arguments of a form by name
 
@@ -87,17 +88,24 @@ def restricted_page(*methods: str, to: Callable[[User], bool] = attrgetter("is_s
     return decorate
 
 
+def act_of(acts: Mapping[str, T], name: str) -> T:
+    """Return the act that an address names."""
+    if name not in acts:
+        raise Http404
+    return acts[name]
+
+
 def posted(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
 def send(
-    request: HttpRequest, form: ActForm, act: Act, *, to: str, done: str, names: Mapping[str, str] | None = None
+    request: HttpRequest, form: ActForm, act: Act, *, done: str, to: str = "", names: Mapping[str, str] | None = None
 ) -> HttpResponse | None:
     """Do the act of a form that was sent. Return the redirect, or None if the page is to be shown with the form.
 
-    `to` and `done` may name the act's result: "Added {result}." `names`: fields of the act → fields of the form. The
-    form keeps the status of a refusal.
+    `to`: by default this page. `to` and `done` may name the act's result: "Added {result}." `names`: fields of the act
+    → fields of the form. The form keeps the status of a refusal.
     """
     if not form.is_bound or not form.is_valid():
         return None
@@ -109,7 +117,7 @@ def send(
         return None
     if done:
         messages.success(request, done.format(result=result))
-    return redirect(to.format(result=result))
+    return redirect(to.format(result=result) or request.path)
 
 
 def press(

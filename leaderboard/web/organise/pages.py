@@ -1,33 +1,35 @@
-"""Organisers' competitions: list, new, clone, overview, settings, roles, invite codes, announcements, preview."""
+"""Organisers' competitions: list, new, clone, overview, settings, history, roles, invite codes, news, preview."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count
+from django.db.models import CharField, Count, Q
+from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from leaderboard.admissions.door import refusals
+from leaderboard.audit.models import Row
 from leaderboard.competitions.access import codes_of, grant_role, issue_codes, revoke_code, revoke_role
 from leaderboard.competitions.announce import publish_announcement, withdraw_announcement
 from leaderboard.competitions.checks import TIMES
 from leaderboard.competitions.edit import clone_competition, create_competition, edit_competition
-from leaderboard.competitions.models import PUBLIC, Announcement, Competition, InviteCode, Role
+from leaderboard.competitions.models import PUBLIC, Announcement, Board, Competition, InviteCode, Prize, Role, Track
 from leaderboard.competitions.permissions import competitions_of, role_of
-from leaderboard.judging.models import Attempt
+from leaderboard.judging.models import QUEUED, RUNNING, Attempt
 from leaderboard.judging.verdicts import judged_since
-from leaderboard.judging.work import QUEUED, RUNNING
 from leaderboard.review.case import states
-from leaderboard.review.case.confirmation import unsettled
+from leaderboard.review.case.acts import unsettled
 from leaderboard.review.models import Case
 from leaderboard.web import preview
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.organise import history
 from leaderboard.web.organise.forms import AnnouncementForm, CloneForm, CodesForm, CompetitionForm, NewForm, RoleForm
 from leaderboard.web.organise.gate import (
     competition_page,
@@ -54,6 +56,14 @@ STEPS: Final = (
     ("revealed_at", "Revealed"),
     ("final_at", "Final"),
 )
+MOST_CHANGES: Final = 200
+SHOWN_CHARS: Final = 80
+IMPORT: Final = "import_set"
+_MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[:.\d]*\+00:00$")
+_DIGEST: Final = re.compile(r"^sha256:([0-9a-f]{8})[0-9a-f]{56}$")
+PARTS: Final = dict.fromkeys((Board, Track, InviteCode, Announcement), "competition") | {Prize: "track__competition"}
+
+Change = tuple[str, str, str]  # field, value before, value after
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,7 @@ def overview(request: HttpRequest, competition: Competition) -> HttpResponse:
     context = {
         "steps": [{"text": text, "at": at, "past": at <= now} for text, at in times if at is not None],
         "waiting": pending(competition),
-        "history": history.of(competition, most=HISTORY_ROWS, fields=HISTORY_FIELDS),
+        "history": history_of(competition, most=HISTORY_ROWS, fields=HISTORY_FIELDS),
         "counts": {
             "boards": competition.boards.count(),
             "entrants": competition.entrants.count(),
@@ -148,24 +158,74 @@ def publish(request: HttpRequest, competition: Competition) -> HttpResponse:
 
 @competition_page("GET", "HEAD")
 def changes(request: HttpRequest, competition: Competition) -> HttpResponse:
-    return shell(request, competition, "history", {"history": history.of(competition, most=history.MOST)})
+    return shell(request, competition, "history", {"history": history_of(competition, most=MOST_CHANGES)})
+
+
+def history_of(competition: Competition, *, most: int, fields: int = 100) -> list[dict[str, Any]]:
+    """Return the audit's newest rows of a competition and its parts, in words, with at most `fields` fields per row."""
+    wanted = Q(object_type=Competition._meta.label_lower, object_id=str(competition.pk))
+    for model, path in PARTS.items():
+        keys = model.objects.filter(**{path: competition}).annotate(key=Cast("pk", CharField())).order_by()
+        wanted |= Q(object_type=model._meta.label_lower, object_id__in=keys.values("key"))
+    entries = []
+    for row in Row.objects.filter(wanted).select_related("actor")[:most]:
+        found = list(_imported(row.after) if row.act == IMPORT else _changes(row.before, row.after))
+        entry = {"at": row.created_at, "act": row.act.replace("_", " "), "reason": row.reason}
+        entry["who"] = row.actor.get_username() if row.actor else "the site"
+        entries.append(entry | {"changes": found[:fields], "more": max(0, len(found) - fields)})
+    return entries
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterable[Change]:
+    for name in dict.fromkeys((*after, *before)):
+        old, new = _said(before.get(name)), _said(after.get(name))
+        if old != new:
+            yield name.replace("_", " "), old, new
+
+
+def _imported(after: dict[str, Any]) -> Iterable[Change]:
+    """Yield the effect of importing a set: on the competition, then on each problem (importing.ProblemReport)."""
+    yield "competition", "–", _said(after.get("set"))
+    for line in after.get("problems", []):
+        why = ": ".join(filter(None, (line.get("field"), line.get("reason"))))
+        where = f" on {', '.join(line['hardware'])}" if line.get("hardware") else ""
+        version = f"version {_said(line['digest'])}" if line.get("digest") else ""
+        warned = len(line.get("warnings", ()))
+        warnings = f"{warned} warning{'' if warned == 1 else 's'}" if warned else ""
+        outcome = f"{line['status']}: {_said(why)}" if why else f"{line['status']}{where}"
+        yield line["problem"], "–", ", ".join(filter(None, (outcome, version, warnings)))
+
+
+def _said(value: Any) -> str:
+    """Format a value briefly; long texts are cut."""
+    if value in (None, "", [], {}):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        text = _MOMENT.sub(r"\1 \2 UTC", _DIGEST.sub(r"\1", value))
+        return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+    if isinstance(value, list):
+        return _said(", ".join(_said(one) if isinstance(one, dict) else str(one) for one in value))
+    if isinstance(value, dict):
+        return _said(", ".join(f"{key} {one}" for key, one in value.items()))
+    return str(value)
 
 
 @competition_page("GET", "POST")
 def settings(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = CompetitionForm.of(competition, posted(request))
     done = "Saved." if set(form.changed_data) - {"reason"} else "Nothing was changed."
-    act, to = partial(edit_competition, competition=competition), f"/organise/{competition.slug}/settings"
-    return send(request, form, act, to=to, done=done) or shell(request, competition, "settings", {"form": form})
+    answer = send(request, form, partial(edit_competition, competition=competition), done=done)
+    return answer or shell(request, competition, "settings", {"form": form})
 
 
 @competition_page("GET", "POST")
 def roles(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = RoleForm(posted(request))
-    act, to = partial(grant_role, competition=competition), f"/organise/{competition.slug}/roles"
     context = {"form": form, "roles": competition.roles.select_related("user").order_by("user__username")}
-    answer = send(request, form, act, to=to, done="{result.user} is now {result.role}.")
-    return answer or shell(request, competition, "roles", context)
+    act, done = partial(grant_role, competition=competition), "{result.user} is now {result.role}."
+    return send(request, form, act, done=done) or shell(request, competition, "roles", context)
 
 
 @competition_page("POST")
@@ -204,7 +264,7 @@ def codes(request: HttpRequest, competition: Competition) -> HttpResponse:
         request.session[SHOW_ONCE] = {"slug": slug, "texts": [one.text for one in issued]}
 
     form = CodesForm(competition, posted(request))
-    if answer := send(request, form, issue, to=f"/organise/{slug}/codes", done=""):
+    if answer := send(request, form, issue, done=""):
         return answer
     known = InviteCode.objects.filter(competition=competition)
     living = known.filter(revoked_at=None)
@@ -234,9 +294,9 @@ def revoke_a_code(request: HttpRequest, competition: Competition, pk: int) -> Ht
 @competition_page("GET", "POST")
 def announcements(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = AnnouncementForm(posted(request))
-    act, to = partial(publish_announcement, competition=competition), f"/organise/{competition.slug}/announcements"
     context = {"form": form, "announcements": competition.announcements.select_related("author")}
-    return send(request, form, act, to=to, done="Published.") or shell(request, competition, "announcements", context)
+    answer = send(request, form, partial(publish_announcement, competition=competition), done="Published.")
+    return answer or shell(request, competition, "announcements", context)
 
 
 @competition_page("POST")

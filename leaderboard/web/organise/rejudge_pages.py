@@ -9,7 +9,7 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages
 from django.db.models import Count, Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
@@ -17,17 +17,16 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import competitions_of, has_role
 from leaderboard.errors import UserError
-from leaderboard.judging.models import RejudgeItem, RejudgeSet, Runner
-from leaderboard.judging.work import FINISHED
+from leaderboard.judging.models import FINISHED, RejudgeItem, RejudgeSet, Runner
 from leaderboard.rejudging import apply as rejudging_acts
+from leaderboard.rejudging import sets
 from leaderboard.rejudging.compare import Difference, compare
-from leaderboard.rejudging.select import LIST, MOST, PUBLISHED, RUNNER, VERSION, Selection, estimate_s, select
-from leaderboard.rejudging.sets import MAX_NAME_CHARS, discard_set, make_set, stop_set
+from leaderboard.rejudging.sets import MAX_NAME_CHARS, MOST, Kind, Selection, estimate_s, make_set, select
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ActForm, ReasonForm, add_refusal, reason_field
 from leaderboard.web.organise.exports import csv_lines
 from leaderboard.web.organise.forms import UtcField
-from leaderboard.web.organise.gate import is_organiser, posted, restricted_page
+from leaderboard.web.organise.gate import act_of, is_organiser, posted, restricted_page
 
 PAGE_ROWS: Final = 50
 PAST_ROWS: Final = 100
@@ -54,19 +53,13 @@ COLUMNS: Final = (
 )
 
 MAX_LIST_CHARS: Final = 12 * MOST
-KINDS: Final = (
-    (PUBLISHED, "All entries on the boards"),
-    (VERSION, "Ranked submissions judged by another version of the problem"),
-    (RUNNER, "Ranked submissions judged by one runner"),
-    (LIST, "Listed submissions"),
-)
 
 
 class RejudgeForm(ActForm):
     where = forms.ChoiceField(label="Boards")
     name = forms.CharField(max_length=MAX_NAME_CHARS, help_text="Such as “judge 0.4, all boards”.")
     why = reason_field(help_text="Such as a new version of a problem or of the judge, or a suspect host.")
-    kind = forms.ChoiceField(label="Which submissions", choices=KINDS, initial=PUBLISHED)
+    kind = forms.ChoiceField(label="Which submissions", choices=Kind.choices, initial=Kind.PUBLISHED)
     version = forms.CharField(
         required=False, max_length=80, help_text="Its digest, sha256:…. Empty: any but the board’s current version."
     )
@@ -103,9 +96,9 @@ class RejudgeForm(ActForm):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        if data.get("kind") == RUNNER and not data.get("runner"):
+        if data.get("kind") == Kind.RUNNER and not data.get("runner"):
             self.add_error("runner", "Choose a runner.")
-        if data.get("kind") == LIST and not data.get("ids") and "ids" not in self.errors:
+        if data.get("kind") == Kind.LIST and not data.get("ids") and "ids" not in self.errors:
             self.add_error("ids", "Enter at least one submission number.")
         return data
 
@@ -113,7 +106,7 @@ class RejudgeForm(ActForm):
         """Return competition, board (None: all of its boards) and selection."""
         sent = self.cleaned_data
         competition, board = self.places[sent["where"]]
-        by_version, by_runner = sent["kind"] == VERSION, sent["kind"] == RUNNER
+        by_version, by_runner = sent["kind"] == Kind.VERSION, sent["kind"] == Kind.RUNNER
         return {
             "competition": competition,
             "board": board,
@@ -123,7 +116,7 @@ class RejudgeForm(ActForm):
                 runner=sent["runner"] if by_runner else "",
                 since=sent["since"] if by_runner else None,
                 until=sent["until"] if by_runner else None,
-                ids=sent["ids"] if sent["kind"] == LIST else (),
+                ids=sent["ids"] if sent["kind"] == Kind.LIST else (),
             ),
         }
 
@@ -135,9 +128,9 @@ def is_owner(user: User) -> bool:
 @restricted_page("GET", "HEAD", to=is_organiser)
 def index(request: HttpRequest) -> HttpResponse:
     judged = Count("items", filter=Q(items__after__state__in=FINISHED))
-    sets = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
-    sets = sets.select_related("competition", "board", "created_by").annotate(size=Count("items"), judged=judged)
-    context = {"sets": sets[:PAST_ROWS], "may_make": is_owner(user_of(request))}
+    found = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
+    found = found.select_related("competition", "board", "created_by").annotate(size=Count("items"), judged=judged)
+    context = {"sets": found[:PAST_ROWS], "may_make": is_owner(user_of(request))}
     return render(request, "web/rejudge_sets.html", context)
 
 
@@ -151,10 +144,10 @@ def new(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         chosen, names = form.chosen(), {"name": form.cleaned_data["name"], "why": form.cleaned_data["why"]}
         try:
-            attempts = select(**chosen)
             if request.POST.get("go") == "make":
-                made = make_set(**chosen, **names, attempts=attempts, actor=user, now=timezone.now())
+                made = make_set(**chosen, **names, actor=user, now=timezone.now())
                 return redirect(f"/rejudge/{made.pk}")
+            attempts = select(**chosen)
         except UserError as error:
             add_refusal(form, error, {} if error.field in form.fields else {error.field: "kind"})
             status = error.status
@@ -192,11 +185,9 @@ def attempt(request: HttpRequest, pk: int) -> HttpResponse:
 def settle(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """Apply, discard or stop a set, with a reason."""
     chosen, form = _found(request, pk), ReasonForm(request.POST)
-    if name not in ACTS:
-        raise Http404
+    act, done = act_of(ACTS, name)
     if not form.is_valid():
         return _detail_page(request, chosen, form, status=400)
-    act, done = ACTS[name]
     wanted = {option: option in request.POST for option in OPTIONS} if name == "apply" else {}
     try:
         result = act(chosen=chosen, actor=user_of(request), now=timezone.now(), **wanted, **form.arguments())
@@ -209,8 +200,8 @@ def settle(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 
 def _found(request: HttpRequest, pk: int) -> RejudgeSet:
     """Return the set. A user without a role in its competition gets a 404."""
-    sets = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
-    return get_object_or_404(sets.select_related("competition", "board", "created_by", "settled_by"), pk=pk)
+    found = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
+    return get_object_or_404(found.select_related("competition", "board", "created_by", "settled_by"), pk=pk)
 
 
 def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, status: int = 200) -> HttpResponse:
@@ -256,10 +247,10 @@ ACTS: Final[dict[str, tuple[Callable[..., Any], Callable[[Any], str]]]] = {  # a
         lambda effects: "It was already applied." if effects is None else f"Applied: {_described(effects)}.",
     ),
     "discard": (
-        discard_set,
+        sets.discard_set,
         lambda done: "Discarded. Nothing was changed." if done else "It was already discarded.",
     ),
-    "stop": (stop_set, "Stopped: {} cancelled. Running submissions are finished.".format),
+    "stop": (sets.stop_set, "Stopped: {} cancelled. Running submissions are finished.".format),
 }
 
 

@@ -105,8 +105,8 @@ def quotas(request: HttpRequest, competition: Competition) -> HttpResponse:
         set_quotas(competition=competition, quotas={**competition.quotas, **quotas}, **rest)
 
     form = QuotaForm(parse_quotas(competition.quotas), posted(request))
-    done, to = "Saved. The new quotas apply to submissions from now on.", f"/organise/{competition.slug}/quotas"
-    return send(request, form, act, to=to, done=done) or shell(request, competition, "quotas", {"form": form})
+    answer = send(request, form, act, done="Saved. The new quotas apply to submissions from now on.")
+    return answer or shell(request, competition, "quotas", {"form": form})
 
 
 @competition_page("GET", "POST")
@@ -118,8 +118,7 @@ def thresholds(request: HttpRequest, competition: Competition) -> HttpResponse:
     is_tried = form.is_bound and form.is_valid()
     if is_tried:
         act = partial(set_thresholds, competition=competition, thresholds=changed(form.thresholds))
-        done, to = "Saved. The new thresholds apply to results from now on.", f"/organise/{competition.slug}/thresholds"
-        if answer := send(request, why, act, to=to, done=done):
+        if answer := send(request, why, act, done="Saved. The new thresholds apply to results from now on."):
             return answer
     context: dict[str, Any] = {"form": form, "why": why, "rows": form.rows(), "fixed": FIXED, "most": MOST_RESULTS}
     context["is_usual"] = not competition.thresholds

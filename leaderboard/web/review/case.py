@@ -1,4 +1,4 @@
-"""A case with its evidence side by side, as the page and the API show it, in a constant number of queries."""
+"""A case as page and API show it: with its evidence for reviewers, in a constant number of queries; for its owner."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import Result
 from leaderboard.judging.verdicts import judged_since, newest_verdicts
 from leaderboard.review.case import log, states
-from leaderboard.review.case.acts import REASONS
+from leaderboard.review.case.acts import REASONS, appeal_until
 from leaderboard.review.models import Case, Decision, Finding, Hint
-from leaderboard.review.permissions import cases_for, may_review
+from leaderboard.review.permissions import cases_for, is_party, may_review
+from leaderboard.review.standing import median_wait
 from leaderboard.review.suspension import suspensions_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import kernel_lines
@@ -25,7 +26,8 @@ from leaderboard.standings.ranking.ranking import pool
 from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.standings.read.table import run_of
 from leaderboard.submissions.models import Submission
-from leaderboard.web.review import clocks, diffs, evidence, heat
+from leaderboard.web.review import evidence
+from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.queue import shown_state
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.meanings import TELEMETRY
@@ -172,14 +174,14 @@ def _evidence(result: Result, submission: Submission) -> dict[str, Any]:
     incumbent = runs.filter(attempt__entry__submission=values[0].submissions[0]).first() if values else None
     known = evidence.evidence_of(result.report)
     timed = evidence.timings(known)
-    drawn = [(case, clocks.panels(case)) for case in timed[:MOST_DRAWN]]
+    drawn = [(case, evidence.panels(case)) for case in timed[:MOST_DRAWN]]
     history = Submission.objects.filter(**of_board).select_related("owner", "entrant", "board__problem")
     return {
         "case_rows": evidence.case_rows(result.report, known, incumbent.report if incumbent else None),
         "incumbent": incumbent.attempt.submission if incumbent else None,
         "drawn": [(case, panels) for case, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),
-        "strip": heat.strip(timed),
+        "strip": evidence.strip(timed),
         "fingerprint": sorted(known.fingerprint.items())[:24] if known else [],
         "history": view.shown_list(history.order_by("-pk")[:HISTORY]),
     }
@@ -205,7 +207,7 @@ def _compared(result: Result, submission: Submission, user: User) -> list[dict[s
         ("the most similar other", similar),
     )
     return [
-        {"title": title, "other": other, "diff": diffs.unified(other.source, submission.source)}
+        {"title": title, "other": other, "diff": evidence.unified(other.source, submission.source)}
         for title, other in others
         if other is not None
     ]
@@ -223,3 +225,47 @@ def _short(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key}: {_short(item)}" for key, item in list(value.items())[:SAMPLES])
     return str(value)[:200]
+
+
+def for_owner(submission: Submission, viewer: User, now: datetime, form: OwnerForm | None = None) -> dict[str, Any]:
+    """Return the template context; without a case, only suspensions. `case_link`: the case's page for reviewers.
+
+    It never contains the reviewers' names, their internal notes or the rule that held the result: the aims of a rule
+    are for reviewers only.
+    """
+    row = case_of(submission)
+    suspensions = {"suspensions": suspensions_of(submission.owner, submission.board.competition)}
+    if row is None:
+        return suspensions
+    lines = list(Decision.objects.filter(result=row.result_id).order_by("id"))
+    plain = [log.plain(line) for line in lines]
+    standing = log.standing_of(row, plain)
+    by_id: dict[int | None, Decision] = {line.pk: line for line in lines}
+    rejection, appeal = by_id.get(standing.rejection), by_id.get(standing.appeal)
+    kept = {line.id for line in states.standing_rows(plain)}
+    answers = [line for line in lines if line.act == states.UPHOLD and line.about_id == standing.appeal]
+    until = appeal_until(row, standing)
+    may_appeal = until is not None and until > now
+    may_act = is_party(viewer, submission)
+    return suspensions | {
+        "review_case": row,
+        "review_state": standing.state,
+        "is_overturned": row.origin == Case.BY_ITSELF and not standing.is_by_itself,
+        "median_wait": median_wait(submission.board.competition, now) if standing.state in states.HELD else None,
+        "question": by_id.get(standing.question),
+        "rejection": rejection,
+        "rejection_code": REASONS.get(rejection.code, "") if rejection else "",
+        "appeal": appeal,
+        "appeal_answer": next((line for line in reversed(answers) if appeal and line.pk in kept), None),
+        "appeal_until": until if may_appeal else None,
+        "may_answer": may_act and standing.question in by_id,
+        "may_appeal": may_act and may_appeal,
+        "review_form": form or OwnerForm(auto_id="review_%s"),
+        "case_link": f"/review/{row.pk}" if cases_for(viewer).filter(pk=row.pk).exists() else "",
+    }
+
+
+def case_of(submission: Submission) -> Case | None:
+    """Return the case of the current result."""
+    cases = Case.objects.filter(~judged_since("result__attempt"), result__attempt__submission=submission)
+    return cases.select_related("board").order_by("-result").first()

@@ -1,22 +1,55 @@
-"""A stored report as a reviewer sees it: blocks of calls by both clocks, heat, ratios by case. Pure.
+"""A stored report as a reviewer sees it: rows of cases, both clocks, telemetry; and the diff of two sources. Pure.
 
 A report was written by a runner and is stored unchanged. Evidence that does not fit the schema is left out, and the
-amount that is drawn is bounded. Times are in microseconds.
+amount that is drawn is bounded. Times are in microseconds, drawings in the units of an SVG's viewBox.
+
+A clock's panel has time upwards, and the calls from left to right in the order in which they were made. The judge's
+clock sees the whole call with its constant overhead. The tenant's sees the kernel alone, and only the tenant vouches
+for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate, islice
+from operator import or_
 from typing import Any, Final
 
-from runner.evidence.reading import Window
+from leaderboard.web.boards.curves import Tick
+from leaderboard.wording.figures import duration_us
+from runner.evidence.sample import SIDES
 from runner.evidence.schema import Evidence, ReportError, parse
+from runner.evidence.throttle import Window
 
 MOST_CASES: Final = 12  # drawn cases
 MOST_BLOCKS: Final = 400  # per case
 MOST_CALLS: Final = 10_000  # per case
 LARGEST: Final = 1e30
+LEFT, RIGHT, TOP, BOTTOM = 60.0, 408.0, 10.0, 150.0  # of a panel
+MOST_POINTS: Final = 600  # per side and panel; of more points every second, third, …
+ABOVE: Final = 0.99  # the share of samples that a panel's scale fits; higher samples lie on the upper edge
+STEPS: Final = 3
+STRIP_WIDTH, STRIP_HEIGHT = 800.0, 40.0
+REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains their meaning for a run
+    0x4: ("power cap", "plain"),
+    0x8: ("hardware slowdown", "bad"),
+    0x10: ("sync boost", "warn"),
+    0x20: ("software thermal", "warn"),
+    0x40: ("hardware thermal", "bad"),
+    0x80: ("power brake", "bad"),
+    0x1: ("idle", "plain"),
+    0x2: ("application clocks", "plain"),
+    0x100: ("display clocks", "plain"),
+}
+UNKNOWN: Final = ("unknown reason", "warn")
+MOST_DIFF_LINES: Final = 3_000  # per source; comparing takes up to their product
+MOST_DIFF_CHARS: Final = 200_000
+MOST_SHOWN: Final = 600  # lines of the diff
+LONGEST: Final = 400  # shown characters per line
+KINDS: Final = {"+": "ins", "-": "del", "@": "at"}
 
 
 @dataclass(frozen=True)
@@ -118,8 +151,7 @@ def case_rows(
 
 def number(value: object) -> float | None:
     """Return a positive number, or None."""
-    found = real(value)
-    return found if found is not None and found > 0 else None
+    return found if (found := real(value)) and found > 0 else None
 
 
 def real(value: object) -> float | None:
@@ -138,5 +170,218 @@ def _timed_cases(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
 
 
 def _us(ns: object) -> float | None:
-    value = number(ns)
-    return None if value is None else value / 1e3
+    return value / 1e3 if (value := number(ns)) else None
+
+
+@dataclass(frozen=True)
+class Points:
+    side: str
+    path: str  # a dot per call: pieces of no length with round ends
+    calls: int
+    median_us: float
+
+
+@dataclass(frozen=True)
+class Span:
+    """Blocks that do not count."""
+
+    x: float
+    width: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    clock: str
+    sides: tuple[Points, ...]
+    up: tuple[Tick, ...]
+    void: tuple[Span, ...]
+    said: str  # text alternative
+    left: float = LEFT
+    right: float = RIGHT
+    top: float = TOP
+    bottom: float = BOTTOM
+
+
+def panels(timed: Timed) -> list[Panel]:
+    """Draw the judge's clock, then the tenant's. A clock without kept samples has no panel."""
+    clocks = {
+        "judge's clock": [block.wall_us for block in timed.blocks],
+        "tenant's clock": [block.inner_us for block in timed.blocks],
+    }
+    drawn = (_panel(clock, timed.blocks, times) for clock, times in clocks.items())
+    return [panel for panel in drawn if panel]
+
+
+def _panel(clock: str, blocks: Sequence[Block], times: Sequence[Sequence[float]]) -> Panel | None:
+    samples = sorted(time for calls in times for time in calls if time > 0)
+    if not samples:
+        return None
+    low, high = samples[0] * 0.97, samples[int(ABOVE * (len(samples) - 1))] * 1.03
+    total = sum(map(len, times))
+
+    def x(place: int) -> float:
+        return LEFT + (RIGHT - LEFT) * (place + 0.5) / total
+
+    def y(time: float) -> float:
+        share = (min(time, high) - low) / (high - low)
+        return BOTTOM - (BOTTOM - TOP) * share
+
+    placed: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
+    void, at = [], 0
+    for block, calls in zip(blocks, times, strict=True):
+        placed[block.side] += [(x(place), time) for place, time in enumerate(calls, at) if time > 0]
+        if block.void and calls:
+            void.append(Span(x(at), x(at + len(calls)) - x(at), block.void))
+        at += len(calls)
+    sides = []
+    for side, points in placed.items():
+        if points:
+            shown = points[:: -(-len(points) // MOST_POINTS)]
+            path = "".join(f"M{across:.1f} {y(time):.1f}h0" for across, time in shown)
+            ordered = sorted(time for _, time in points)
+            sides.append(Points(side, path, len(points), ordered[len(ordered) // 2]))
+    levels = [low + (high - low) * step / STEPS for step in range(STEPS + 1)]
+    ticks = tuple(Tick(y(value), duration_us(value)) for value in levels)
+    said = "; ".join(f"{one.side}: {one.calls} calls, median {duration_us(one.median_us)}" for one in sides)
+    return Panel(clock, tuple(sides), ticks, tuple(void), said)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A quantity, with a point for each block that has a reading."""
+
+    title: str
+    unit: str
+    path: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Reason:
+    title: str
+    tone: str
+    bars: tuple[Bar, ...]
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Strip:
+    lines: tuple[Line, ...]
+    reasons: tuple[Reason, ...]
+    void: tuple[Bar, ...]
+    borders: tuple[float, ...]  # between cases
+    blocks: int
+    right: float = STRIP_WIDTH
+    height: float = STRIP_HEIGHT
+
+
+def strip(cases: Sequence[Timed]) -> Strip | None:
+    """Return the strip, or None if no block has a reading."""
+    blocks = [block for timed in cases for block in timed.blocks]
+
+    def x(place: float) -> float:
+        return round(STRIP_WIDTH * place / len(blocks), 1)
+
+    def bar(place: int) -> Bar:
+        return Bar(x(place), max(1.0, x(place + 1) - x(place)))
+
+    def y(value: float, low: float, high: float) -> float:
+        share = (value - low) / (high - low) if high > low else 0.5
+        return STRIP_HEIGHT - 3 - (STRIP_HEIGHT - 6) * share
+
+    lines, reasons = [], []
+    for title, unit, read in QUANTITIES:
+        found = {place: value for place, block in enumerate(blocks) if (value := read(block.heat)) is not None}
+        if found:
+            ends = min(found.values()), max(found.values())
+            path = " ".join(f"{x(place + 0.5):.1f},{y(value, *ends):.1f}" for place, value in found.items())
+            lines.append(Line(title, unit, path, *ends))
+    masks = [reduce(or_, block.heat.masks, 0) for block in blocks]
+    for bits, (title, tone) in {**REASONS, ~reduce(or_, REASONS): UNKNOWN}.items():
+        bars = tuple(bar(place) for place, mask in enumerate(masks) if mask & bits)
+        if bars:
+            reasons.append(Reason(title, tone, bars, len(bars)))
+    if not lines and not reasons:
+        return None
+    borders = tuple(x(end) for end in accumulate(len(timed.blocks) for timed in cases[:-1]))
+    void = tuple(bar(place) for place, block in enumerate(blocks) if block.void)
+    return Strip(tuple(lines), tuple(reasons), void, borders, len(blocks))
+
+
+def _after(name: str) -> Callable[[Window], float | None]:
+    return lambda heat: real(getattr(heat.after, name))
+
+
+def _share_of_time(name: str) -> Callable[[Window], float | None]:
+    """Return a reader of the share of a block that a CPU spent elsewhere, in per cent of one core."""
+
+    def read(heat: Window) -> float | None:
+        began, ended = _sum(getattr(heat.before, name)), _sum(getattr(heat.after, name))
+        length = (real(heat.after.at_ns) or 0) - (real(heat.before.at_ns) or 0)
+        return None if began is None or ended is None or length <= 0 else 100 * max(0.0, ended - began) / length
+
+    return read
+
+
+QUANTITIES: Final = (
+    ("SM or core clock", "MHz", _after("clock_mhz")),
+    ("memory clock", "MHz", _after("memory_mhz")),
+    ("temperature", "°C", _after("temperature_c")),
+    ("power", "W", _after("power_w")),
+    ("others on these cores", "%", _share_of_time("foreign_ns")),
+    ("waited for a core", "%", _share_of_time("waited_ns")),
+    ("stolen by the host", "%", _share_of_time("steal_ns")),
+    ("thermal throttling", "%", _share_of_time("throttled_ns")),
+)
+
+
+def _sum(value: object) -> float | None:
+    if isinstance(value, tuple):
+        return float(sum(number for item in value if (number := real(item)) is not None)) if value else None
+    return real(value)
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    kind: str  # "ins", "del", "at" (position) or ""
+    text: str
+
+
+@dataclass(frozen=True)
+class Diff:
+    lines: tuple[DiffLine, ...] = ()
+    is_cut: bool = False
+    refusal: str = ""  # why there is no diff
+    added: int = 0
+    removed: int = 0
+
+    @property
+    def is_same(self) -> bool:
+        return not self.lines and not self.refusal
+
+
+def unified(before: str, after: str) -> Diff:
+    old, new = before.splitlines(), after.splitlines()
+    for size, most, unit in (
+        (max(len(before), len(after)), MOST_DIFF_CHARS, "characters"),
+        (max(len(old), len(new)), MOST_DIFF_LINES, "lines"),
+    ):
+        if size > most:
+            return Diff(refusal=f"One of the files has {size:,} {unit}; at most {most:,} can be compared here.")
+    texts = list(islice(difflib.unified_diff(old, new, lineterm=""), 2, MOST_SHOWN + 3))  # without heads
+    kinds = [KINDS.get(text[:1], "") for text in texts[:MOST_SHOWN]]
+    cut = (text if len(text) <= LONGEST else text[:LONGEST] + " …" for text in texts)
+    return Diff(
+        lines=tuple(map(DiffLine, kinds, cut)),
+        is_cut=len(texts) > MOST_SHOWN,
+        added=kinds.count("ins"),
+        removed=kinds.count("del"),
+    )

@@ -1,36 +1,47 @@
-"""The reviewers' queue, a page per case, the owner's answer and appeal, and suspended accounts.
+"""The reviewers' queue, a page per case, the owner's answer and appeal, suspended accounts, figures without names.
 
 A case's page answers 404 to people who may not review it.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition, Role
-from leaderboard.competitions.permissions import competitions_of
+from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_of, competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.review.case import acts, states
+from leaderboard.review.integrity import LEAST, OTHERS, Integrity, integrity
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.permissions import is_reviewer_anywhere, may_suspend_somewhere
+from leaderboard.review.rules.thresholds import RULES
 from leaderboard.review.suspension import standing_suspensions
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import posted, restricted_page, send
 from leaderboard.web.review import case
 from leaderboard.web.review.acts import ACTS, AccountForm, CaseForm, HoldForm, OwnerForm, form_for
-from leaderboard.web.review.owner import case_of
 from leaderboard.web.review.queue import Filters, queue
 from leaderboard.web.submissions.pages import detail_page, visible
+
+RULE_MEANINGS: Final = {name: rule.meaning for name, rule in RULES.items()} | {
+    OTHERS: "all rules that held fewer than five results each",
+    "by_hand": "a reviewer held it, for example after a complaint",
+    "rejected_before": "an earlier result of the same kernel had been rejected",
+    "held_before": "an earlier result of the same kernel was held for a reason that no rule measures",
+    "kernel_rejected": "another run of the same kernel was rejected",
+    "record_failed": "its first place was not confirmed on fresh seeds",
+}
 
 
 @restricted_page("GET", "HEAD", to=is_reviewer_anywhere)
@@ -103,7 +114,7 @@ def appeal(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _by_owner(request: HttpRequest, pk: int, act: Any, done: str) -> HttpResponse:
     item, form = visible(request, pk), OwnerForm(request.POST, auto_id="review_%s")
-    row = case_of(item.submission)
+    row = case.case_of(item.submission)
     if row is None:
         raise Http404
     do, names = partial(act, result=row.result), dict.fromkeys(("result", "actor"), "text")
@@ -130,3 +141,32 @@ def _suspend(*, act: str, name: str, where: Competition | None, **rest: Any) -> 
     do = {"suspend": pipeline.suspend_account, "reinstate": pipeline.reinstate_account}[act]
     do(user=user.account, competition=where, **rest)
     return f"{ACTS[act].done}: {name}."
+
+
+def integrity_figures(slug: str, viewer: Viewer, now: datetime) -> tuple[Competition, Integrity]:
+    """Return a competition and the figures of its review. Raises Http404 for a competition hidden from the viewer."""
+    competition = get_object_or_404(competitions_seen_by(viewer), slug=slug)
+    return competition, integrity(competition, boards_seen_by(viewer).filter(competition=competition), now)
+
+
+@require_safe
+def integrity_page(request: HttpRequest, slug: str) -> HttpResponse:
+    competition, found = integrity_figures(slug, request.user, timezone.now())
+
+    def shown(number: int) -> str:
+        told = found.told(number)
+        return f"< {LEAST}" if told is None else f"{told:,}"
+
+    def row(outcomes: Any) -> dict[str, str]:
+        return {name: shown(getattr(outcomes, name)) for name in ("held", "cleared", "rejected", "waiting", "again")}
+
+    context = {
+        "competition": competition,
+        "found": found,
+        "rules": [row(one) | {"rule": one.rule, "meaning": RULE_MEANINGS.get(one.rule, "")} for one in found.rules],
+        "total": row(found.total),
+        "by_itself": row(found.by_itself),
+        "appeals": {"made": shown(found.appeals), "granted": shown(found.granted), "upheld": shown(found.upheld)},
+        "rejudged": shown(found.rejudged),
+    }
+    return render(request, "web/integrity.html", context)

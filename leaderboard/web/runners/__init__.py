@@ -1,1 +1,1 @@
-"""The runners' API and the pages about runners."""
+"""The runners' API."""

@@ -27,11 +27,18 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.events import check_storable
 from leaderboard.judging.lease import kinds, release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import announce, note_refused
-from leaderboard.judging.runners import check_hardware, find_runner, greet, held_by, note_seen, set_draining
+from leaderboard.judging.runners import (
+    check_hardware,
+    check_storable,
+    find_runner,
+    greet,
+    held_by,
+    note_seen,
+    set_draining,
+)
 from leaderboard.web import limits, metrics, traffic
 from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
 
@@ -50,7 +57,7 @@ class RunnerToken(BaseAuthentication):
         kind, _, text = get_authorization_header(request).decode("latin-1").partition(" ")
         now = timezone.now()
         runner = find_runner(text.strip(), now=now) if kind.lower() == "bearer" else None
-        if runner is None or runner.is_revoked:
+        if runner is None or runner.revoked_at:
             guess = bool(text.strip())  # a call without a token is no guess and is not counted
             if guess and (wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request))):
                 raise Throttled(wait_s)

@@ -19,8 +19,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel as cancel_attempt
 from leaderboard.judging.attempts import may_cancel
 from leaderboard.judging.epochs import waits_for_epoch
-from leaderboard.judging.models import AttemptEvent
-from leaderboard.judging.work import QUEUED
+from leaderboard.judging.models import QUEUED, AttemptEvent
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.submissions.intake import Upload
@@ -30,7 +29,7 @@ from leaderboard.web.boards.pages import refused_and_unseen
 from leaderboard.web.forms import SubmitForm, add_refusal
 from leaderboard.web.middleware import with_wait
 from leaderboard.web.review.acts import OwnerForm
-from leaderboard.web.review.owner import for_owner
+from leaderboard.web.review.case import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.mine import what_is_left

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from leaderboard.judging.faults import SPOILED, next_try, spoiled_tries
-from leaderboard.judging.models import REMEASURE, Attempt, AttemptEvent, Result
-from leaderboard.judging.work import QUEUED, UNFINISHED
+from leaderboard.judging.models import QUEUED, REMEASURE, UNFINISHED, Attempt, AttemptEvent, Result
+from leaderboard.judging.verdicts import SPOILED, next_try, spoiled_tries
 from leaderboard.submissions.models import Submission
 from leaderboard.web.submissions.view import Shown
 

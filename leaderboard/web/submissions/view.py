@@ -12,7 +12,7 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership
-from leaderboard.judging.work import CANCELLED, FINISHED
+from leaderboard.judging.models import CANCELLED, FINISHED
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
 from leaderboard.wording.outcomes import Verdict, verdict

@@ -28,7 +28,7 @@ from runner.judge.data.criterion import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
 from runner.judge.data.memory import Memory, NoMemory
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 from sandbox.inside import device
 
 WITHHELD_SHARE: Final = 256  # one word of four bytes in this many comes last

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from runner.evidence.reading import Reading, Window
-from runner.evidence.throttle import least, level_of
+from runner.evidence.throttle import Reading, Window, least, level_of
 from runner.judge.device.foreign_load import TICK_NS, HostFolders, KernelFile, KernelFiles, open_foreign, open_waiting
 
 STEAL_COLUMN: Final = 7  # of /proc/stat

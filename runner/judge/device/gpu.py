@@ -19,8 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from runner.evidence.reading import Poll, Reading, Window
-from runner.evidence.throttle import COUNTERS, least, level_of
+from runner.evidence.throttle import COUNTERS, Poll, Reading, Window, least, level_of
 from runner.judge.data.call import HANDS_OFF
 from runner.judge.device.foreign_load import Pids
 

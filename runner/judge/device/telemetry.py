@@ -12,8 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from runner.evidence.reading import Reading, Window
-from runner.evidence.throttle import NONE
+from runner.evidence.throttle import NONE, Reading, Window
 from runner.judge.device.cpu import CpuTelemetry
 from runner.judge.device.foreign_load import Pids
 

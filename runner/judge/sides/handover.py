@@ -16,8 +16,7 @@ from typing import Any, Final
 from problems.spec import MODEL, Problem
 from runner.judge.data.memory import Memory
 from sandbox import protocol
-from sandbox.container import Container
-from sandbox.errors import SandboxError
+from sandbox.container import Container, SandboxError
 
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
 REFERENCE: Final = "reference.py"

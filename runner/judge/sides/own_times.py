@@ -1,12 +1,12 @@
 """Differences between containers: the harness's own calls, and the judge's own copying at each side.
 
-runner/evidence/contexts.py derives the timing offsets between containers from queued calls of the harness's own kernel,
-made before there is a job.
+runner/evidence/certificate.py derives the timing offsets between containers from queued calls of the harness's own
+kernel, made before there is a job.
 
 The copying lies in every call's wall time, and two containers' allocations differ: on an H200 by half a per cent of it,
 which is 8 µs if a call brings 2.7 GB (docs/lab-notebook). Work of a candidate's device during the copying lies in
 the same time. The same copies are therefore timed again when no foreign code runs any more, and that time is taken off
-both sides' gaps, as far as gap.py believes it.
+both sides' gaps, as far as certificate.py believes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from problems.spec import Case
-from runner.evidence import gap
+from runner.evidence import certificate
 from runner.evidence.sample import Sample
 from runner.judge.data.call import Input
 from runner.judge.data.layout import Buffer, Layout
@@ -27,7 +27,7 @@ CALL_ROUNDS: Final = 16
 CALLS: Final = 8  # of each side in a round
 
 Samples = dict[str, list[Sample]]
-LEAST_BYTES: Final = gap.LARGE_BYTES
+LEAST_BYTES: Final = certificate.LARGE_BYTES
 ROUNDS: Final = 8  # at the least; every place has its turn
 WARM_ROUNDS: Final = 1  # before them, not counted
 

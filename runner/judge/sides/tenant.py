@@ -24,8 +24,7 @@ from runner.judge.sides.arena import PLACES, Arena
 from runner.judge.sides.control_pages import Orders, died
 from runner.judge.sides.handover import START_S, connect
 from sandbox import protocol
-from sandbox.container import Container
-from sandbox.errors import SandboxError
+from sandbox.container import Container, SandboxError
 
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead

@@ -17,9 +17,9 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.lease import renew
+from leaderboard.judging.models import AT_WORK, DONE, ERROR, QUEUED
 from leaderboard.judging.runners import create_runner, greet
 from leaderboard.judging.sweep import expire_leases
-from leaderboard.judging.work import AT_WORK, DONE, ERROR, QUEUED
 from runner.wire import Job, Report, dump
 from tests.leaderboard.stage import Stage, make_board, make_runner
 

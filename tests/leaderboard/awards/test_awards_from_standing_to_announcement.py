@@ -22,12 +22,12 @@ from leaderboard.awards.life import (
     withdraw_award,
 )
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
-from leaderboard.competitions.edit_tracks import put_prize, remove_track
+from leaderboard.competitions.edit import put_prize, remove_track
 from leaderboard.competitions.models import Announcement, Role, Track
 from leaderboard.confirmations.models import AWARD, Confirmation
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
-from leaderboard.judging.work import QUEUED
+from leaderboard.judging.models import QUEUED
 from leaderboard.standings.publish import withdraw
 from leaderboard.submissions.models import Submission
 from tests.leaderboard import records

@@ -10,7 +10,7 @@ from leaderboard.confirmations.ask import claim_confirmation
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
-from leaderboard.judging.work import QUEUED
+from leaderboard.judging.models import QUEUED
 from tests.leaderboard import records
 from tests.leaderboard.awarding import over, sent, track
 from tests.leaderboard.records import confirm

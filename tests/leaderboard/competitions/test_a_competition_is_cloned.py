@@ -8,8 +8,7 @@ from decimal import Decimal
 import pytest
 
 from leaderboard.audit.models import Row
-from leaderboard.competitions.edit import clone_competition, edit_competition
-from leaderboard.competitions.edit_tracks import create_track, put_prize
+from leaderboard.competitions.edit import clone_competition, create_track, edit_competition, put_prize
 from leaderboard.competitions.models import CLOSED, Board, Competition, Role
 from leaderboard.errors import UserError
 from tests.leaderboard.competitions.test_tracks_and_prizes_are_edited import SETTINGS, SOFTMAX

@@ -13,9 +13,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.audit.models import Row
-from leaderboard.competitions.edit import create_competition
-from leaderboard.competitions.edit_boards import close_board, edit_board, remove_board
-from leaderboard.competitions.edit_tracks import create_track
+from leaderboard.competitions.edit import close_board, create_competition, create_track, edit_board, remove_board
 from leaderboard.competitions.models import Board, Competition, ProblemVersion, Role
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import NOON, Stage, make_board, make_problem

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from leaderboard.competitions.edit import create_competition, edit_competition
-from leaderboard.competitions.edit_boards import close_board, edit_board
+from leaderboard.competitions.edit import close_board, create_competition, edit_board, edit_competition
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from problems.formats.folders import SetFile
 from tests.leaderboard.competitions.test_problems_are_imported import DEADLINE, SOFTMAX, bring_in, line_of, make_set

@@ -11,7 +11,7 @@ from django.db import connection
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.access import NOT_GOOD, codes_of, issue_codes, redeem_code, revoke_code
-from leaderboard.competitions.edit_boards import remove_board
+from leaderboard.competitions.edit import remove_board
 from leaderboard.competitions.models import CLOSED, Board, Competition, InviteCode, Role
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by, may_see
 from leaderboard.errors import UserError

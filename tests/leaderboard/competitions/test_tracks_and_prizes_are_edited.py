@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leaderboard.audit.models import Row
-from leaderboard.competitions.edit_tracks import create_track, edit_track, put_prize, remove_prize, remove_track
+from leaderboard.competitions.edit import create_track, edit_track, put_prize, remove_prize, remove_track
 from leaderboard.competitions.models import Prize, Role, Track
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import NOON, Stage

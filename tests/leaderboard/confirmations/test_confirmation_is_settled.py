@@ -9,8 +9,8 @@ from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import CONFIRMED, FAILED, HELD, RECORD, REFUSED, Confirmation
 from leaderboard.errors import UserError
-from leaderboard.judging.work import ERROR
-from leaderboard.review.case.confirmation import ask_again, close_confirmation, unsettled
+from leaderboard.judging.models import ERROR
+from leaderboard.review.case.acts import ask_again, close_confirmation, unsettled
 from leaderboard.standings.read.records import CLOSED_MARK, CONFIRMED_MARK
 from tests.leaderboard import records
 from tests.leaderboard.confirmations.test_record_is_confirmed import mark, overtake

@@ -28,9 +28,9 @@ from leaderboard.confirmations.models import (
 )
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.lease import renew
+from leaderboard.judging.models import AT_WORK, ERROR, QUEUED, longest
 from leaderboard.judging.runners import create_runner
 from leaderboard.judging.sweep import expire_leases
-from leaderboard.judging.work import AT_WORK, ERROR, QUEUED, longest
 from leaderboard.review.models import Finding
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET, contest_leader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 from django.db import connection, transaction
 
-from leaderboard.judging.events import CHANNEL
+from leaderboard.judging.attempts import CHANNEL
 from tests.leaderboard.stage import Stage
 
 

@@ -16,13 +16,13 @@ from leaderboard import pipeline
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.errors import StaleLease
-from leaderboard.judging import outages
 from leaderboard.judging.claim import claim_next
 from leaderboard.judging.lease import release, renew
 from leaderboard.judging.management.commands import sweep as command
 from leaderboard.judging.models import Attempt, AttemptEvent, Runner, Watch
 from leaderboard.judging.report import announce
 from leaderboard.judging.runners import greet
+from leaderboard.judging.sweep import beat, may_expire
 from leaderboard.standings.read.status import status_of
 from runner.wire import Event, Job
 from tests.leaderboard.stage import Stage, current, make_runner
@@ -85,12 +85,12 @@ def test_sweep_after_a_pause_still_loses_a_runner_that_does_not_come_back(stage:
 def test_sweep_waits_while_no_web_process_sends_a_heartbeat(stage: Stage, sweep: Any) -> None:
     stage.submit()
     job = stage.claim()
-    outages.beat(now=stage.now)
+    beat(now=stage.now)
     sweep()
     for _ in range(20):
         stage.later(15)
         assert sweep() == (0, 0), "the site is away, and its sweeper is not"
-    outages.beat(now=stage.now)
+    beat(now=stage.now)
     assert sweep()[0] == 0
     assert renew(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, now=stage.now).expires_in_s == 60
 
@@ -122,7 +122,7 @@ def test_suspension_forgives_losses_right_after_a_pause(stage: Stage, sweep: Any
         sweep()
     assert Attempt.objects.filter(state="lost", runner=stage.rex).count() == 2
     stage.rex.refresh_from_db()
-    assert not stage.rex.is_suspended
+    assert stage.rex.suspended_at is None
 
 
 def test_sweepers_share_one_watch(live_stage: Stage) -> None:
@@ -130,7 +130,7 @@ def test_sweepers_share_one_watch(live_stage: Stage) -> None:
 
     def look() -> None:
         try:
-            outages.may_expire(now=now)
+            may_expire(now=now)
         finally:
             connection.close()
 

@@ -11,8 +11,8 @@ from pytest_django import DjangoAssertNumQueries
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import RateLimited
 from leaderboard.judging.attempts import cancel, rejudge
-from leaderboard.judging.faults import MOST
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.judging.verdicts import MOST
 from leaderboard.submissions import ledger
 from leaderboard.submissions.models import QuotaLine
 from tests.leaderboard.stage import Stage, make_board

@@ -14,10 +14,10 @@ from leaderboard.errors import UserError
 from leaderboard.judging import attempts
 from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.claim import ALIVE
-from leaderboard.judging.faults import MOST, usage_of
 from leaderboard.judging.models import REMEASURE, Attempt, Result
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases, ring_idle
+from leaderboard.judging.verdicts import MOST, usage_of
 from leaderboard.pipeline import claim_work
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import QuotaLine, Submission

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.errors import IllegalMove
-from leaderboard.judging.work import FINISHED, NEXT, QUEUED, RUNNING, STATES, check_move
+from leaderboard.judging.models import FINISHED, NEXT, QUEUED, RUNNING, STATES, check_move
 
 states = st.sampled_from(STATES)
 

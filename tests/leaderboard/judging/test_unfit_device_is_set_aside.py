@@ -19,7 +19,7 @@ def test_it_claims_nothing_and_is_not_rung_for_until_hello(live_stage: Stage) ->
     stage.judge(submission, set_aside=REASON)
     assert status_of(submission, now=stage.now).published, "what was measured before counts"
     stage.rex.refresh_from_db()
-    assert (stage.rex.is_set_aside, stage.rex.set_aside_reason) == (True, REASON)
+    assert (stage.rex.set_aside_at is not None, stage.rex.set_aside_reason) == (True, REASON)
     assert Row.objects.get(act="set_aside_runner").reason == REASON
 
     waiting = stage.submit()
@@ -29,7 +29,7 @@ def test_it_claims_nothing_and_is_not_rung_for_until_hello(live_stage: Stage) ->
 
     greet(runner=stage.rex, fingerprint={}, epoch="", now=stage.now)
     stage.rex.refresh_from_db()
-    assert (stage.rex.is_set_aside, stage.rex.set_aside_reason) == (False, "")
+    assert (stage.rex.set_aside_at, stage.rex.set_aside_reason) == (None, "")
     assert stage.claim().submission_id == str(waiting.pk)
 
 

@@ -23,7 +23,7 @@ def lose(stage: Stage, runner: Runner | None = None) -> Attempt:
 
 def is_suspended(stage: Stage) -> bool:
     stage.rex.refresh_from_db()
-    return stage.rex.is_suspended
+    return stage.rex.suspended_at is not None
 
 
 def test_a_submission_that_takes_down_two_runners_is_set_aside(stage: Stage) -> None:

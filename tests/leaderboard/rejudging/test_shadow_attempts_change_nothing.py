@@ -11,10 +11,10 @@ from django.db import IntegrityError, connection, transaction
 from leaderboard.accounts.models import User
 from leaderboard.errors import StaleLease
 from leaderboard.judging.attempts import rejudge
-from leaderboard.judging.faults import MOST, usage_of
 from leaderboard.judging.models import Attempt, AttemptEvent, Epoch, RejudgeItem, Result
 from leaderboard.judging.report import announce
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.judging.verdicts import MOST, usage_of
 from leaderboard.pipeline import claim_work
 from leaderboard.rejudging.sets import discard_set, stop_set
 from leaderboard.standings.read.status import status_of

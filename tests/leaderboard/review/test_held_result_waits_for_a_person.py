@@ -13,7 +13,7 @@ from leaderboard.review.models import Decision, Finding
 from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure
 from leaderboard.review.standing import held_results
 from leaderboard.standings.models import Entry
-from leaderboard.standings.read.boards import incumbent_ratio
+from leaderboard.standings.read.records import incumbent_ratio
 from leaderboard.standings.read.status import status_of, statuses_of
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.standings.test_board_order import entries_of

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from benchmarks.claim import ROWS_READ
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking.ranking import rank
-from leaderboard.standings.read import leader
-from leaderboard.standings.read.boards import incumbent_ratio, incumbent_ratios
-from leaderboard.standings.read.records import contest_leader
+from leaderboard.standings.read import records
+from leaderboard.standings.read.records import contest_leader, incumbent_ratio, incumbent_ratios
 from leaderboard.standings.read.table import run_of
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import Stage, current
@@ -116,14 +115,14 @@ def test_leading_places_are_those_of_the_whole_ranking(
     entrants = sorted({line.entrant_id for line in lines})
     level = [(lines[a].submission_id, lines[b].submission_id) for a, b in pairs if a != b]
     with transaction.atomic(), pytest.MonkeyPatch.context() as patched:
-        patched.setattr(leader, "AT_FIRST", at_first)
+        patched.setattr(records, "AT_FIRST", at_first)
         for line, (entrant, kernel, ratio, half_width, forgeable) in zip(lines, runs, strict=False):
             line.entrant_id, line.code_digest = entrants[entrant], f"kernel{kernel}"
             line.ratio, line.half_width, line.forgeable = ratio, half_width, forgeable
         Entry.objects.bulk_update(lines, ["entrant", "code_digest", "ratio", "half_width", "forgeable"])
         left = Entry.objects.filter(pk__in=[line.pk for line in lines[: len(runs)]])
         whole = rank(map(run_of, left), level=level)
-        assert leader.leading_places(left, level) == [place for place in whole if place.rank == 1]
+        assert records.leading_places(left, level) == [place for place in whole if place.rank == 1]
         first = lines[0].submission
         known = incumbent_ratios(board=first.board_id, epoch="", submissions=[first.pk])[first.pk]
         assert incumbent_ratio(board=first.board, epoch="", without=first) == known
@@ -132,4 +131,4 @@ def test_leading_places_are_those_of_the_whole_ranking(
 
 def test_leading_places_of_an_empty_board_are_none(stage: Stage) -> None:
     assert current(stage.submit()).is_current
-    assert leader.leading_places(Entry.objects.all(), ()) == []
+    assert records.leading_places(Entry.objects.all(), ()) == []

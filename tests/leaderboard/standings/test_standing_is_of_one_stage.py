@@ -14,7 +14,8 @@ from leaderboard.competitions.models import Board, Competition
 from leaderboard.judging.models import Attempt
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.read.boards import incumbent_ratio, standing_of
+from leaderboard.standings.read.boards import standing_of
+from leaderboard.standings.read.records import incumbent_ratio
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.board_lines import board_entries, board_epochs

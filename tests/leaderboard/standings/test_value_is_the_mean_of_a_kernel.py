@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from leaderboard import pipeline
 from leaderboard.judging.attempts import rejudge
 from leaderboard.standings.ranking.ranking import Run, pool
-from leaderboard.standings.read.boards import incumbent_ratio, standing_of
+from leaderboard.standings.read.boards import standing_of
+from leaderboard.standings.read.records import incumbent_ratio
 from leaderboard.submissions.tokens import code_digest
 from tests.leaderboard.stage import NOON, Stage
 from tests.leaderboard.standings.test_board_order import entries_of

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from runner.commands import local, main, replay
 from runner.commands.replay import ReplayError
 from runner.config import JudgeSettings
-from runner.evidence import contexts, rules, schema, verdict
+from runner.evidence import certificate, rules, schema, verdict
 from runner.evidence.schedule import ABIIBA, GPU, A, B, I
 from runner.job import execute
 from runner.wire import Report
@@ -105,7 +105,7 @@ def test_whatever_is_changed_is_seen(path: str, value: Any, what: str) -> None:
 
 
 def test_a_report_of_before_gaps_were_compared_is_decided_as_then() -> None:
-    own = {side: [[450_000 + 900 * (side == B), 0, 0, 3_000, 0, 0, 0]] * contexts.LEAST for side in (A, B)}
+    own = {side: [[450_000 + 900 * (side == B), 0, 0, 3_000, 0, 0, 0]] * certificate.LEAST_OWN_CALLS for side in (A, B)}
     report = changed(told(simulated()), "evidence.own_calls", own)
     report = changed(report, "evidence.timing.0.contexts", {B: 0.0})
     assert replay.replay(changed(report, "evidence.timing.0.gaps", None)).same

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from runner.evidence import certificate
-from runner.evidence.certificate import Certified
-from runner.evidence.gap import (
+from runner.evidence.certificate import (
     LARGE_BYTES,
     LEAST_AT_ONE_PLACE_NS,
     LEAST_COMPARED_NS,
@@ -22,6 +21,7 @@ from runner.evidence.gap import (
     SPARED_BY_HOST_NS,
     SPARED_NS,
     TURN_NS,
+    Certified,
 )
 from runner.evidence.sample import Sample
 from tests.runner.evidence.whole import parsed_timing

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.evidence import contexts
+from runner.evidence import certificate
+from runner.evidence.certificate import LEAST_OWN_CALLS
 from runner.evidence.sample import Sample
 from runner.judge.sides import own_times
 
@@ -25,7 +26,7 @@ def samples(count: int, *, told: float, gap: float = 450_000) -> list[Sample]:
 
 
 def test_it_is_the_difference_to_the_baseline() -> None:
-    found = contexts.compare(
+    found = certificate.device_offsets(
         {
             "baseline": samples(64, told=3_600),
             "candidate": samples(64, told=3_780),
@@ -42,25 +43,25 @@ def test_so_is_what_lies_between_the_clocks() -> None:
         "candidate": samples(64, told=3_780, gap=452_000),
         "incumbent": samples(64, told=3_600, gap=449_500),
     }
-    assert contexts.compare_gaps(found) == {
+    assert certificate.gap_offsets(found) == {
         "candidate": pytest.approx(2_000, abs=1),
         "incumbent": pytest.approx(-500, abs=1),
     }
-    assert contexts.offsets(found) == {
-        "contexts": contexts.compare(found),
-        "gaps": contexts.compare_gaps(found),
+    assert certificate.offsets(found) == {
+        "contexts": certificate.device_offsets(found),
+        "gaps": certificate.gap_offsets(found),
     }
-    assert contexts.offsets({}) == {"contexts": {}, "gaps": {}}
+    assert certificate.offsets({}) == {"contexts": {}, "gaps": {}}
 
 
-@pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": contexts.LEAST - 1}])
+@pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": LEAST_OWN_CALLS - 1}])
 def test_too_few_calls_say_nothing(sides: dict[str, int]) -> None:
     found = {name: samples(count, told=1) for name, count in sides.items()}
-    assert contexts.compare(found) == contexts.compare_gaps(found) == {}
+    assert certificate.device_offsets(found) == certificate.gap_offsets(found) == {}
 
 
 def test_a_difference_beyond_what_contexts_have_says_nothing() -> None:
-    found = contexts.compare(
+    found = certificate.device_offsets(
         {
             "baseline": samples(64, told=3_600),
             "candidate": samples(64, told=6_000),
@@ -69,7 +70,7 @@ def test_a_difference_beyond_what_contexts_have_says_nothing() -> None:
     )
     assert set(found) == {"incumbent"}
     gaps = {"baseline": 450_000.0, "candidate": 453_500.0, "incumbent": 447_500.0}
-    apart = contexts.compare_gaps({name: samples(64, told=3_600, gap=gap) for name, gap in gaps.items()})
+    apart = certificate.gap_offsets({name: samples(64, told=3_600, gap=gap) for name, gap in gaps.items()})
     assert set(apart) == {"incumbent"}
 
 
@@ -81,11 +82,11 @@ def test_gaps_that_scatter_too_much_say_nothing() -> None:
         return [Sample(453_600 + chance.gauss(0, by_ns), 0, 0, 3_600, 0, 0, 0) for _ in range(64)]
 
     found = {"baseline": scattered(500), "candidate": scattered(500), "incumbent": scattered(6_000)}
-    assert set(contexts.compare_gaps(found)) == {"candidate"}
-    assert set(contexts.compare(found)) == {"candidate", "incumbent"}, "what they tell is known all the same"
-    assert contexts.compare_gaps({"baseline": scattered(6_000), "candidate": scattered(500)}) == {}
+    assert set(certificate.gap_offsets(found)) == {"candidate"}
+    assert set(certificate.device_offsets(found)) == {"candidate", "incumbent"}, "what they tell is known all the same"
+    assert certificate.gap_offsets({"baseline": scattered(6_000), "candidate": scattered(500)}) == {}
     drifting = [call._replace(wall_ns=call.wall_ns + 60 * number) for number, call in enumerate(scattered(500))]
-    assert contexts.compare_gaps({"baseline": scattered(500), "candidate": drifting}) == {}
+    assert certificate.gap_offsets({"baseline": scattered(500), "candidate": drifting}) == {}
 
 
 def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from runner.evidence import gap
+from runner.evidence import certificate
 
 DEVICE_NS, EDGE_NS = 40_000.0, 560_000.0
 QUADS, CALLS = 20, 25
@@ -14,10 +14,10 @@ QUADS, CALLS = 20, 25
 
 def quads(
     chance: random.Random, *, told: float = 1.0, forged_calls: float = 1.0, blocks: tuple[int, ...] = (0, 1)
-) -> list[gap.Quad]:
+) -> list[certificate.Calls]:
     """The candidate's blocks named by `blocks` report the share `told` of their time in that share of their calls."""
 
-    def block(forged: float) -> list[gap.Call]:
+    def block(forged: float) -> list[certificate.Call]:
         drift = chance.gauss(0, 10_000)  # of a whole block
         calls = []
         for _ in range(CALLS):
@@ -37,8 +37,10 @@ def quads(
     ]
 
 
-def both(given: list[gap.Quad]) -> tuple[gap.Hidden, gap.Hidden]:
-    everywhere, fastest = (gap.hidden(given, fastest=only, least_ns=gap.LEAST_SPREAD_NS) for only in (False, True))
+def both(given: list[certificate.Calls]) -> tuple[certificate.Hidden, certificate.Hidden]:
+    everywhere, fastest = (
+        certificate.hidden(given, fastest=only, least_ns=certificate.LEAST_SPREAD_NS) for only in (False, True)
+    )
     return everywhere, fastest
 
 
@@ -62,7 +64,7 @@ def test_what_is_told_too_short_is_found(calls: float, blocks: tuple[int, ...]) 
 def test_a_candidate_that_varies_by_itself_is_honest() -> None:
     chance = random.Random(1)
 
-    def block(spread: float) -> list[gap.Call]:
+    def block(spread: float) -> list[certificate.Call]:
         times = [DEVICE_NS * (1 + spread * chance.random()) for _ in range(CALLS)]
         return [(time + EDGE_NS + chance.expovariate(1 / 20_000), time) for time in times]
 
@@ -71,7 +73,9 @@ def test_a_candidate_that_varies_by_itself_is_honest() -> None:
 
 
 def test_one_quad_says_nothing_about_its_own_error() -> None:
-    assert gap.hidden(quads(random.Random(2))[:1], fastest=False, least_ns=gap.LEAST_QUEUED_NS).beyond == 0
+    assert (
+        certificate.hidden(quads(random.Random(2))[:1], fastest=False, least_ns=certificate.LEAST_QUEUED_NS).beyond == 0
+    )
 
 
 def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind() -> None:
@@ -79,16 +83,18 @@ def test_told_times_are_not_believed_where_the_tenant_makes_the_wall_clock_blind
     there."""
     chance = random.Random(4)
 
-    def call(forges: bool) -> gap.Call:
+    def call(forges: bool) -> certificate.Call:
         late = forges and chance.random() < 0.4
         wall = DEVICE_NS + EDGE_NS + chance.gauss(0, 700) + (chance.uniform(150_000, 400_000) if late else 0.0)
         return wall, DEVICE_NS * (0.1 if late else 1.0)
 
-    def block(forges: bool) -> list[gap.Call]:
+    def block(forges: bool) -> list[certificate.Call]:
         return [call(forges) for _ in range(CALLS)]
 
     given = [([block(False), block(False)], [block(True), block(True)]) for _ in range(QUADS)]
-    everywhere, fastest = (gap.hidden(given, fastest=only, least_ns=gap.LEAST_QUEUED_NS) for only in (False, True))
+    everywhere, fastest = (
+        certificate.hidden(given, fastest=only, least_ns=certificate.LEAST_QUEUED_NS) for only in (False, True)
+    )
     assert max(everywhere.beyond, fastest.beyond) > 0.7 * DEVICE_NS
 
 
@@ -100,6 +106,8 @@ def test_times_told_beyond_what_floats_tell_apart_end_the_search(told: float) ->
     theirs = [(DEVICE_NS + EDGE_NS, told - told * number / 1e15) for number in range(CALLS)]
     for fastest in (False, True):
         assert (
-            gap.hidden([([ours, ours], [theirs, theirs])] * QUADS, fastest=fastest, least_ns=gap.LEAST_QUEUED_NS).beyond
+            certificate.hidden(
+                [([ours, ours], [theirs, theirs])] * QUADS, fastest=fastest, least_ns=certificate.LEAST_QUEUED_NS
+            ).beyond
             == 0
         )

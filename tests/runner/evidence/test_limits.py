@@ -16,9 +16,8 @@ from problems.arithmetic import LimitError
 from problems.fields import ProblemError
 from problems.formats.gpumode import load_problem
 from problems.spec import Precision
-from runner.evidence import datasheet
 from runner.evidence import speed_of_light as limits
-from runner.evidence.ceilings import MEASURED_MARGIN, Ceilings, Rates, unmeasured
+from runner.evidence.ceilings import MEASURED_MARGIN, Ceilings, Rates, find_sheet, unmeasured
 from runner.evidence.speed_of_light import Bound
 
 GB = 1e9
@@ -195,7 +194,7 @@ def test_no_hard_ceiling_lies_below_the_data_sheet_or_far_above_it(
 
 
 def test_a_faster_clock_than_the_table_knows_raises_the_ceiling() -> None:
-    sheet = datasheet.find("NVIDIA H200")
+    sheet = find_sheet("NVIDIA H200")
     assert sheet is not None
     assert sheet.flops(2100)["fp32"] == pytest.approx(sheet.flops()["fp32"] * 2100 / 1980)
     assert sheet.flops(1000) == sheet.flops()

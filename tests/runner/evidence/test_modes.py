@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runner.evidence.two_modes import LEAST_SAMPLES, two_modes
+from runner.evidence.stats import LEAST_SAMPLES, two_modes
 
 Draw = Callable[[random.Random], float]
 

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from runner.commands import main
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
-from runner.host import accelerators, container_checks, doctor, host_checks
-from runner.host.host_checks import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
+from runner.host import accelerators, doctor
+from runner.host.doctor import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
 from runner.judge.device.fitness import Fit
 from sandbox import protocol
-from sandbox.errors import DockerMissing, ImageMissing, SandboxError
+from sandbox.container import DockerMissing, ImageMissing, SandboxError
 from tests.conftest import SANDBOX_IMAGE
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -45,7 +45,7 @@ GOOD_SEEN = {
     "write_tmp": 0,
     "cpus": "1-3",
     "protocol": protocol.VERSION,
-    "files": {path.name: container_checks.digest(path) for path in container_checks.inside_files()},
+    "files": {path.name: doctor.digest(path) for path in doctor.inside_files()},
     "torch": "2.11.0",
     "nvidia": [],
     "freezer": "",
@@ -53,7 +53,7 @@ GOOD_SEEN = {
 }
 
 
-class MadeUpHost(host_checks.Host):
+class MadeUpHost(doctor.Host):
     def __init__(self, files: dict[str, str] | None = None, **facts: Any) -> None:
         self.files = GOOD_FILES | (files or {})
         self.facts = facts
@@ -83,7 +83,7 @@ class MadeUpHost(host_checks.Host):
         return found
 
 
-class MadeUpEngine:
+class MadeUpEngine(doctor.Engine):
     def __init__(
         self,
         info: dict[str, Any] | SandboxError | None = None,
@@ -108,11 +108,11 @@ def settings(tmp_path: Path) -> JudgeSettings:
 
 
 def of_host(host: MadeUpHost) -> dict[str, Check]:
-    return {check.name: check for check in host_checks.check_host(host)}
+    return {check.name: check for check in doctor.check_host(host)}
 
 
 def of_engine(settings: JudgeSettings, engine: MadeUpEngine) -> dict[str, Check]:
-    return {check.name: check for check in container_checks.check_engine(settings, MadeUpHost(), engine)}
+    return {check.name: check for check in doctor.check_engine(settings, MadeUpHost(), engine)}
 
 
 def test_a_good_host_is_fit(settings: JudgeSettings) -> None:
@@ -222,14 +222,13 @@ def test_a_container_sees_its_gpu_and_no_other(settings: JudgeSettings, nodes: l
     assert alone["GPU in a container"].result == OK
 
 
-def test_a_host_without_the_device_is_unfit(settings: JudgeSettings) -> None:
-    on_gpu = settings.model_copy(update={"runner_hardware": "H200"})
-    found = {check.name: check for check in doctor.check_device(on_gpu, here=refuse)}
-    assert found["device"].result == UNFIT
+def test_a_host_without_the_device_is_unfit(settings: JudgeSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(hardware: str, index: int) -> None:
+        raise ConfigError(f"{hardware!r} needs a GPU")
 
-
-def refuse(hardware: str, index: int) -> None:
-    raise ConfigError(f"{hardware!r} needs a GPU")
+    monkeypatch.setattr(accelerators, "device_of", refuse)
+    found = doctor.device(settings.model_copy(update={"runner_hardware": "H200"}))
+    assert (found.name, found.result) == ("device", UNFIT)
 
 
 def test_a_device_in_use_is_said(settings: JudgeSettings) -> None:
@@ -255,7 +254,7 @@ def test_without_certificates_it_is_fit_for_home_only() -> None:
 
 
 def test_the_clock_and_the_kernel_of_this_machine_are_read() -> None:
-    host = host_checks.Host()
+    host = doctor.Host()
     step, cost = host.clock_ns()
     assert 0 < step < 1e9
     assert 0 < cost < 1e6
@@ -265,8 +264,8 @@ def test_the_clock_and_the_kernel_of_this_machine_are_read() -> None:
 @pytest.mark.docker
 def test_the_sandbox_of_this_machine_has_all_its_walls(settings: JudgeSettings) -> None:
     settings = settings.model_copy(update={"sandbox_image": SANDBOX_IMAGE})
-    engine = doctor.DockerEngine(settings)
-    found = {check.name: check for check in container_checks.check_engine(settings, host_checks.Host(), engine)}
+    engine = doctor.Engine(settings)
+    found = {check.name: check for check in doctor.check_engine(settings, doctor.Host(), engine)}
     assert {name: check.found for name, check in found.items() if check.result == UNFIT} == {}
     assert {"seccomp", "network", "freezer"} <= set(found)
 
@@ -292,13 +291,13 @@ def test_the_command_says_it_for_people(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_device_that_is_not_fit_is_named_with_its_remedy() -> None:
     host = MadeUpHost(fit=[Fit("MIG", False, "on", "turn it off"), Fit("steal", False, "9 %", "ask for cores")])
-    mig, steal = host_checks.check_fitness(host, "H200")
+    mig, steal = doctor.check_fitness(host, "H200", 0)
     assert (mig.result, mig.found, mig.remedy) == (UNFIT, "on", "turn it off")
     assert steal.result == WARNING
 
 
 def test_this_hosts_own_device_is_looked_at() -> None:
-    found = {check.name: check for check in host_checks.check_fitness(host_checks.Host(), "cpu")}
+    found = {check.name: check for check in doctor.check_fitness(doctor.Host(), "cpu", 0)}
     assert found["telemetry"].found
     assert found["steal"].found
 
@@ -306,6 +305,6 @@ def test_this_hosts_own_device_is_looked_at() -> None:
 def test_gpu_that_does_not_answer_is_unfit() -> None:
     if Path("/dev/nvidiactl").exists():
         pytest.skip("this host has a GPU")
-    (nvml,) = host_checks.check_fitness(host_checks.Host(), "H200")
+    (nvml,) = doctor.check_fitness(doctor.Host(), "H200", 0)
     assert (nvml.name, nvml.result) == ("NVML", UNFIT)
     assert nvml.remedy

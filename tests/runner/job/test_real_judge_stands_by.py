@@ -17,7 +17,7 @@ import pytest
 from runner.commands.local import find_problem
 from runner.host.accelerators import epoch
 from runner.wire import Job, dump
-from sandbox.freezer import find_freezer
+from sandbox.container import find_freezer
 from sandbox.policy import LABEL
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from runner.errors import ConfigError
 from runner.job.execute import execute
 from runner.job.prepare import Hardware, Prepared
 from runner.judge.device import fitness
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 from tests.runner.judge.fake_nvml import FakeNvml
 
 

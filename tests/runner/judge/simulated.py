@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runner.evidence import blame, certificate, schedule, throttle, verdict
+from runner.evidence import certificate, schedule, throttle, verdict
 from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import ABBA, CPU, A, B, Profile, Schedule
@@ -87,7 +87,7 @@ class Race:
     def run(self) -> verdict.Verdict:
         recorder = CaseRecorder("n=1", {"n": 1})
         idle = self.idle(FakeSide(self, A, 1.0))
-        recorder.add_idle(idle, blame.probe_limit_ns(idle))
+        recorder.add_idle(idle, throttle.probe_limit_ns(idle))
         constant = certificate.constant_ns(idle, certified=True)
         plan = Schedule(self.profile, self.order, most_calls=self.most_calls)
         run = timing.CaseTiming(

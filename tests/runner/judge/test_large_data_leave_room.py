@@ -16,7 +16,7 @@ from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.memory import NoMemory
 from runner.judge.trial import MOST_IDLE, Trial
-from sandbox.errors import SandboxError
+from sandbox.container import SandboxError
 
 SNAPSHOTS = 1000
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from problems.native import Build
+from problems.spec import Build
 from runner.judge.data.faults import Fault
 from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle

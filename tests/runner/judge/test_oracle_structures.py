@@ -96,7 +96,7 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Modul
     with pytest.MonkeyPatch.context() as patch:
         for path in (SANDBOX, SANDBOX / "inside", folder):
             patch.syspath_prepend(path)
-        yield {name: importlib.import_module(name) for name in ("slots", "tree", "results", "task")}
+        yield {name: importlib.import_module(name) for name in ("slots", "tree", "task")}
 
 
 class Tenant:
@@ -120,7 +120,7 @@ class Tenant:
         self.data = inside["tree"].build(self.layout["data"], self.tensors)
 
     def returns(self, result: Any) -> None:
-        self.inside["results"].keep(self.layout["result"], self.tensors, result)
+        self.inside["slots"].keep(self.layout["result"], self.tensors, result)
 
     def agrees(self, given: Input) -> bool:
         return all(
@@ -196,7 +196,7 @@ def test_a_number_that_is_returned_is_not_told_beforehand(many: Oracle) -> None:
 def test_another_structure_is_refused_by_name(
     many: Oracle, inside: dict[str, ModuleType], returned: Any, said: str
 ) -> None:
-    with pytest.raises(inside["results"].Refused, match=said):
+    with pytest.raises(inside["slots"].Refused, match=said):
         Tenant(inside, made(many, "numbers")).returns(returned)
 
 

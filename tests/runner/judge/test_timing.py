@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from runner.evidence import blame, throttle, verdict
+from runner.evidence import throttle, verdict
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I
 from runner.judge.data.faults import Fault
@@ -243,9 +243,9 @@ def test_a_foreign_process_of_one_second_costs_quads_and_no_verdict() -> None:
 def test_what_a_submission_left_on_the_device_before_idle_calls_widens_no_limit() -> None:
     """As checks leave work, until the submission's first timed call tells it to end."""
     idle, before = ([Sample(10**6, 0, 0, 0, probe, 0, 0)] * 5 for probe in (2_400_000, 30_000))
-    assert blame.probe_limit_ns(idle, before) == blame.probe_limit_ns(before) == 650_000
-    assert blame.probe_limit_ns(idle) > 10e6  # default without a measurement
-    assert blame.probe_limit_ns([Sample(10**6, 0, 0, 0, 0, 0, 0)]) == 0
+    assert throttle.probe_limit_ns(idle, before) == throttle.probe_limit_ns(before) == 650_000
+    assert throttle.probe_limit_ns(idle) > 10e6  # default without a measurement
+    assert throttle.probe_limit_ns([Sample(10**6, 0, 0, 0, 0, 0, 0)]) == 0
 
 
 def test_work_left_on_the_device_is_charged_to_the_guest_that_ran_last() -> None:

@@ -17,7 +17,7 @@ from leaderboard.competitions.announce import publish_announcement
 from leaderboard.competitions.models import CLOSED, Competition, Prize, Track
 from leaderboard.entrants.enter import enter_alone, rules_digest
 from leaderboard.entrants.models import Membership
-from leaderboard.judging.work import DONE
+from leaderboard.judging.models import DONE
 from tests.leaderboard.stage import make_board
 from tests.web.test_pages_are_strict import check
 

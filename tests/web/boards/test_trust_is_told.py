@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from leaderboard.judging.faults import MOST
 from leaderboard.judging.models import Runner
 from leaderboard.judging.runners import set_aside
+from leaderboard.judging.verdicts import MOST
 from tests.web.test_pages_are_strict import check
 
 

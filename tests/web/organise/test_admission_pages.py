@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from leaderboard.admissions.door import newest_tests, newest_verdicts
 from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
 from leaderboard.competitions.models import ProblemVersion
-from leaderboard.judging.work import DONE, ERROR
+from leaderboard.judging.models import DONE, ERROR
 from tests.leaderboard.stage import make_board
 
 LINES = [
@@ -89,7 +89,7 @@ def test_nobody_else_sees_it(stage, browser, failed) -> None:
     assert browser(None).get("/admission").status_code == 302
     assert browser(None).get("/api/v1/admission").status_code == 401
     failed.refresh_from_db()
-    assert not failed.is_overridden
+    assert failed.overridden_at is None
 
 
 def test_an_override_needs_a_reason_and_is_shown(stage, browser, failed) -> None:

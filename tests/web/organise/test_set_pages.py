@@ -16,7 +16,7 @@ from leaderboard.admissions.models import FAILED, AdmissionTest
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.competitions.uploads import MAX_WAITING, take_upload
-from leaderboard.judging.work import DONE
+from leaderboard.judging.models import DONE
 from tests.web.test_pages_are_strict import check
 
 SET = "name: Course\nproblems:\n  - {directory: c/scale, name: scale, gpus: [cpu]}\n"

@@ -39,7 +39,7 @@ def test_rotate_shows_the_new_token_of_a_runner_once(stage, browser) -> None:
 def test_revoke_wants_a_reason_and_shows_it(stage, browser) -> None:
     olga = browser(stage.olga)
     assert "say why" in olga.post("/runners/rex/revoke", {"reason": ""}, follow=True).content.decode()
-    assert not Runner.objects.get().is_revoked
+    assert Runner.objects.get().revoked_at is None
     page = olga.post("/runners/rex/revoke", {"reason": "<b>stolen</b>"}, follow=True).content.decode()
     assert "&lt;b&gt;stolen&lt;/b&gt;" in page
     assert 'action="/runners/rex/drain"' not in page

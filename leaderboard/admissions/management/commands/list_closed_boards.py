@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from leaderboard.admissions.door import unadmitted_boards
 from leaderboard.competitions.models import Board, Competition
-from leaderboard.judging.work import DONE
+from leaderboard.judging.models import DONE
 
 
 class Command(BaseCommand):

@@ -14,7 +14,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
-from leaderboard.judging import outages, sweep
+from leaderboard.judging import sweep
+from leaderboard.judging.models import Watch
 from leaderboard.operations.notices import send_notices
 
 CLEAR_EVERY_S: Final = 3600.0  # deletes expired sessions; not urgent
@@ -55,10 +56,10 @@ def _sweep() -> tuple[int, int]:
 
     While the site is away it does nothing: no runner could renew a lease, hear a ring or take work.
     """
-    if not outages.may_expire(now=timezone.now()):
+    if not sweep.may_expire(now=timezone.now()):
         return 0, 0
     lost, rung = sweep.expire_leases(now=timezone.now()), sweep.ring_idle()
-    outages.note_swept(now=timezone.now())
+    Watch.objects.filter(pk=1).update(swept_at=timezone.now())  # a long sweep is not a pause
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung

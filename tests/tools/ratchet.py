@@ -1,11 +1,11 @@
 """Figures of the code base that may only improve: size, small modules, private helpers called once, plain prose.
 
-    python -m deploy.ratchet [--write]
+    python -m tests.tools.ratchet [--write]
 
-`make check` runs it. A figure above its limit in deploy/ratchet.json fails. `--write` lowers the limits to the present
-figures and never raises one; raising a limit is a decision for a commit of its own, with the reason. Product code is
-every tracked Python file of the packages, without migrations and the problem library. Prose is measured by the share
-of indefinite words in docstrings, comments and Markdown.
+`make check` runs it. A figure above its limit in ratchet.json fails. `--write` lowers the limits to the present figures
+and never raises one; raising a limit is a decision for a commit of its own, with the reason. Product code is every
+tracked Python file of the packages, without migrations and the problem library. Prose is measured by the share of
+indefinite words in docstrings, comments and Markdown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Final
 from deploy.console import say
 from deploy.parties import CHECKOUT
 
-LIMITS: Final = CHECKOUT / "deploy" / "ratchet.json"
+LIMITS: Final = Path(__file__).with_name("ratchet.json")
 PACKAGES: Final = ("leaderboard/", "runner/", "sandbox/", "problems/", "deploy/")
 NOT_PROSE: Final = ("/migrations/", "problems/library/", "tests/attacks/", "docs/lab-notebook/", "CHANGELOG.md")
 SMALL_LINES: Final = 50
@@ -94,7 +94,7 @@ def prose(name: str, text: str) -> Iterator[str]:
 
 
 def plainness(texts: dict[str, str]) -> dict[str, float]:
-    """Shares of the words in INDEFINITE and TELL, by folder of two levels."""
+    """Shares of the words that the two patterns find, by folder of two levels."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for name, text in texts.items():
         if any(part in name for part in NOT_PROSE):
@@ -137,7 +137,7 @@ def measure() -> dict[str, float]:
 
 
 def goal_of(name: str) -> float:
-    """The limit of a figure that deploy/ratchet.json does not have."""
+    """The limit of a figure that ratchet.json does not have."""
     return next((goal for ending, goal in GOALS.items() if name.endswith(ending)), 0.0)
 
 
@@ -151,7 +151,7 @@ def exceeded(figures: dict[str, float], limits: dict[str, float]) -> Iterator[st
     for name, figure in figures.items():
         limit = limits.get(name, goal_of(name))
         if figure > limit:
-            yield f"{name}: {figure:g}, at most {limit:g} (deploy/ratchet.json)"
+            yield f"{name}: {figure:g}, at most {limit:g} (tests/tools/ratchet.json)"
 
 
 def main(arguments: list[str]) -> int:

@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process of a test would compile our modules anew
     acts = {"check": check, "fast": test_fast, "test": test, "ci": check_and_test}
     if act not in acts:
-        print(f"usage: python -m deploy.test_run {'|'.join(acts)} [pytest's arguments]", file=sys.stderr)
+        print(f"usage: python -m tests.tools.test_run {'|'.join(acts)} [pytest's arguments]", file=sys.stderr)
         return 2
     return exit_status(lambda: acts[act](rest))
 
@@ -50,7 +50,7 @@ def check_commands(programs: Path) -> list[list[str]]:
         [str(programs / "ruff"), "format", "--check", "."],
         [str(programs / "mypy")],
         [str(programs / "lint-imports")],
-        [sys.executable, "-m", "deploy.ratchet"],
+        [sys.executable, "-m", "tests.tools.ratchet"],
     ]
 
 
@@ -67,12 +67,12 @@ def check(_: list[str]) -> int:
 
 
 def test_fast(arguments: list[str]) -> NoReturn:
-    os.execv(sys.executable, [*PYTEST, *FAST, *arguments])  # noqa: S606 - signals reach pytest itself
+    os.execv(sys.executable, [*PYTEST, *FAST, *arguments])  # signals reach pytest itself
 
 
 def test(arguments: list[str]) -> NoReturn:
     set_up_tests()
-    os.execv(sys.executable, [*PYTEST, *arguments])  # noqa: S606 - signals reach pytest itself
+    os.execv(sys.executable, [*PYTEST, *arguments])  # signals reach pytest itself
 
 
 def check_and_test(arguments: list[str]) -> int:
@@ -80,7 +80,7 @@ def check_and_test(arguments: list[str]) -> int:
     set_up_tests()
     with tempfile.TemporaryFile("w+") as output:
         checks = subprocess.Popen(
-            ["nice", sys.executable, "-m", "deploy.test_run", "check"], stdout=output, stderr=subprocess.STDOUT
+            ["nice", sys.executable, "-m", "tests.tools.test_run", "check"], stdout=output, stderr=subprocess.STDOUT
         )
         tested = subprocess.run([*PYTEST, *arguments], check=False).returncode
         checked = checks.wait()

@@ -1,4 +1,7 @@
-"""Admission tests, for organisers: each board's newest test, a test with its table, and the two acts."""
+"""Problems, for organisers: problem sets as zip files, with a preview and an import; admission tests of boards.
+
+A page lists each board's newest admission test. A test has a page with its table and the two acts.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,23 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from leaderboard import pipeline
 from leaderboard.admissions import ask as admission_acts
-from leaderboard.admissions.door import newest_tests, refusal, refusals
+from leaderboard.admissions.door import newest_tests, refusal, refusals, unadmitted_boards
 from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
+from leaderboard.competitions.importing import CREATED
+from leaderboard.competitions.models import CLOSED, Board, SetUpload
+from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
-from leaderboard.judging.work import AT_WORK, ERROR
+from leaderboard.judging.models import AT_WORK, DONE, ERROR
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.forms import ReasonForm, sentence
-from leaderboard.web.organise.gate import is_organiser, restricted_page, send
+from leaderboard.web.forms import ReasonForm, SetForm, sentence
+from leaderboard.web.organise.gate import is_organiser, posted, restricted_page, send
+from problems.formats.files import MAX_ZIP_BYTES
 from runner.wire import STARTER
 
+PAST_ROWS: Final = 50
 ALL: Final = "all"
 TONES: Final = {PASSED: "good", FAILED: "bad", ERROR: "warn", AT_WORK: "running"}
 WORDS: Final = {ERROR: "could not be tested"}
@@ -47,6 +56,61 @@ TRIED: Final = {
 MARKS: Final = {True: ("ok", "good"), False: ("no", "bad"), None: ("–", "")}
 
 
+@restricted_page("GET", "POST")
+def sets(request: HttpRequest) -> HttpResponse:
+    form, status = SetForm(posted(request), request.FILES or None), 200
+    if form.is_valid():
+        sent = form.cleaned_data
+        archive = sent.pop("archive")
+        data = archive.read(MAX_ZIP_BYTES + 1)
+        try:
+            upload = take_upload(actor=user_of(request), filename=archive.name, data=data, now=timezone.now(), **sent)
+            return redirect(f"/sets/{upload.pk}")
+        except UserError as error:
+            form.add_error("archive", f"{error.value}: {error.message}.")
+            status = error.status
+    elif form.is_bound:
+        status = 400
+    uploads = SetUpload.objects.select_related("actor").defer("data")[:PAST_ROWS]
+    return render(request, "web/sets.html", {"form": form, "uploads": uploads}, status=status)
+
+
+@restricted_page("GET", "HEAD")
+def uploaded_set(request: HttpRequest, pk: int) -> HttpResponse:
+    upload = get_object_or_404(SetUpload.objects.select_related("actor").defer("data"), pk=pk)
+    found = upload.report["sets"]
+    changes = {line["change"] for one in found for line in one["problems"]} | {one["status"] for one in found}
+    for one in found:
+        has_new_boards = any(line["change"] == CREATED for line in one["problems"])
+        one["shows_at_once"] = has_new_boards and one["visibility"] not in ("", CLOSED) and one["status"] != CREATED
+    applied = [one["competition"] for one in found if upload.applied_at and one["competition"]]
+    closed = unadmitted_boards(Board.objects.filter(competition__slug__in=applied))
+    context = {
+        "failed": [(board, test) for board, test in closed if test.state == DONE],
+        "waiting": sum(test.state != DONE for _, test in closed),
+        "upload": upload,
+        "has_changes": bool(changes & {"created", "updated"}),
+    }
+    return render(request, "web/set_upload.html", context)
+
+
+@restricted_page("POST")
+def apply(request: HttpRequest, pk: int) -> HttpResponse:
+    upload = get_object_or_404(SetUpload.objects.defer("data"), pk=pk)
+    try:
+        if pipeline.import_set(upload=upload, actor=user_of(request), now=timezone.now()):
+            messages.success(
+                request,
+                "Imported. New boards accept submissions once their problem has passed its admission test. "
+                "A new competition is visible to its organisers only, until one of them publishes it.",
+            )
+        else:
+            messages.warning(request, "Not imported: the site has changed in the meantime. Check the new preview.")
+    except UserError as error:
+        messages.warning(request, f"Not imported: {error.message}.")
+    return redirect(f"/sets/{pk}")
+
+
 def chip(test: AdmissionTest | None) -> dict[str, str]:
     """Return the state of a test in words, and its tone."""
     if test is None:
@@ -56,7 +120,7 @@ def chip(test: AdmissionTest | None) -> dict[str, str]:
 
 
 @restricted_page("GET", "HEAD", to=is_organiser)
-def index(request: HttpRequest) -> HttpResponse:
+def admissions(request: HttpRequest) -> HttpResponse:
     mine = boards_of(user_of(request))
     boards = list(mine.defer("version__bundle"))
     unsupported = dict(mine.values_list("pk", "version__bundle__unsupported"))
@@ -85,7 +149,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @restricted_page("GET", "HEAD", to=is_organiser)
-def detail(request: HttpRequest, pk: int) -> HttpResponse:
+def admission(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, _found(request, pk), ReasonForm())
 
 
@@ -128,7 +192,7 @@ def _page(request: HttpRequest, test: AdmissionTest, form: ReasonForm) -> HttpRe
         "chip": chip(test),
         "lines": lines,
         "closed": refusal(version_id=test.version_id, hardware=test.hardware),
-        "may_override": test.is_done and test.outcome != PASSED and not test.is_overridden,
+        "may_override": test.is_done and test.outcome != PASSED and not test.overridden_at,
         "form": form,
         "boards": boards_of(user_of(request)).filter(version=test.version_id, hardware=test.hardware),
         "waits": not test.is_done,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deploy import ratchet
+from tests.tools import ratchet
 
 MODULE = '''"""What a module says to whoever reads it."""
 
@@ -36,6 +36,6 @@ def test_ratchet_names_a_figure_above_its_limit_and_a_new_folder_above_the_goal(
     figures = {"code lines": 10, "new: indefinite words per 100": 2.5, "old: indefinite words per 100": 2.5}
     limits = {"code lines": 9, "old: indefinite words per 100": 3.0}
     assert list(ratchet.exceeded(figures, limits)) == [
-        "code lines: 10, at most 9 (deploy/ratchet.json)",
-        "new: indefinite words per 100: 2.5, at most 2 (deploy/ratchet.json)",
+        "code lines: 10, at most 9 (tests/tools/ratchet.json)",
+        "new: indefinite words per 100: 2.5, at most 2 (tests/tools/ratchet.json)",
     ]

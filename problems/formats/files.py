@@ -1,17 +1,23 @@
-"""Safe reading of files and YAML that organisers wrote: bounded, inside one root, plain values only.
+"""Safe reading of files, YAML and archives that organisers wrote: bounded, inside one root, plain values only.
 
-Always true: no file outside the root is opened or probed (symbolic links are resolved first), text has
-no byte order mark and ends its lines with "\\n" alone, and a YAML file cannot unfold into more text, values or levels
-than the limits below.
+Always true: no file outside the root is opened or probed (symbolic links are resolved first), text has no byte order
+mark and ends its lines with "\\n" alone, and a YAML file cannot unfold into more text, values or levels than the limits
+below. An archive's own figures are not trusted: bytes are counted while they are unpacked, and a name that climbs, a
+link, a doubled name or a bomb refuses the whole archive.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import stat
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import yaml
@@ -26,6 +32,14 @@ MAX_DEPTH: Final = 24  # values inside values, aliases followed
 MAX_CHARS_IN_ALL: Final = 8_000_000  # of the files of one load
 MAX_YAML_CHARS_IN_ALL: Final = 2_000_000  # the slowest to read: some 100 kB a second where it means harm
 MAX_UNFOLDED_CHARS: Final = 1_000_000  # of all values together, each alias (*name) counted as its target
+MAX_ZIP_BYTES: Final = 5_000_000
+MAX_ENTRIES: Final = 5000  # files and folders of an archive
+MAX_UNPACKED_BYTES: Final = 50_000_000  # of all files together
+MAX_NAME_CHARS: Final = 300  # of a name in an archive
+MAX_LEVELS: Final = 16  # of folders in an archive
+DAMAGE: Final = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, ValueError, OverflowError)
+_CHUNK_BYTES: Final = 65_536
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _FLOAT_TAG: Final = "tag:yaml.org,2002:float"
 _FLOAT: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+|\d+\.\d*|\.\d+|\.inf|\.Inf|\.nan|\.NaN)")
 
@@ -236,3 +250,67 @@ def _once(known: dict[Path, Any], path: Path, where: str, read: Callable[[], Any
     if isinstance(known[path], ProblemError):
         raise ProblemError(where, known[path].message)
     return known[path]
+
+
+# -- archives ----------------------------------------------------------------------------------------------------------
+
+
+def unpack(data: bytes, into: Path) -> None:
+    """Unpack the archive. Raises ProblemError, naming the file; the caller removes the files written until then."""
+    if len(data) > MAX_ZIP_BYTES:
+        fault = f"{len(data)} bytes, at most {MAX_ZIP_BYTES}; leave out what is no problem's text"
+        raise ProblemError("archive", fault)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if len(entries) > MAX_ENTRIES:
+                most = f"at most {MAX_ENTRIES}; pack the set alone"
+                raise ProblemError("archive", f"{len(entries)} files and folders, {most}")
+            left = MAX_UNPACKED_BYTES
+            for entry in entries:
+                left -= _unpack(archive, entry, into / _checked_name(entry), left)
+    except ProblemError:
+        raise
+    except DAMAGE as error:
+        raise ProblemError("archive", f"is no zip file that can be read ({error}); pack the folder again") from error
+
+
+def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, most: int) -> int:
+    """Write a file or folder; return its bytes. Raises ProblemError for more than `most` bytes."""
+    try:
+        if entry.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            return 0
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copied = 0
+        with archive.open(entry) as source, target.open("xb") as file:
+            while chunk := source.read(_CHUNK_BYTES):
+                copied += len(chunk)
+                if copied > most:
+                    fault = f"unpacks to more than {MAX_UNPACKED_BYTES} bytes; leave large files out"
+                    raise ProblemError("archive", fault)
+                file.write(chunk)
+        return copied
+    except OSError as error:  # a name that stands twice, or is both a file and a folder, or is too long
+        raise ProblemError(shown(entry.filename), f"cannot be unpacked: {error.strerror}; rename it") from error
+
+
+def _checked_name(entry: zipfile.ZipInfo) -> PurePosixPath:
+    """Return the entry's path below the folder."""
+    where = shown(entry.filename)
+    name = PurePosixPath(entry.filename)
+    mode = entry.external_attr >> 16
+    if len(entry.filename) > MAX_NAME_CHARS or len(name.parts) > MAX_LEVELS:
+        fault = f"a name of more than {MAX_NAME_CHARS} characters or {MAX_LEVELS} folders; shorten it"
+        raise ProblemError(where, fault)
+    written = entry.orig_filename
+    is_plain = written.isprintable() and not set(written) & set('\\:*?"<>|')
+    if name.is_absolute() or ".." in name.parts or not name.parts or not is_plain:
+        raise ProblemError(where, "is no path inside the archive; pack the set's folder by its relative name")
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise ProblemError(where, "is a link or a device; put the file itself into the archive")
+    if entry.flag_bits & 0x1:
+        raise ProblemError(where, "is encrypted; pack it without a password")
+    if entry.compress_type not in _METHODS:
+        raise ProblemError(where, "is compressed in a way that is not read here; use plain zip (deflate)")
+    return name
