@@ -61,7 +61,9 @@ SHOWN_CHARS: Final = 80
 IMPORT: Final = "import_set"
 _MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[:.\d]*\+00:00$")
 _DIGEST: Final = re.compile(r"^sha256:([0-9a-f]{8})[0-9a-f]{56}$")
-PARTS: Final = dict.fromkeys((Board, Track, InviteCode, Announcement), "competition") | {Prize: "track__competition"}
+PARTS: Final[dict[type[Any], str]] = dict.fromkeys((Board, Track, InviteCode, Announcement), "competition") | {
+    Prize: "track__competition"
+}
 
 Change = tuple[str, str, str]  # field, value before, value after
 
