@@ -113,7 +113,7 @@ def test_only_settings_and_harness_read_the_environment(name: str) -> None:
 
 def test_pure_modules_are_found_by_their_docstrings() -> None:
     found = pure_modules()
-    assert len(found) > 40
+    assert len(found) > 30
     assert {"leaderboard/review/case/states.py", "runner/judge/data/error_model.py", "sandbox/policy.py"} <= set(found)
 
 

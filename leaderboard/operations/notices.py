@@ -67,6 +67,6 @@ def _send(notices: Sequence[Notice]) -> None:
     body = "\n\n".join(f"{one.created_at:%Y-%m-%d %H:%M:%S} UTC  {one}\n{one.text}" for one in notices)
     body += f"\n\n{settings.SITE_URL}/status"
     if settings.OPERATOR_MAIL:
-        send_mail(title.replace("\n", " "), body, None, settings.OPERATOR_MAIL)
+        send_mail(" ".join(title.split()), body, None, settings.OPERATOR_MAIL)
     if settings.OPERATOR_WEBHOOK:
         httpx.post(settings.OPERATOR_WEBHOOK, json={"text": f"{title}\n{body}"}, timeout=WEBHOOK_S).raise_for_status()

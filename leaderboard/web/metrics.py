@@ -37,8 +37,7 @@ from prometheus_client.registry import Collector
 from leaderboard import broker, env
 from leaderboard.competitions.models import Board
 from leaderboard.judging import live
-from leaderboard.judging.models import Attempt, Epoch, Result, Runner, Watch
-from leaderboard.judging.work import LOST
+from leaderboard.judging.models import LOST, Attempt, Epoch, Result, Runner, Watch
 from leaderboard.review.case.states import OPEN
 from leaderboard.review.models import Case
 from runner.wire import Report
@@ -140,8 +139,10 @@ def _site_figures(now: datetime) -> Iterator[Metric]:
         ("hardware", "quantile"),
         waits,
     )
-    lost = Attempt.objects.filter(state=LOST).order_by().values_list("hardware").annotate(Count("pk"))
-    yield _gauge("photofinish_attempts_lost", "Attempts whose runner stopped answering.", ("hardware",), lost)
+    lost = dict.fromkeys(hardware, 0)
+    lost |= dict(Attempt.objects.filter(state=LOST).order_by().values_list("hardware").annotate(Count("pk")))
+    text = "Attempts whose runner stopped answering."
+    yield _gauge("photofinish_attempts_lost", text, ("hardware",), lost.items())
     hosts = [(host.name, host.hardware, host.state) for host in live.hosts(hardware, now=now)]
     states = ((*host, 1) for host in hosts)
     yield _gauge("photofinish_runner_state", "1 for the state of the runner.", ("runner", "hardware", "state"), states)
@@ -204,7 +205,6 @@ def page(request: HttpRequest) -> HttpResponse:
     if not settings.METRICS_TOKEN:
         return HttpResponse("METRICS_TOKEN is not set.\n", status=404, content_type="text/plain")
     if not constant_time_compare(request.headers.get("Authorization", ""), f"Bearer {settings.METRICS_TOKEN}"):
-        refused = HttpResponse("Send “Authorization: Bearer ” and METRICS_TOKEN.\n", status=401)
-        refused.headers.update({"WWW-Authenticate": "Bearer", "Content-Type": "text/plain; charset=utf-8"})
-        return refused
+        text = "Send “Authorization: Bearer ” and METRICS_TOKEN.\n"
+        return HttpResponse(text, status=401, content_type="text/plain", headers={"WWW-Authenticate": "Bearer"})
     return HttpResponse(exposition(), content_type=CONTENT_TYPE_LATEST)

@@ -23,8 +23,7 @@ from rest_framework.serializers import Serializer
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.judging import live
-from leaderboard.judging.models import Attempt
-from leaderboard.judging.work import DONE
+from leaderboard.judging.models import DONE, Attempt
 from leaderboard.operations import incidents
 from leaderboard.operations.models import Incident, IncidentNote
 from leaderboard.web.accounts.pages import user_of
