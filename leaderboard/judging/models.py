@@ -1,24 +1,13 @@
 """Tables of judging, and the states of leased work: attempts, admission tests and confirmations.
 
-States of an attempt:
+    queued → claimed → building → checking → timing → done
+             any of the middle four may also end as done, lost or cancelled; queued as cancelled
+             a runner that hands any of the middle four back makes it queued again
 
-queued → claimed → building → checking → timing → done
-        any of the middle four may also end as done, lost or cancelled; queued as cancelled
-        a runner that hands any of the middle four back makes it queued again
-
-No other module decides on moves between them. An admission test or a confirmation is queued, held by a runner or done.
 A claim sets runner, lease and fencing token. Tokens of all kinds come from one sequence, so no token is given twice.
-
-Constraints of the database guarantee:
-
-- A submission has at most one current attempt, and at most one unfinished shadow attempt per re-judging set. All its
-  remaining attempts are finished.
-- An attempt has at most one result, and an outcome exactly when it is done.
-- A running attempt has a runner, a lease and a hard deadline. A runner holds at most one attempt.
-
-Triggers keep events and results append-only. The modules beside this file write the tables, one module per act.
-
-The judge treats a shadow attempt like any attempt. It changes no page until its set is applied.
+Requested work has three states: queued, running, done. The constraints below are the rules of these tables; triggers
+keep events and results append-only. The judge treats a shadow attempt like any attempt. It changes no page until its
+set is applied.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
 """Repair after failures: expired leases, outages and unheard doorbells. Any number of sweepers may run at once.
 
 A lost attempt is replaced. The third loss in a row ends the submission as our failure. The second loss ends it, too, if
-it took a different runner down: then the submission kills runners. A runner that lost two different submissions is
-suspended: then the host is at fault. Requested work is queued again; its third loss ends it without a decision.
+it took a different runner down. A runner that lost two different submissions is suspended. Requested work is queued
+again; its third loss ends it without a decision.
 
-Runners do not pay for an outage of the site or its sweeper. An expired lease means a dead runner only if the runner
-could have renewed it. Therefore every web process sends a heartbeat (leaderboard/web/service.py), every sweep records
-its time, and asks `may_expire` before any expiry:
-
-- While no web process sends a heartbeat, nothing expires: no runner can renew a lease or take freed work.
-- After a pause of the site or of all sweepers, each running lease holds for LEASE_S from now, and each hard deadline
-  moves by as much of the pause as its claim lived through.
-
-An outage between the web processes and the runners (a proxy, a network) is not noticed: there leases run out.
+Runners do not pay for an outage of the site or its sweeper: `may_expire` knows both by the heartbeats of the web
+processes (leaderboard/web/service.py) and the times of the sweeps. An outage between the web processes and the runners
+(a proxy, a network) is not noticed: there leases run out.
 """
 
 from __future__ import annotations
@@ -57,7 +51,11 @@ def beat(*, now: datetime) -> None:
 
 @transaction.atomic
 def may_expire(*, now: datetime) -> bool:
-    """Return whether an expired lease now means a dead runner. Prolong the leases first if a pause has just ended."""
+    """Return whether an expired lease now means a dead runner: a runner that could have renewed it.
+
+    While no web process sends a heartbeat, nothing expires. After a pause of the site or of all sweepers, each running
+    lease holds for LEASE_S from now, and each hard deadline moves by as much of the pause as its claim lived through.
+    """
     watch, _ = Watch.objects.select_for_update().get_or_create(pk=1)
     if watch.site_at is not None and now - watch.site_at > SILENT:
         log.warning("site_is_away", since=watch.site_at.isoformat())

@@ -11,7 +11,9 @@ from typing import Any, Final
 from problems.arithmetic import LimitError
 from problems.fields import Fields, as_bool, as_mapping, as_number, as_text, as_whole
 
-MEASURED_MARGIN: Final = 4.0  # hard ceiling over the measured one, if no maker's figure is known: speed_of_light.py
+# Hard ceiling over the measured one, if no maker's figure is known: our own kernels reach more than half of a device's
+# rates, and a machine with neighbours may have run at half its speed while it was measured.
+MEASURED_MARGIN: Final = 4.0
 UNKNOWN_CACHE_BYTES: Final = 256 << 20  # of a GPU that the table does not know: larger than any
 
 # Engine → significant bits of the numbers that it multiplies. `_tc`: tensor cores; on a cpu the dot-product

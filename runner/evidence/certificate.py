@@ -1,25 +1,14 @@
 """Certified time of a call: the time that the judge's own clock vouches for. Pure.
 
-Only valid quads count.
+Only valid quads count. docs/how-it-measures.md derives the method.
 
 `wall` (cpu hardware): the wall clock less the judge's copying, during which a certified tenant is frozen, less the
 constant that an idle call of the baseline costs. The tenant's word never counts.
 
-`event` (GPUs): the device's events, raised to the time that the wall clock vouches for if they lie below it. The gap
-between the two clocks is calibrated on the baseline's blocks of the same case, whose events are ours. `spread_ns`
-could be forged unseen: it is how far that comparison strays by itself (three standard errors), plus the part of the gap
-that a tenant could spare (SPARED_NS).
-
-The gap is all wall time beyond the device's time: copies, switches between contexts, threads that wake up. It has a
-sharp lower edge and a long tail (on an H200: 5 % of the gaps of one case lie within 8 µs, the upper half over 250 µs),
-and hence the sides are compared near the edge. The baseline's gaps, each added to each of the candidate's reported
-times, give the distribution that the candidate's wall times should have if the reports are true. The *hidden* time is
-by how much a low quantile of the true wall times lies above that: positive if reported times are too short.
-
-On an H200 every kernel takes up to 0.2 µs longer in one container than in another, and its gap is up to 2.4 µs longer
-there. Both *offsets* are much the same for all kernels, so queued calls of a small kernel of the harness
-(judge/sides/own_times.py) show them. They are subtracted from the candidate's times and gaps. A submission that moves
-itself to a place as good as the baseline's gains that much, so it counts as forgeable, too (docs/lab-notebook).
+`event` (GPUs): the device's events, raised by the *hidden* time where they lie below the wall clock's. The gap between
+the two clocks is calibrated on the baseline's blocks of the same case and corrected by the offsets between the two
+containers. `spread_ns` could be forged unseen: three standard errors of that comparison, and the part of the gap that a
+tenant could spare (SPARED_NS).
 """
 
 from __future__ import annotations
@@ -167,7 +156,12 @@ def _event(quads: list[Quad], timing: Timing, side: str) -> Certified:
         for quad in quads
     ]
     spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + max(0.0, gap_ns)
-    spread += (SPARED_NS if timing.queued else SPARED_BY_HOST_NS) + _elsewhere_ns(timing, side)
+    spread += SPARED_NS if timing.queued else SPARED_BY_HOST_NS
+    # The judge's copying takes longer within the baseline's calls than on an otherwise empty device. Copies of over
+    # 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which takes 0.2 ms
+    # (docs/lab-notebook). A tenant without waiting work spares that.
+    if own_copy_ns := _copies_ns(timing, side)[0]:
+        spread += max(0.0, stats.median(_within(timing, BASELINE)) - own_copy_ns)
     in_doubt = min(0.0, gap_ns)  # own calls alone never prove a forgery
     mismatch = any(
         found.value + in_doubt > MISMATCH_SPREADS * max(found.spread, LEAST_QUEUED_NS)
@@ -259,17 +253,6 @@ def _copies_ns(timing: Timing, side: str) -> tuple[float, float, float]:
     errors = [statistics.stdev(row) / math.sqrt(len(row)) for row in rows]
     stray = COPIES_STRAY * max(own, theirs) + min(ERRORS * math.hypot(*errors), COPIES_APART * own)
     return own, theirs, stray
-
-
-def _elsewhere_ns(timing: Timing, side: str) -> float:
-    """Return by how much the judge's copying takes longer within the baseline's calls than on an otherwise empty
-    device.
-
-    Copies of over 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which
-    takes 0.2 ms (docs/lab-notebook). A tenant without waiting work spares that.
-    """
-    own = _copies_ns(timing, side)[0]
-    return max(0.0, stats.median(_within(timing, BASELINE)) - own) if own else 0.0
 
 
 def _within(timing: Timing, side: str) -> list[float]:

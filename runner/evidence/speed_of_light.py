@@ -1,28 +1,13 @@
 """Speed of light: the least time that a case's declared traffic and arithmetic need on this hardware. Pure.
 
-Two ceilings bound each case, and they answer different questions.
+Two ceilings bound each case (docs/how-it-measures.md). *Hard*: no kernel here can beat it, so every doubt is decided
+for the kernel, and a result beyond 0.98 of it is rejected without a person. *Measured*: the rates of our own kernels; a
+result beyond it is held, and only the named engine and the legal precisions count.
 
-**Hard**: no kernel on this hardware can beat it. A result beyond 0.98 of it is rejected without a person, and hence
-every doubt is decided for the kernel. GPUs in ceilings.py: the maker's figures at the highest clock. Any other device:
-the rates measured here, times MEASURED_MARGIN: our own kernels reach more than half of a device's rates, and a machine
-with neighbours may have run at half its speed while it was measured.
-
-**Measured**: the rates of our kernels when called by the judge (`runner bench`); a result beyond it is held.
-
-*Memory.* Each input byte is read once and each output byte written once; there is no cheaper way, for inputs are fresh.
-Where the judge sweeps the cache before a call (GPUs) reads come from memory, all but the share of lines that hold the
-elements which it writes last (HOT_SHARE), while writes may still lie in the cache when the clock stops: only writes
-beyond its size must have reached memory. On a cpu the judge has just copied the inputs and poisoned the output, and the
-last level of cache may hold any of it: memory bounds only the traffic beyond the cache's size, the cache bounds all.
-
-*Arithmetic.* Declared operations go at the rate of the engine that the author names, or of any engine that yields the
-answer in the precision that it needs: an honest fp32 product may be made of three tf32 or bf16 products.
-
-A number of `bits` takes s = ⌈(bits - 1) / (p + 1)⌉ pieces of p significant bits (each rounded to nearest, which gives a
-bit), and a product of two of these numbers at least s (s + 1) / 2 products of pieces. The bits are -log₂ of the
-problem's `precision.max_relative_l2`; if that is not declared, one product of the fastest engine counts.
-
-The measured ceiling allows the named engine and the legal precisions only: cleverness is then looked at, not rejected.
+Memory: each input byte is read once and each output byte written once. Arithmetic: declared operations go at the rate
+of the engine that the author names, or of any engine that yields the precision that the answer needs. A number of
+`bits` takes s = ⌈(bits - 1) / (p + 1)⌉ pieces of p significant bits, and a product of two of these numbers at least
+s (s + 1) / 2 products of pieces. The bits are -log₂ of the problem's `precision.max_relative_l2`.
 """
 
 from __future__ import annotations
@@ -182,6 +167,7 @@ def legal_engines(precision: Precision | None) -> frozenset[str]:
 
 
 def _hard(work: Work, ceilings: Ceilings, precision: Precision | None) -> Bound | None:
+    """Return the bound that no kernel beats. An honest fp32 product may be made of three tf32 or bf16 products."""
     rates = ceilings.hard
     limit = precision.max_relative_l2 if precision else None
     bits = -math.log2(limit) if limit else 0.0
@@ -207,6 +193,14 @@ def _by_named(rates: Rates, legal: frozenset[str]) -> Callable[[str], float | No
 
 
 def _slowest(work: Work, ceilings: Ceilings, rates: Rates, rate: Callable[[str], float | None]) -> Bound | None:
+    """Return the resource that needs the longest for this work.
+
+    Where the judge sweeps the cache before a call (GPUs), reads come from memory, all but the lines that it writes
+    last, while writes may still lie in the cache when the clock stops: only writes beyond its size must have reached
+    memory.
+    On a cpu the judge has just copied the inputs and poisoned the output, and the last level of cache may hold any of
+    it: memory bounds only the traffic beyond the cache's size, and the cache bounds all.
+    """
     total = work.read_bytes + work.write_bytes
     if ceilings.swept:  # bytes that must have passed between memory and cache while the clock ran
         from_memory = work.read_bytes * (1 - HOT_SHARE) + max(0, work.write_bytes - ceilings.cache_bytes)

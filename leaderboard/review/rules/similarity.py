@@ -1,18 +1,11 @@
 """Pure: the part of a source that stands in another, by winnowing (Schleimer, Wilkerson, Aiken: Winnowing, local
 algorithms for document fingerprinting, SIGMOD 2003).
 
-A source becomes its stream of tokens. Every name, dotted or not, is the same token, every literal a second, and round
-brackets are left out: renaming, aliases, reformatting, comments, the spelling of numbers, needless brackets and
-the order of functions leave no trace. K tokens in a row are a gram; of every W grams in a row the gram with the
-smallest hash is kept. A shared stretch of K + W - 1 tokens or more is therefore always seen, and a stretch shorter than
-K never; about 2 / (W + 1) of all grams are kept.
-
-Code inserted between every two statements breaks the grams. Whole statements are therefore kept as well, each by
-itself and without its order. The last bit distinguishes both kinds, and each kind is compared with its own.
-
-Code that a problem gives to everybody (starters, reference, public samples) is removed from both. C++, CUDA and any
-other text in a string literal of some length is part of the stream, with the same tokens as outside a literal: moving
-code into a string that is compiled or run hides no copy.
+A source becomes its stream of tokens; names, literals, layout and the order of functions leave no trace. Of every W
+grams of K tokens the gram with the smallest hash is kept, so a shared stretch of K + W - 1 tokens is always seen, and a
+stretch shorter than K never. Whole statements are kept as well, each by itself, against code inserted between them; the
+last bit distinguishes both kinds. Code that a problem gives to everybody is removed from both sides. Text in a long
+string literal is part of the stream: moving code into a string that is compiled hides no copy.
 """
 
 from __future__ import annotations

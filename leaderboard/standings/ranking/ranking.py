@@ -1,19 +1,13 @@
 """Pure: the value of a kernel, ties between kernels, and the order of a board.
 
-A run is compared only with the baseline that was timed beside it, and that ratio ranks. A measured time does not rank:
-the machine may have been slower in some runs than in others. A board shows the time of a kernel as the geometric mean
-of its own runs' times, so that no other entrant's run changes it. A kernel with the shorter time may therefore stand
-behind, if its machine was faster.
-
-A value is the geometric mean over all ranked runs of near-identical code of an entrant, never the best of them:
-keeping the best would reward sending the same code twenty times. The mean is geometric because the runs are ratios:
-the mean of ratios and the mean of speedups disagree, while the mean of logarithms is independent of the direction of
-the division, and the judge combines the cases of a run in the same way. Each entrant has one line: the best value.
+The ratio to the baseline that was timed beside a run ranks; a measured time does not, because machines differ from run
+to run. A value is the geometric mean over all ranked runs of near-identical code of an entrant, never the best of them:
+keeping the best would reward sending the same code twenty times. The geometric mean of ratios is that of the speedups.
+Each entrant has one line: the best value (docs/standings.md).
 
 Ties go by the leader: the fastest remaining line takes with it the lines directly behind it that are indistinguishable
-from it. They share its rank, in the order in which their entrants were first that fast. Two kernels that a confirmation
-could not distinguish are tied as well, with all lines between them: runs with both in the blocks are better evidence on
-the two than separate runs.
+from it, and lines that a confirmation could not distinguish. They share its rank, in the order in which their entrants
+were first that fast.
 """
 
 from __future__ import annotations

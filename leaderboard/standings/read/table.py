@@ -123,7 +123,9 @@ class _Kept:
 
 def read(wanted: Wanted) -> dict[int, Tables]:
     """Return the tables of every wanted board."""
-    states = _states(wanted)
+    newest = Change.objects.filter(board=OuterRef("board")).order_by("-pk").values("pk")[:1]
+    revisions = Revision.objects.filter(board__in=list(wanted)).annotate(newest=Subquery(newest))
+    states = {board: State(*state) for board, *state in revisions.values_list("board", "token", "newest")}
     level = level_pairs(states) if states else {}
     kept = {board: known for board in states if (known := _shelf.get(board, wanted[board])) is not None}
     fresh = {board: known for board, known in kept.items() if known.state.token == states[board].token}
@@ -161,12 +163,6 @@ def run_of_result(result: Result) -> Run:
         entrant_id=submission.entrant_id,
         code=submission.kernel,
     )
-
-
-def _states(boards: Iterable[int]) -> dict[int, State]:
-    newest = Change.objects.filter(board=OuterRef("board")).order_by("-pk").values("pk")[:1]
-    rows = Revision.objects.filter(board__in=list(boards)).annotate(newest=Subquery(newest))
-    return {board: State(token, change) for board, token, change in rows.values_list("board", "token", "newest")}
 
 
 def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapping[str, _EpochLines]) -> _Kept:

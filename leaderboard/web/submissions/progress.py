@@ -69,7 +69,9 @@ def cases_shown(item: Shown) -> Cases:
 def _case(case: dict[str, Any], verdict: str, said: str) -> dict[str, Any]:
     """Return the row of one case of a report with this verdict; a sentence of the verdict itself is not repeated."""
     names = ("measured_us", "baseline_us", "ratio", "half_width")
-    times = {name: _positive(case.get(name)) for name in names}
+    times = {
+        name: float(value) if isinstance(value := case.get(name), int | float) and value > 0 else None for name in names
+    }
     if times["ratio"] is None and times["measured_us"] and times["baseline_us"]:
         times["ratio"] = times["measured_us"] / times["baseline_us"]
     outcome = "passed" if case.get("good", True) else str(case.get("outcome") or verdict)
@@ -86,10 +88,6 @@ def _case(case: dict[str, Any], verdict: str, said: str) -> dict[str, Any]:
         "message": "" if message in said else message,
         **times,
     }
-
-
-def _positive(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and value > 0 else None
 
 
 def tries_of(submission: Submission, now: datetime) -> dict[str, Any]:
