@@ -171,9 +171,10 @@ def _waits() -> Iterator[tuple[str, str, float]]:
     """Yield hardware, quantile and seconds."""
     newest = Result.objects.order_by("-pk").values("pk")[:NEWEST]
     found: defaultdict[str, list[float]] = defaultdict(list)
-    attempts = Attempt.objects.filter(result__in=newest, is_shadow=False, number=1, claimed_at__isnull=False)
+    attempts = Attempt.objects.filter(result__in=newest, is_shadow=False, number=1)
     for hardware, sent, claimed in attempts.values_list("hardware", "created_at", "claimed_at"):
-        found[hardware].append((claimed - sent).total_seconds())
+        if claimed:
+            found[hardware].append((claimed - sent).total_seconds())
     for hardware, waits in sorted(found.items()):
         waits.sort()
         for quantile in QUANTILES:

@@ -68,9 +68,9 @@ def _expected_wait_s(queue: live.Queue) -> float | None:
         return None
     if queue.queued + queue.running < queue.runners:
         return 0.0
-    newest = Attempt.objects.filter(hardware=queue.hardware, state=DONE, rejudge_set=None, claimed_at__isnull=False)
+    newest = Attempt.objects.filter(hardware=queue.hardware, state=DONE, rejudge_set=None)
     times = newest.order_by("-finished_at").values_list("claimed_at", "finished_at")[:NEWEST]
-    took = [(finished - claimed).total_seconds() for claimed, finished in times]
+    took = [(finished - claimed).total_seconds() for claimed, finished in times if claimed and finished]
     return median(took) * (queue.queued + queue.running / 2) / queue.runners if took else None
 
 
