@@ -144,7 +144,9 @@ class MachinesRow(Serializer[Machines]):
     ready = serializers.IntegerField(help_text="Runners that can take work now.")
     queued = serializers.IntegerField()
     running = serializers.IntegerField()
-    wait_s = serializers.FloatField(help_text="Expected wait of a submission that arrives now; null: unknown.")
+    wait_s = serializers.FloatField(
+        allow_null=True, help_text="Expected wait of a submission that arrives now; null: unknown."
+    )
 
 
 class IncidentNoteRow(Serializer[IncidentNote]):
