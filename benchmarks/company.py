@@ -19,7 +19,7 @@ from itertools import pairwise
 import torch
 
 from runner.evidence.throttle import rule
-from runner.judge.device.cpu import CpuTelemetry
+from runner.judge.device.telemetry import CpuTelemetry
 
 BLOCKS, CALLS = 60, 6
 COMPANY = ((0.0, 1.0), (0.05, 0.01), (0.1, 0.01), (0.25, 0.01), (0.1, 0.05), (0.25, 0.05), (0.5, 0.05), (0.3, 0.2))

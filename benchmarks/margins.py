@@ -41,7 +41,7 @@ from runner.admission.examine import MARGIN
 from runner.judge import cases
 from runner.judge.data import compare
 from runner.judge.data.call import Input
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from tests.problems.judged_here import Call, Kernel, is_built, load

@@ -19,6 +19,7 @@ import struct
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -287,7 +288,11 @@ class Container:
         options["device_requests"] = [docker.types.DeviceRequest(**one) for one in options.get("device_requests", [])]
         options["log_config"] = docker.types.LogConfig(**options["log_config"])
         try:
-            self._handle = self._client.containers.create(**options)
+            # In a thread, which exists before the request: a signal breaks off a request, but not the engine's work. On
+            # the way out this waits for the container, so that a later `reap` finds it.
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(int).result()
+                self._handle = thread.submit(self._client.containers.create, **options).result()
             params = {"stdout": 1, "stderr": 1, "stream": 1}
             self._output = self._client.api.attach_socket(self._handle.id, params=params)
             self._reader = threading.Thread(target=self._drain, name="drain", daemon=True)

@@ -34,7 +34,7 @@ from problems.directives import overruled_directives
 from problems.fields import ProblemError
 from problems.formats import gpumode, inspect, kernelbench
 from problems.formats.files import Files, parse_yaml
-from runner.judge.sides.handover import files_beside
+from runner.judge.trial import files_beside
 from sandbox.protocol import clean_text, cut
 
 GROWTH = 2.5

@@ -17,7 +17,7 @@ from runner import config
 from runner.evidence import certificate
 from runner.host import accelerators
 from runner.job.prepare import Prepared, prepared
-from runner.judge.sides import own_times
+from runner.judge.sides import tenant
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def line(ready: Prepared) -> str:
-    found = own_times.own_calls(ready.sides)
+    found = tenant.own_calls(ready.sides)
     columns = (certificate.device_offsets(found), certificate.gap_offsets(found))
     told, apart = (", ".join(f"{ns:+.0f}" for ns in column.values()) or "unknown" for column in columns)
     sides = list(found.values())

@@ -28,11 +28,11 @@ from runner.admission.seeds import SAID_CHARS
 from runner.evidence import speed_of_light
 from runner.evidence.schedule import A, B
 from runner.evidence.schema import Check
+from runner.judge.calls import Stage
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import faults
 from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.memory import NoMemory
-from runner.judge.time_budget import Stage
 from runner.judge.trial import Trial
 from runner.wire import Expectation
 

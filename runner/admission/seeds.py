@@ -14,7 +14,7 @@ from problems.spec import MODEL, Case, case_name
 from runner.judge.cases import fresh_seed
 from runner.judge.data.call import Input
 from runner.judge.data.error_model import UNIT
-from runner.judge.data.layout import DTYPES, Layout, Slot, reading_layout, slots_of
+from runner.judge.data.layout import DTYPES, Layout, Slot, blaming_the_problem, slots_of
 from runner.judge.data.memory import Memory
 from runner.judge.trial import Trial
 from runner.wire import Expectation
@@ -105,7 +105,7 @@ def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
 
 def _given(layout: Layout, interface: str) -> set[int]:
     """Return the slots that a submission reads and no code writes to. A model's weights are drawn anew for each run."""
-    with reading_layout():
+    with blaming_the_problem():
         data = json.loads(layout.text)
         node = dict(data["data"]["of"])["inputs"] if interface == MODEL else data["data"]
         numbers = {data["slots"][number].get("of", number) for number in slots_of(node)}
@@ -120,7 +120,7 @@ def described(slot: Slot) -> str:
 def moved(one: Layout, other: Layout) -> str:
     """Return the place of the first value outside tensors, or key, that differs; "" if none does. Raises
     OracleFailed."""
-    with reading_layout():
+    with blaming_the_problem():
         return _moved(json.loads(one.text)["data"], json.loads(other.text)["data"], "data")
 
 

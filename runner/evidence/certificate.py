@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from runner.evidence import stats
 from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, Sample
@@ -47,11 +47,11 @@ LEAST_QUEUED_NS: Final = 1_700.0  # in MANY_PLACES or more; there are copies to 
 LEAST_SMALL_NS: Final = 1_500.0  # and the difference of the gaps is known
 LEAST_COMPARED_NS: Final = 1_000.0  # and the data are at least as large as in the calls that predicted it
 SMALL_BYTES: Final = 4 << 20  # of a call's inputs and outputs
-LARGE_BYTES: Final = 256 << 20  # from here on own_times.py times the copies; below, their difference is lost in gaps
+LARGE_BYTES: Final = 256 << 20  # from here on tenant.py times the copies; below, their difference is lost in gaps
 # A baseline whose calls end on the host (`.cpu()`) hides in its reported times that the device turns from its context
 # to the judge's: 125 µs on an H200. Idle calls, and all calls that only hand out kernels, do not.
 TURN_NS: Final = (60_000.0, 250_000.0)  # of five idle calls the shortest strays by up to 47 µs
-COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, if that was timed (own_times.py); 1.9 µs of 1.6 ms were seen
+COPIES_STRAY: Final = 1 / 1000  # of the judge's copying, if that was timed (tenant.py); 1.9 µs of 1.6 ms were seen
 COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two containers
 # A tenant that takes over from the harness spares the work around a kernel: on an H200 a recorded graph, in a stream of
 # its own and without events, leaves up to this much less of a gap (g16 in tests/attacks/gpu). It looks exactly like an
@@ -235,7 +235,7 @@ def _turn_ns(timing: Timing) -> float:
 
 
 def _copies_ns(timing: Timing, side: str) -> tuple[float, float, float]:
-    """Return the part of each gap that the judge's own copying takes, for the baseline and this side, as own_times.py
+    """Return the part of each gap that the judge's own copying takes, for the baseline and this side, as tenant.py
     measured, and how far these may stray; 0 without a measurement.
 
     The second is believed only as far as the same copies took as long within calls, and as two allocations were ever
@@ -330,7 +330,7 @@ def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
 # -- offsets of containers -------------------------------------------------------------------------------------------
 
 
-def offsets(own_calls: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
+def offsets(own_calls: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
     """Return both offsets as the fields of a timing."""
     return {"contexts": device_offsets(own_calls), "gaps": gap_offsets(own_calls)}
 

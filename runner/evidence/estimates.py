@@ -62,17 +62,15 @@ class TimedCase:
         return self.evidence.limits.of(self.timing.case)
 
     @cached_property
-    def _blocks_ns(self) -> dict[str, list[float]]:
-        return {}
+    def _quads(self) -> list[list[float]]:
+        return certify(self.timing, self.evidence, with_constant=True).quads
 
     def blocks_ns(self, side: str) -> list[float]:
         """Return the times of this side's valid blocks, in ns; the module's text names the cost that is left in."""
-        if side not in self._blocks_ns:
-            sides = {BASELINE: (0, 3), CANDIDATE: (1, 2)} if side != INCUMBENT else {INCUMBENT: (1, 2)}
-            quads = certify(self.timing, self.evidence, list(sides)[-1], with_constant=True).quads
-            for name, places in sides.items():
-                self._blocks_ns[name] = [quad[place] for quad in quads for place in places if quad[place] > 0]
-        return self._blocks_ns[side]
+        quads, places = self._quads, (0, 3) if side == BASELINE else (1, 2)
+        if side == INCUMBENT:
+            quads = certify(self.timing, self.evidence, side, with_constant=True).quads
+        return [quad[place] for quad in quads for place in places if quad[place] > 0]
 
     @cached_property
     def candidate(self) -> stats.Estimate | None:
@@ -101,10 +99,6 @@ class TimedCase:
         """The time by which the judge decides; its `ratio` ranks."""
         return case_time(self.timing, self._certified, self.evidence)
 
-    @cached_property
-    def ratio(self) -> float | None:
-        return self.ratio_of(CANDIDATE)
-
     def ratio_of(self, side: str) -> float | None:
         """Return this side over the baseline: the median over the quads, without the cost of a call without work.
 
@@ -132,13 +126,11 @@ class TimedCase:
         ]
         return [pair for pair in pairs if min(pair) > 0]
 
-    def calls(self, side: str, *, over_baseline: bool = True) -> list[float]:
-        """Return ln of each call's time over the baseline's in the same quad, which cancels slowdowns of both."""
-        return [call for block in self.blocks(side, over_baseline=over_baseline) for call in block]
-
     def blocks(self, side: str, *, over_baseline: bool = True) -> list[list[float]]:
-        """Return the values of `calls` by block, in the order of the calls: each block's first call came right after a
-        thaw."""
+        """Return ln of each call's time over the baseline's in the same quad, which cancels slowdowns of both.
+
+        By block, in the order of the calls: each block's first call came right after a thaw.
+        """
         found = []
         for quad in self.timing.quads:
             if not quad.compares():

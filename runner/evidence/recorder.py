@@ -86,9 +86,6 @@ class Recorder:
         found, self.evidence.findings = self.evidence.findings, []
         return found
 
-    def set_aside(self, reason: str) -> None:
-        self.evidence.set_aside = reason
-
     def begin_timing(self, cases: Mapping[str, Mapping[str, Any]]) -> list[CaseRecorder]:
         """Begin a timing of each case, by name with arguments, in the order of the problem."""
         own_calls = self.evidence.own_calls
@@ -103,7 +100,6 @@ class CaseRecorder:
     def __init__(
         self, case: str, arguments: Mapping[str, Any], own_calls: Mapping[str, Sequence[Sample]] | None = None
     ) -> None:
-        offsets = certificate.offsets(own_calls or {})
         self.timing = Timing.model_construct(
             case=case,
             arguments=dict(arguments),
@@ -112,8 +108,7 @@ class CaseRecorder:
             warm={},
             warm_ups=[],
             calls=0,
-            contexts=offsets["contexts"],
-            gaps=offsets["gaps"],
+            **certificate.offsets(own_calls or {}),
             copies={},
             quads=[],
             repeats=[],
@@ -124,14 +119,10 @@ class CaseRecorder:
             eager_ns=None,
         )
 
-    def add_idle(self, samples: list[Sample], probe_limit_ns: float) -> None:
-        self.timing.idle = samples
-        self.timing.probe_limit_ns = probe_limit_ns
-
-    def add_input(self, *, input_bytes: int, output_bytes: int, eager_ns: float) -> None:
-        self.timing.input_bytes = input_bytes
-        self.timing.output_bytes = output_bytes
-        self.timing.eager_ns = eager_ns
+    def add(self, **facts: Any) -> None:
+        """Set fields of Timing."""
+        for name, value in facts.items():
+            setattr(self.timing, name, value)
 
     def add_warm_up(self, side: str, took_ns: int, window: Window) -> None:
         self.timing.warm_ups.append(WarmUp.model_construct(side=side, took_ns=took_ns, heat=window))
@@ -167,13 +158,5 @@ class CaseRecorder:
         quads[-1].void, quads[-1].charged = planned.void, planned.charged
 
     def add_end(self, plan: Schedule, end: End) -> None:
-        self.timing.ended, self.timing.ended_why = end.how, end.reason
-        self.timing.calls = plan.calls
-        self.timing.warm = {side: list(windows) for side, windows in plan.windows.items()}
-
-    def add_way(self, *, queued: bool, places: int) -> None:
-        """Set whether a device did whole calls by itself, and in how many places the data lay."""
-        self.timing.queued, self.timing.places = queued, places
-
-    def add_copies(self, copies: dict[str, list[tuple[int, int]]]) -> None:
-        self.timing.copies = copies
+        warm = {side: list(windows) for side, windows in plan.windows.items()}
+        self.add(ended=end.how, ended_why=end.reason, calls=plan.calls, warm=warm)

@@ -381,7 +381,7 @@ def _strays(case: TimedCase, far: float) -> float:
     quad."""
     shares = []
     for over_baseline in (True, False):
-        calls = case.calls(BASELINE, over_baseline=over_baseline)
+        calls = [call for block in case.blocks(BASELINE, over_baseline=over_baseline) for call in block]
         middle = stats.median(calls)
         shares.append(sum(abs(call - middle) > far for call in calls) / len(calls))
     return max(shares)

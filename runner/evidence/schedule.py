@@ -182,10 +182,6 @@ class Schedule:
         return tuple(dict.fromkeys(self.order))
 
     @property
-    def _timed(self) -> list[str]:
-        return [side for side in self._sides if side != A]
-
-    @property
     def valid(self) -> list[Quad]:
         return [quad for quad in self.quads if quad.complete and not quad.void]
 
@@ -292,14 +288,15 @@ class Schedule:
             return End(VOIDS, void[-1].void)
         if len(valid) < profile.first_look:
             return None
-        noisy = profile.noisy > 0 and any(self._half_width(side) > profile.noisy for side in self._timed)
+        timed = [side for side in self._sides if side != A]
+        noisy = profile.noisy > 0 and any(self._half_width(side) > profile.noisy for side in timed)
         if len(valid) >= (max(profile.most_quads, profile.noisy_quads) if noisy else profile.most_quads):
             return End(QUADS)
         if self.spent_s >= (max(profile.case_budget_s, profile.noisy_budget_s) if noisy else profile.case_budget_s):
             return End(BUDGET)
         if (len(valid) - profile.first_look) % profile.look_every:
             return None
-        for side in self._timed:
+        for side in timed:
             goal = profile.stop_half_width
             ours, theirs = ([time for quad in valid for time in quad.of(name)] for name in (A, side))
             if profile.clock == EVENT and min(ours + theirs) > 0:

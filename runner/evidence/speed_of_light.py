@@ -105,16 +105,6 @@ class Limits:
         return next((limits for limits in self.cases if limits.case == case), CaseLimits(case))
 
 
-def bound_ns(
-    speed_of_light: Mapping[str, Any],
-    arguments: Mapping[str, object],
-    ceilings: Ceilings,
-    precision: Precision | None = None,
-) -> Bound | None:
-    """Return the hard bound of a case; None if work or rates are unknown. Raises LimitError."""
-    return _hard(Work.of(speed_of_light, arguments), ceilings, precision)
-
-
 def limits(
     speed_of_light: Mapping[str, Any],
     cases: Sequence[Case],

@@ -26,7 +26,7 @@ from runner.judge.data.call import ALL, Steps
 from runner.judge.data.memory import Memory
 from runner.judge.device import fitness
 from runner.judge.device.processor import Meter, Others
-from runner.judge.sides import own_times
+from runner.judge.sides import tenant
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from sandbox import container, policy
@@ -97,7 +97,7 @@ class Prepared:
         self.cores = cores
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
-        self.own_calls: own_times.Samples = {}
+        self.own_calls: tenant.Samples = {}
         self._compared_at = 0.0
         self._stack = stack
         self.settings = settings
@@ -141,10 +141,10 @@ class Prepared:
     def _compare(self) -> None:
         """Measure the offsets between the containers, if more than one is timed."""
         if len(self.sides) > 1:
-            self.own_calls = own_times.own_calls(self.sides)
+            self.own_calls = tenant.own_calls(self.sides)
             self._compared_at = time.monotonic()
 
-    def compared(self) -> own_times.Samples:
+    def compared(self) -> tenant.Samples:
         """Return `own_calls`, repeated if they are old: no container may hold any file of a job yet. Raises
         SandboxError."""
         if time.monotonic() - self._compared_at > COMPARED_S:

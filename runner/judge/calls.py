@@ -1,4 +1,4 @@
-"""Calls of one trial: fresh inputs, the call itself, and the comparison of its output.
+"""Calls of one trial: fresh inputs, the call itself, the comparison of its output, and the time limit over many calls.
 
 Trial and TimedSide share one Calls object. A problem's own check that raises, dies or never ends proves no fault by
 itself: an index out of range is the output's fault, a check that needs too much memory is the problem's. A second,
@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Final
 
 from problems.spec import MODEL, Case, Problem
@@ -20,15 +23,19 @@ from runner.evidence.recorder import Recorder
 from runner.evidence.schedule import A, B, I
 from runner.evidence.schema import TEXT_CHARS, Check
 from runner.judge.cases import fresh_seed
-from runner.judge.data import compare, explain
+from runner.judge.data import compare
 from runner.judge.data.call import Call, Input, Stopwatch
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, ProblemRaised
 from runner.judge.data.layout import Buffer
 from runner.judge.data.memory import Memory
+from runner.judge.device.processor import Watch
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
-from runner.judge.time_budget import Stage
+
+CALL_S: Final = 10.0  # limit of a call
+AS_SLOW: Final = 4 / 5  # a baseline that took this much of the candidate's time leaves no submission room to be in time
+FIRST_CALL_S: Final = 60.0  # limit of a case's first call, which may compile kernels (Triton, torch.compile)
 
 CHANGED_IN_PLACE: Final = (
     "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
@@ -37,8 +44,54 @@ LATE: Final = "The output changed after the call had returned; finish all work b
 WHILE: Final = "\nwhile it was asked to "  # as in sandbox/inside/oracle.py
 SAID_CHARS: Final = 500  # of an error's last line
 
-
 log = logging.getLogger("runner.calls")
+
+
+@dataclass
+class Stage:
+    """Time limit of a stage, which begins with this object.
+
+    Each call gets the remaining time, at most `call_s`, the first of a case more. `asked`: the time that the oracle
+    took so far, in this stage and before. `watch` records the use of the processor meanwhile.
+    """
+
+    name: str
+    limit_s: float
+    asked: Stopwatch
+    call_s: float = CALL_S
+    watch: Watch | None = None
+    _spent: dict[str, Stopwatch] = field(default_factory=lambda: {side: Stopwatch() for side in (A, B, I)})
+
+    def __post_init__(self) -> None:
+        self._ends = time.monotonic() + self.limit_s
+        self._asked_before_s = self.asked.seconds
+
+    def spent_by(self, side: str) -> AbstractContextManager[None]:
+        """Count the time of this context on this side's account."""
+        return self._spent[side].running()
+
+    def left_s(self, *, is_first: bool = False) -> float:
+        """Return the limit of the next call, in s.
+
+        If no time is left, raises by the side that took most of it: Fault, IncumbentFailed, or OracleFailed for the
+        problem's own code and its baseline.
+        """
+        left = self._ends - time.monotonic()
+        if left > 0:
+            return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
+        took = f"{self.name} took longer than its {self.limit_s:g} s in all"
+        share = None if self.watch is None else self.watch.share()
+        remedy = "choose smaller sizes or fewer cases, or allow more time"
+        problems_s = self.asked.seconds - self._asked_before_s
+        if problems_s > self.limit_s / 2:
+            text = f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: {remedy}"
+            raise OracleFailed(text, share)
+        ours, theirs, others = (self._spent[side].seconds for side in (A, B, I))
+        if others > max(ours, theirs):
+            raise IncumbentFailed("timeout", "stage", share)
+        if ours > AS_SLOW * theirs:
+            raise OracleFailed(f"{took}, {ours:.0f} s of them for the baseline: {remedy}", share)
+        raise Fault("timeout", "stage", f"{took}; make the kernel faster.", share=share)
 
 
 class Calls:
@@ -112,7 +165,7 @@ class Calls:
                 raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
             if public:
                 raise fault.about(given.case) from None
-            raise fault.without_data(explain.size_class(given.layout)) from None
+            raise fault.without_data(compare.size_class(given.layout)) from None
 
     def rule(self, case: Case) -> Rule:
         return Rule.of(self.problem, case, own_check=self.oracle.checks)
@@ -155,7 +208,7 @@ class Calls:
                     break
         if entry.good and side == B and given.expected64 is not None:
             case = given.case if public else "a secret case"
-            self.recorder.add_new_findings(explain.precision_findings(case, given.layout, found, rule))
+            self.recorder.add_new_findings(compare.precision_findings(case, given.layout, found, rule))
         if entry.good and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry
@@ -201,9 +254,9 @@ class Calls:
     def _explained(self, given: Input, found: list[compare.Figures], index: int, *, public: bool) -> str:
         """Return the explanation of a wrong output for its author."""
         figures = found[index]
-        said = explain.explain_secret(figures)
+        said = compare.explain_secret(figures)
         if public:
-            said = explain.explain(given.case, figures, index, len(found))
+            said = compare.explain(given.case, figures, index, len(found))
         slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
         is_state = self.problem.interface == MODEL and slot.role == "inout"
         return f"{said} {CHANGED_IN_PLACE}" if is_state else said

@@ -7,8 +7,9 @@ comparing happens between blocks, with every tenant frozen.
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -20,7 +21,7 @@ from runner.evidence.sample import WALL, Sample
 from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
 from runner.evidence.schema import Check, Evidence
 from runner.judge import timing
-from runner.judge.calls import Calls
+from runner.judge.calls import Calls, Stage
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.data.call import Input, WallClock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
@@ -28,10 +29,8 @@ from runner.judge.data.layout import Layout
 from runner.judge.data.memory import NoMemory
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
-from runner.judge.sides.handover import baseline_files, files_beside
-from runner.judge.sides.own_times import Copies
-from runner.judge.time_budget import Stage
-from runner.judge.timed_side import TimedSide, pause_for
+from runner.judge.sides.tenant import Copies
+from runner.judge.timing import TimedSide, pause_for
 from sandbox.container import SandboxError
 
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
@@ -39,6 +38,12 @@ MOST_IDLE: Final = 8  # times the profile's idle calls, if most of them are dist
 IDLE_S: Final = 3.0  # at most, since the stage's time limit runs
 IDLE_REST_S: Final = 0.05  # before further idle calls: another program's turn passes
 COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before it is loaded
+
+BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
+REFERENCE: Final = "reference.py"
+NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # except a reference that is imported
+_ASKS: Final = re.compile(r"^[^\S\n]*+(from|import)[^\S\n]++reference\b", re.MULTILINE)  # within a line: linear
+_DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
 
 log = logging.getLogger("runner.trial")
 
@@ -66,10 +71,6 @@ class Trial:
     def evidence(self) -> Evidence:
         return self.recorder.evidence
 
-    @property
-    def order(self) -> tuple[str, ...]:
-        return ABIIBA if I in self.calls.sides else ABBA
-
     # -- building ------------------------------------------------------------------------------------------------
 
     def load_oracle(self) -> None:
@@ -96,9 +97,13 @@ class Trial:
         tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
 
     def load_baseline(self) -> None:
-        """Load the baseline in the same way as a submission."""
+        """Load the baseline in the same way as a submission. Without a tuned baseline the reference takes its place."""
         problem = self.problem
-        name, files = baseline_files(problem)
+        name = problem.submission_name if problem.build is None else BASELINE
+        original = "Model" if problem.interface == MODEL else "ref_kernel"
+        files = {**problem.files, name: f"from reference import {original} as {problem.entry}\n"}
+        if problem.baseline is not None:
+            files = {file: text for file, text in files.items() if file != REFERENCE} | {name: problem.baseline}
         try:
             self.calls.sides[A].load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
@@ -121,7 +126,7 @@ class Trial:
         finally:
             ruling = throttle.rule(telemetry.end(), None)
         if throttle.breaks(ruling):
-            self.recorder.set_aside(ruling.reason)
+            self.recorder.add_circumstances(set_aside=ruling.reason)
         elif failed is not None:
             raise failed
 
@@ -173,7 +178,7 @@ class Trial:
                 self.recorder.add_check(wrong)
                 return
             ended = recorders[index].timing
-            self.recorder.set_aside(ended.ended_why if ended.ended == UNFIT else "")
+            self.recorder.add_circumstances(set_aside=ended.ended_why if ended.ended == UNFIT else "")
             if self.evidence.set_aside:
                 return
 
@@ -185,12 +190,12 @@ class Trial:
         sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
         idle, given = self._idle(sides[A])
         own_calls = [sample for samples in self.evidence.own_calls.values() for sample in samples]
-        recorder.add_idle(idle, throttle.probe_limit_ns(idle, own_calls))
+        recorder.add(idle=idle, probe_limit_ns=throttle.probe_limit_ns(idle, own_calls))
         layout = given[0].layout
         eager_ns = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
-        recorder.add_input(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)
+        recorder.add(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)
         most_calls = self._most_calls(_kept_bytes(layout))
-        plan = Schedule(self.profile, self.order, most_calls=most_calls)
+        plan = Schedule(self.profile, ABIIBA if I in self.calls.sides else ABBA, most_calls=most_calls)
         if self.calls.memory.moves:
             for side in self.calls.chance.sample(list(sides.values()), len(sides)):
                 if (unlike := side.visit(most_calls)) is not None:
@@ -208,7 +213,7 @@ class Trial:
         run = timing.CaseTiming(plan, sides, telemetry, WallClock(), times, pause, chance, recorder, tell)
         wrong = run.run()
         places = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
-        recorder.add_way(queued=self.calls.queueing, places=places)
+        recorder.add(queued=self.calls.queueing, places=places)
         if (made := Copies.of(case, layout, self.calls.sides)) is not None:
             self._copies.append((recorder, made))
         return wrong
@@ -224,7 +229,7 @@ class Trial:
             for recorder, made in self._copies:
                 (given,) = self.calls.fresh(made.case, 1)
                 into = self.calls.buffer(0, given.layout.output_bytes)
-                recorder.add_copies(made.time(self.calls.sides, given, into))
+                recorder.add(copies=made.time(self.calls.sides, given, into))
                 self.calls.oracle.release(given)
         except (NoMemory, RuntimeError) as err:  # of a device; no code can be to blame for it any more
             raise SandboxError(f"the judge's own copies could not be timed: {err}") from None
@@ -284,3 +289,11 @@ class Trial:
 def _kept_bytes(layout: Layout) -> int:
     """Bytes that the judge keeps of one call: inputs, expected outputs, outputs."""
     return layout.input_bytes + 2 * layout.output_bytes
+
+
+def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:
+    """Return the files beside a submission: the problem's files, with its reference only if the submission imports it,
+    or if the reference defines classes, which the data may be made of."""
+    needed = _ASKS.search(source) or _DEFINES.search(files.get(REFERENCE, ""))
+    left_out = NOT_THE_TENANTS[1:] if needed else NOT_THE_TENANTS
+    return {name: text for name, text in files.items() if name not in left_out}

@@ -35,7 +35,7 @@ from problems.spec import Case, Problem, case_name
 from runner.admission import examine
 from runner.judge import cases
 from runner.judge.data import compare
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.sides.oracle import Input, Oracle
 from tests.runner.judge.oracle_here import oracle_of
 

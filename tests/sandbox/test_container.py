@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -170,6 +171,30 @@ def test_what_a_killed_owner_left_frozen_is_reaped(start: Start) -> None:
     assert container.reap(client, "tests-reaped") == 1
     assert container.reap(client, "tests-reaped") == 0
     assert not box.alive()
+    client.close()
+
+
+@pytest.mark.parametrize("after_ms", [1, 3, 10, 30, 60])
+def test_a_signal_while_the_engine_makes_a_container_leaves_none(after_ms: int) -> None:
+    client = container.connect()
+    box = container.Container(client, policy.tenant(IMAGE, uid=399_999, cpus="0"), f"tests-told{after_ms}")
+
+    def end(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, after_ms / 1000)
+    try:
+        box.start()
+        time.sleep(1)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        box.close()
+    container.reap(client, f"tests-told{after_ms}")
+    time.sleep(1)  # in which a request that was broken off would have made its container
+    assert container.reap(client, f"tests-told{after_ms}") == 0
     client.close()
 
 

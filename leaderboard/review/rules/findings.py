@@ -19,7 +19,7 @@ from leaderboard.review.rules.thresholds import RULES, USUAL, Thresholds
 from runner.evidence import rules, schema
 from runner.evidence.estimates import Run
 from runner.evidence.rules import Measure
-from runner.evidence.sample import INCUMBENT
+from runner.evidence.sample import CANDIDATE, INCUMBENT
 
 MOST_SENTENCE_CHARS: Final = 1_000
 MOST_RELAYED: Final = 256  # of the judge's findings
@@ -197,7 +197,7 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
     measured = list(rules.measures(run))
     yield from (_with_cover(found, known) for found in (*measured, *_relayed(run, measured)))
     for case in run.cases:
-        best, ratio = known.case_ratios.get(case.name), case.ratio
+        best, ratio = known.case_ratios.get(case.name), case.ratio_of(CANDIDATE)
         if best is not None and ratio:
             best = min(best, 1.0) if run.evidence.tuned else best  # a tuned baseline's own ratio is 1
             sentence = f"{best / ratio:.3g} times as fast here as any result that stands."

@@ -7,21 +7,29 @@ else the error model's around the reference in float64. If reference and float64
 reference rounds on purpose, or chooses between near-equal values) the element is *disputed* and may be near either.
 
 The arithmetic is written once for arrays in host memory (numpy, `Arrays`) and on a device (torch, device_arrays.py).
+Results are explained to the author of a submission and to a reviewer: for a public case with all details, for a secret
+case with our own figures and its size class only, never the data.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from problems.arithmetic import LimitError, evaluate
+from problems.spec import Case, Precision, Problem, Tolerance
+from runner.evidence.schema import Finding
 from runner.judge.data import error_model, hints
 from runner.judge.data.call import Input
-from runner.judge.data.criterion import Rule
-from runner.judge.data.layout import DTYPES, Buffer, Slot, values
+from runner.judge.data.faults import OracleFailed
+from runner.judge.data.layout import DTYPES, Buffer, Layout, Slot, values
 
+# The reference alone; outputs in double precision; also the condition of each element; or the condition of the case,
+# from an earlier input.
+Fp64 = Literal["", "values", "spread", "condition"]
 Array = Any  # of numpy or torch, as the Arrays in use make them
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Far = np.ndarray[Any, np.dtype[np.bool_]]  # which elements are wrong
@@ -31,6 +39,44 @@ TINY: Final = 1e-12  # mean square of values whose errors' squares may leave the
 REFERENCES_OWN: Final = 4.0  # an output as a whole may be this many times as far off as the reference itself
 STORED: Final = 1 / 8  # of that, for storage: sqrt(4² + 1²) are 4.12, if the reference is off by rounding alone
 SAMPLE: Final = 1 << 16  # elements from which an output's usual size is taken
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rule for judging a case's outputs. A declared `tolerance` decides element by element, else the error model
+    (error_model.py).
+
+    `reduction`: terms behind an output element as declared, 0 if the judge finds out. `own_check`: the problem's
+    `check_implementation` decides; the comparison is for the report, except for `precision.max_relative_l2`.
+    """
+
+    tolerance: Tolerance | None = None
+    precision: Precision | None = None
+    reduction: int = 0
+    own_check: bool = False
+
+    @classmethod
+    def of(cls, problem: Problem, case: Case, *, own_check: bool) -> Rule:
+        """Return the rule of a case. Raises OracleFailed if the declared reduction is no number for this case."""
+        declared = problem.precision.reduction if problem.precision else ""
+        try:
+            reduction = evaluate(declared, case, "precision.reduction") if declared else 0
+        except LimitError as error:
+            raise OracleFailed(str(error)) from None
+        if declared and reduction < 1:
+            raise OracleFailed(f"precision.reduction: {declared} is {reduction} for {case}; it must be at least 1")
+        return cls(problem.tolerance, problem.precision, reduction, own_check)
+
+    @property
+    def by_model(self) -> bool:
+        return self.tolerance is None and not self.own_check
+
+    def fp64(self, *, timed: bool) -> Fp64:
+        """Return the data to request from the oracle. A check is worth several runs of the reference, a timed call is
+        not."""
+        if timed:
+            return "condition" if self.by_model else ""
+        return "spread" if self.by_model else "values"
 
 
 class Arrays:
@@ -366,3 +412,76 @@ def _shown(slot: Slot, value: Any) -> str:
     if slot.dtype == "bool":
         return str(bool(number))
     return f"{number:.9g}" if isinstance(number, float) else str(number)
+
+
+# -- in words -------------------------------------------------------------------------------------------------------
+
+
+def explain(case: str, found: Figures, output: int, of: int) -> str:
+    """Explain a public case to the author of a submission: which elements differ, the first, the worst, and their
+    pattern."""
+    which = "" if of == 1 else f", output {output}"
+    if found.reason == "precision":
+        return " ".join([f"Case {case}{which}: {_imprecise(found)}", *found.hints])
+    lines = [f"Case {case}{which}: {found.different} of {found.elements} elements are wrong."]
+    for label, element in (("First", found.first), ("Worst", found.worst)):
+        if element is not None and not (label == "Worst" and element == found.first):
+            lines.append("{} at {}: expected {}, got {}.".format(label, *element))
+    if found.reason == "nan":
+        lines.append("There are NaNs where finite values are expected.")
+    return " ".join([*lines, *found.hints])
+
+
+def explain_secret(found: Figures) -> str:
+    """Explain a secret case: our own figures and the size class, without any hint of the data."""
+    text = f"A secret case with about {_about(found.elements)} output elements: "
+    if found.reason == "precision":
+        return text + _imprecise(found)
+    text += f"{100 * found.different / max(found.elements, 1):.3g} % of them are wrong"
+    if found.worst_abs is not None:
+        text += f", the worst by {found.worst_abs:.3g}"
+    return text + ". Try odd sizes, large and tiny values, and constant rows."
+
+
+def _imprecise(found: Figures) -> str:
+    error, limit = ("not finite" if one is None else f"{one:.2g}" for one in (found.relative_l2, found.limit_l2))
+    return (
+        "each element is near enough, but all together they are less precise than they must be: "
+        f"relative L2 error {error}, at most {limit}. "
+        "Is a part of it computed in a narrower number format?"
+    )
+
+
+def size_class(layout: Layout) -> int:
+    """Return the output elements to the nearest power of two, the only size that may be shown of a secret case."""
+    return _about(sum(slot.nbytes // DTYPES[slot.dtype][0] for slot in layout.outputs))
+
+
+def _about(elements: int) -> int:
+    return int(2 ** round(math.log2(max(elements, 1))))
+
+
+def precision_findings(case: str, layout: Layout, found: list[Figures], rule: Rule) -> list[Finding]:
+    """Return findings for a reviewer: right outputs with the error of a cheaper format than the problem's
+    `precision.legal`.
+
+    A finding does not reject by itself: an unstable algorithm in a legal format can be as far off. An author who wants
+    it rejected declares `max_relative_l2`; without a tolerance the error model has the legal formats in its bound.
+    """
+    cheaper = error_model.cheaper(rule.precision)
+    outputs = [slot for slot in layout.outputs if slot.nbytes]
+    findings = []
+    for slot, figures in zip(outputs, found, strict=True):
+        if cheaper is None or slot.dtype not in error_model.UNIT or not figures.good or figures.relative_l2 is None:
+            continue
+        if figures.references_own:  # rounding alone identifies no format
+            continue
+        name, least = cheaper[0], max(cheaper[1], error_model.UNIT[slot.dtype])
+        if figures.relative_l2 >= least:
+            sentence = (
+                f"The relative L2 error is {figures.relative_l2:.2g}; computing in {name} leaves {least:.2g} and more, "
+                f"the legal formats ({', '.join(rule.precision.legal if rule.precision else ())}) far less."
+            )
+            told = {"relative_l2": figures.relative_l2, "least": least, "basis": figures.basis}
+            findings.append(Finding(rule="cheaper_precision", case=case, figures=told, sentence=sentence))
+    return findings

@@ -24,7 +24,7 @@ import torch
 
 from runner.judge.data import compare
 from runner.judge.data.call import ALL, Input, Steps
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
 from runner.judge.data.memory import Memory, NoMemory

@@ -7,6 +7,7 @@ against the regions before a byte is copied.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ import numpy as np
 
 from runner.judge.data.faults import OracleFailed
 from sandbox.protocol import ALIGN, MOST_DIMS, MOST_SLOTS, wide_places
+
+log = logging.getLogger("runner.layout")
 
 Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
 
@@ -104,17 +107,18 @@ class Layout:
 
 
 @contextmanager
-def reading_layout() -> Iterator[None]:
-    """Turn any error from a malformed layout into OracleFailed."""
+def blaming_the_problem(sent: str = "a malformed layout") -> Iterator[None]:
+    """Turn any error from an answer of the problem's container into the problem's fault, never the host's."""
     try:
         yield
     except MALFORMED as err:
-        raise OracleFailed(f"the problem's container sent a malformed layout: {repr(err)[:500]}") from None
+        log.exception("the problem's container sent %s", sent)
+        raise OracleFailed(f"the problem's container sent {sent}: {repr(err)[:500]}") from err
 
 
 def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     """Parse a layout. Raises OracleFailed if a slot is malformed or leaves its region."""
-    with reading_layout():
+    with blaming_the_problem():
         given = data["slots"][: MOST_SLOTS + 1]
         slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
         input_bytes, output_bytes = (_whole(data[key], key) for key in ("input_bytes", "output_bytes"))
@@ -137,7 +141,7 @@ def returned(layout: Layout) -> list[Slot]:
 
     A view with gaps is replaced by the whole tensor that it looks at. Raises OracleFailed.
     """
-    with reading_layout():
+    with blaming_the_problem():
         data = json.loads(layout.text)
         numbers = dict.fromkeys(slots_of(data["result"]))
         found = [_dense(layout, number, data["slots"][number]) for number in numbers]

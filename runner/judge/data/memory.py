@@ -18,7 +18,7 @@ import numpy as np
 
 from runner.judge.data import compare
 from runner.judge.data.call import Input
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.layout import Buffer, Slot
 
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from runner.evidence.throttle import FULL, NEEDED_COUNTERS, NONE
-from runner.judge.device.cpu import STEAL_COLUMN, CpuTelemetry
-from runner.judge.device.foreign_load import HostFolders, Pids
 from runner.judge.device.gpu import UNCORRECTED, VOLATILE, Device, Strangers, load_nvml
+from runner.judge.device.processor import STEAL_COLUMN, HostFolders, Pids
+from runner.judge.device.telemetry import CpuTelemetry
 
 GRAPHICS: Final = ("nvmlDeviceGetGraphicsRunningProcesses",)
 MPS: Final = "nvidia-cuda-mps"  # prefix of its daemons' names
@@ -49,15 +49,11 @@ def _by_nvml(ask: Callable[[Any], list[Fit]]) -> list[Fit]:
         return [Fit("NVML", False, f"{type(err).__name__}: {err}", remedy)]
 
 
-def nobody() -> frozenset[int]:
-    return frozenset()
-
-
 def _fit(name: str, ok: bool, found: str, remedy: str) -> Fit:
     return Fit(name, ok, found, "" if ok else remedy)
 
 
-def gpu_fit(nvml: Any, *, own: Pids = nobody, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
+def gpu_fit(nvml: Any, *, own: Pids = frozenset, index: int = 0, proc: Path = Path("/proc")) -> list[Fit]:
     """Return all checks of a GPU. `nvml`: the library, ready (load_nvml). `own`: processes that may be on the device
     beside this process."""
     device = Device(nvml, index)
@@ -129,7 +125,7 @@ def gpu_needs(nvml: Any, *, index: int = 0, proc: Path = Path("/proc")) -> list[
 
 def cpu_fit(folders: HostFolders | None = None) -> list[Fit]:
     folders = folders or HostFolders()
-    with closing(CpuTelemetry(own=nobody, folders=folders)) as telemetry:
+    with closing(CpuTelemetry(own=frozenset, folders=folders)) as telemetry:
         telemetry.begin()
         seen, level = telemetry.end().after, telemetry.level
     heat = "clock or heat can be read" if level == FULL else "no clock and no heat to be read, as in a virtual machine"

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from runner.evidence.throttle import COUNTERS, Poll, Reading, Window, least, level_of
 from runner.judge.data.call import HANDS_OFF
-from runner.judge.device.foreign_load import Pids
+from runner.judge.device.processor import Pids
 
 POLL_S: Final = 0.1
 # Slow values younger than this are not read again at the beginning of a block. Values that hardly ever change are not
@@ -113,12 +113,11 @@ class Strangers:
 
     def pids(self) -> set[int] | None:
         """Return the pids; None if they cannot be known: no list, or it holds pids of another namespace than ours."""
-        unknown = self._unknown()
-        if unknown and not self._are_here(unknown):
-            unknown = self._unknown()  # a process that ended just now is gone from the second list
-            if unknown and not self._are_here(unknown):
-                return None
-        return unknown
+        for _ in range(2):  # a process that ended just now is gone from the second list
+            unknown = self._unknown()
+            if not unknown or all((self._proc / str(pid)).exists() for pid in unknown):
+                return unknown
+        return None
 
     def count(self) -> int | None:
         pids = self.pids()
@@ -130,9 +129,6 @@ class Strangers:
             return None if on_device is None else set()
         groups = {self._group(pid) for pid in own} - {self._group(os.getpid()), ""}
         return {pid for pid in on_device - own if self._group(pid) not in groups}
-
-    def _are_here(self, pids: set[int]) -> bool:
-        return all((self._proc / str(pid)).exists() for pid in pids)
 
     def _group(self, pid: int) -> str:
         try:
@@ -219,8 +215,7 @@ class NvmlTelemetry:
         return Window(self._before, self._after, tuple(polls), self._inherits)
 
     def temperature_c(self) -> float | None:
-        found = self._device.ask("nvmlDeviceGetTemperature", GPU_SENSOR)
-        return None if found is None else float(found)
+        return _real(self._device.ask("nvmlDeviceGetTemperature", GPU_SENSOR))
 
     def close(self) -> None:
         self._poller.close()

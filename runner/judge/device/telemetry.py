@@ -2,21 +2,35 @@
 
 `begin` and `end` are called outside the clocks, from the judge's own core, and never raise. A value that a device does
 not report is None in the readings and lowers `level`, which never rises again in a run. throttle.py rules on the
-windows. The readers are cpu.py (a CPU) and gpu.py (an NVIDIA GPU); another make of device is one more class here.
+windows. The readers are CpuTelemetry and gpu.py (an NVIDIA GPU); another make of device is one more class here.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
 
-from runner.evidence.throttle import NONE, Reading, Window
-from runner.judge.device.cpu import CpuTelemetry
-from runner.judge.device.foreign_load import Pids
+from runner.evidence.throttle import NONE, Reading, Window, least, level_of
+from runner.judge.device import gpu as nvidia
+from runner.judge.device.processor import (
+    STEAL_COLUMN,
+    TICK_NS,
+    HostFolders,
+    KernelFile,
+    KernelFiles,
+    Pids,
+    open_foreign,
+    open_waiting,
+    ticks_by_core,
+)
 
 log = logging.getLogger("runner.judge.device.telemetry")
+
+CPU_ZONES: Final = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal", "acpitz")
 
 
 class Telemetry(Protocol):
@@ -39,9 +53,7 @@ class Blind:
     """Telemetry of a device that reports no value: its runs do not rank."""
 
     level = NONE
-
-    def __init__(self) -> None:
-        self._began = Reading(at_ns=time.monotonic_ns())
+    _began = Reading()
 
     def begin(self) -> None:
         self._began = Reading(at_ns=time.monotonic_ns())
@@ -56,6 +68,82 @@ class Blind:
         pass
 
 
+class CpuTelemetry:
+    """Telemetry of a CPU: foreign load on the cores, and whether heat lowered their clocks.
+
+    `own` names a process of each container; its whole control group counts as ours.
+
+    A virtual machine has steal time instead of a clock frequency and a temperature, which belong to the machine under
+    it.
+    """
+
+    def __init__(
+        self,
+        *,
+        own: Pids,
+        cores: Sequence[int] | None = None,
+        folders: HostFolders | None = None,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        files = self._files = KernelFiles(folders)
+        self._now_ns = now_ns
+        self._stat = files.open(files.folders.proc / "stat")
+        self.cores = tuple(cores) if cores is not None else tuple(sorted(ticks_by_core(self._stat)))
+        self._foreign = open_foreign(own, files, self.cores)
+        self._waiting = open_waiting(own, files, len(self.cores))
+        self._clocks = self._open_by_core("cpufreq/scaling_cur_freq")
+        self._throttles = self._open_by_core("thermal_throttle/core_throttle_total_time_ms")
+        self._throttles += self._open_by_core("thermal_throttle/package_throttle_total_time_ms")[:1]
+        self._zones = files.open_numbers(_zones(files.folders.sys))
+        self._before = self._read()
+        self.level = level_of(self._before)
+
+    def begin(self) -> None:
+        self._before = self._read()
+
+    def end(self) -> Window:
+        window = Window(self._before, self._read())
+        self.level = least((self.level, level_of(window.after)))
+        return window
+
+    def temperature_c(self) -> float | None:
+        return max((zone.whole() / 1000 for zone in self._zones), default=None)
+
+    def close(self) -> None:
+        self._files.close()
+
+    def _read(self) -> Reading:
+        ticks = ticks_by_core(self._stat)
+        stolen = [ticks[core][STEAL_COLUMN] for core in self.cores if core in ticks]
+        foreign_ns, grain_ns = self._foreign.ns(ticks)
+        return Reading(
+            at_ns=self._now_ns(),
+            cores=max(1, len(self.cores)),
+            foreign_ns=foreign_ns,
+            foreign_grain_ns=grain_ns,
+            waited_ns=self._waiting(),
+            steal_ns=TICK_NS * sum(stolen) if stolen else None,
+            steal_grain_ns=TICK_NS if ticks else 0,
+            clock_mhz=max((file.whole() / 1000 for file in self._clocks), default=None),
+            temperature_c=self.temperature_c(),
+            throttled_ns=sum(file.whole() for file in self._throttles) * 1_000_000 if self._throttles else None,
+        )
+
+    def _open_by_core(self, name: str) -> list[KernelFile]:
+        root = self._files.folders.sys / "devices/system/cpu"
+        return self._files.open_numbers(root / f"cpu{core}" / name for core in self.cores)
+
+
+def _zones(sys: Path) -> list[Path]:
+    """Return the temperature files of the processor; a machine has zones of batteries and radios too."""
+    found = []
+    for kind in sorted(sys.glob("class/thermal/thermal_zone*/type")):
+        with suppress(OSError):
+            if kind.read_text().strip() in CPU_ZONES:
+                found.append(kind.with_name("temp"))
+    return found
+
+
 def open_telemetry(hardware: str, *, own: Pids, cores: Sequence[int] | None = None, gpu: int = 0) -> Telemetry:
     """Open the telemetry of this host's device.
 
@@ -64,10 +152,8 @@ def open_telemetry(hardware: str, *, own: Pids, cores: Sequence[int] | None = No
     """
     if hardware == "cpu":
         return CpuTelemetry(own=own, cores=cores)
-    from runner.judge.device.gpu import NvmlTelemetry, load_nvml  # needs a driver, which a cpu host has not
-
     try:
-        return NvmlTelemetry(load_nvml(), own=own, index=gpu)
+        return nvidia.NvmlTelemetry(nvidia.load_nvml(), own=own, index=gpu)
     except Exception as err:  # NVML has its own tree of errors, and a stub of it may raise anything
         log.warning("no telemetry: NVML does not answer (%s: %s)", type(err).__name__, err)
         return Blind()
@@ -77,10 +163,8 @@ def company(hardware: str, *, own: Pids, gpu: int = 0) -> frozenset[int]:
     """Return processes on this GPU that are not ours; none on a CPU, and none if they cannot be known."""
     if hardware == "cpu":
         return frozenset()
-    from runner.judge.device.gpu import Device, Strangers, load_nvml  # needs a driver
-
     try:
-        return frozenset(Strangers(Device(load_nvml(), gpu), own).pids() or ())
+        return frozenset(nvidia.Strangers(nvidia.Device(nvidia.load_nvml(), gpu), own).pids() or ())
     except Exception as err:  # as above
         log.warning("NVML does not say who is on the device (%s: %s)", type(err).__name__, err)
         return frozenset()

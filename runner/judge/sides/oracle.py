@@ -6,7 +6,6 @@ The oracle is frozen except during requests. Its answers are bounded; its failur
 
 from __future__ import annotations
 
-import logging
 import select
 import socket
 import time
@@ -18,21 +17,21 @@ from problems.spec import Case, case_name
 from runner.evidence.starved import Share
 from runner.judge.data import faults
 from runner.judge.data.call import Input, Stopwatch
-from runner.judge.data.criterion import Fp64
+from runner.judge.data.compare import Fp64
 from runner.judge.data.faults import OracleFailed, ProblemRaised
-from runner.judge.data.layout import MALFORMED, Buffer, Layout, parse_layout
+from runner.judge.data.layout import Buffer, Layout, blaming_the_problem, parse_layout
 from runner.judge.data.memory import Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
-from runner.judge.sides.handover import connect
+from runner.judge.sides.arena import connect
 from sandbox import protocol
 from sandbox.container import Container
-
-log = logging.getLogger("runner.oracle")
 
 ANSWER_S: Final = 120  # for a request
 AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
 MOST_AT_ONCE: Final = 32
 KEPT_BYTES: Final = 1 << 30  # of buffers, when the next case begins: its buffers differ in length, and code needs room
+
+UNREADABLE: Final = "an answer that cannot be read"
 
 Seeds = tuple[int, int | None]  # of an input; of its near twin
 
@@ -113,7 +112,7 @@ class Oracle:
             self._free_bytes = 0
             self._memory.release()
         made: list[Input] = []
-        with self.asked.running(), self.awake(), _blaming_the_problem():
+        with self.asked.running(), self.awake(), blaming_the_problem(UNREADABLE):
             while left := seeds[len(made) :]:
                 is_known = (case, fp64) == self._known and self._each_ns > 0
                 at_once = int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE)) if is_known else 1
@@ -187,9 +186,9 @@ class Oracle:
             self._free_bytes -= length
 
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
-        """Run the problem's own `check_implementation` on these bytes. own_check.py decides who is to blame for a
+        """Run the problem's own `check_implementation` on these bytes. calls.py decides who is to blame for a
         failure."""
-        with self.asked.running(), _blaming_the_problem():
+        with self.asked.running(), blaming_the_problem(UNREADABLE):
             self._memory.copy(self._answer.bytes, output, layout.output_bytes)
             answer = self._ask({"do": "check", "number": number})
             return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
@@ -210,7 +209,7 @@ class Oracle:
                 share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
                 raise OracleFailed(self._why_silent(err, request), share) from None
             if "error" in answer:
-                with _blaming_the_problem():
+                with blaming_the_problem(UNREADABLE):
                     error = _clean(str(answer["error"]))
                 raise ProblemRaised(error)
             self.took_ns = _whole(answer, "took_ns")
@@ -261,16 +260,6 @@ def _by_output(data: Any, layout: Layout) -> list[Any]:
 
 def _number(data: Any) -> float:
     return data if isinstance(data, int | float) and 0 < data < 1e300 else 0
-
-
-@contextmanager
-def _blaming_the_problem() -> Iterator[None]:
-    """Turn any error from an answer of the problem's container into the problem's fault, never the host's."""
-    try:
-        yield
-    except MALFORMED as err:
-        log.exception("an answer of the problem's container could not be read")
-        raise OracleFailed(f"the problem's container sent an answer that cannot be read: {repr(err)[:500]}") from err
 
 
 def _whole(answer: dict[str, Any], key: str) -> int:

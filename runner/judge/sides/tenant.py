@@ -9,20 +9,20 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
-from problems.spec import MODEL
+from problems.spec import MODEL, Case
+from runner.evidence.certificate import LARGE_BYTES
 from runner.evidence.sample import Sample
 from runner.judge.data import faults
 from runner.judge.data.call import ALL, HANDS_OFF, Call, Input, Steps, WallClock
 from runner.judge.data.layout import Buffer, Layout
 from runner.judge.data.memory import Memory, NoMemory, Shot
 from runner.judge.device.processor import Meter
-from runner.judge.sides.arena import PLACES, Arena
-from runner.judge.sides.control_pages import Orders, died
-from runner.judge.sides.handover import START_S, connect
+from runner.judge.sides.arena import PLACES, START_S, Arena, Orders, connect, died
 from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
@@ -30,6 +30,15 @@ QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 PAUSES: Final = 8  # after one call in this many, some time passes before the output is compared again,
 LONGEST_PAUSE_US: Final = 2_000  # up to this much
+
+OWN_WARM_CALLS: Final = 8  # of the harness's own kernel, of each side; not counted
+OWN_ROUNDS: Final = 16
+OWN_CALLS: Final = 8  # of each side in a round
+COPY_ROUNDS: Final = 8  # at the least; every place has its turn
+COPY_WARM_ROUNDS: Final = 1  # before them, not counted
+
+Samples = dict[str, list[Sample]]
+CopyTimes = dict[str, list[tuple[int, int]]]  # putting and taking, in ns, by side
 
 
 class Tenant:
@@ -359,3 +368,61 @@ class Tenant:
             self._connection = None
         self.container.close()
         self._arena.close()
+
+
+# -- differences between containers ---------------------------------------------------------------------------------
+
+
+def own_calls(sides: Mapping[str, Tenant]) -> Samples:
+    """Return queued calls of the harness's own kernel, by side; empty if no device does calls by itself.
+
+    They are made before there is a job; certificate.py derives the timing offsets between containers from them.
+    """
+    if not all(side.queues for side in sides.values()):
+        return {}
+    for side in sides.values():
+        side.own_calls(OWN_WARM_CALLS)
+    found: Samples = {name: [] for name in sides}
+    for number in range(OWN_ROUNDS):
+        for name in sorted(sides, reverse=number % 2 > 0):
+            found[name] += [call.sample for call in sides[name].own_calls(OWN_CALLS) if call.queued]
+    return found
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Places of a case's data by side, for a later timing of the copies. Call `time` when foreign code has ended.
+
+    The judge's own copying lies in every call's wall time, and two containers' allocations differ: on an H200 by half a
+    per cent of it, which is 8 µs if a call brings 2.7 GB (docs/lab-notebook). Work of a candidate's device during the
+    copying lies in the same time. The same copies are therefore timed again when no foreign code runs any more, and
+    that time is taken off both sides' gaps, as far as certificate.py believes it.
+    """
+
+    case: Case
+    places: dict[str, list[tuple[int, int]]]
+
+    @classmethod
+    def of(cls, case: Case, layout: Layout, sides: Mapping[str, Tenant]) -> Copies | None:
+        """Return the current places; None if the copies need not be timed, or cannot."""
+        if layout.input_bytes + layout.output_bytes < LARGE_BYTES or not all(side.queues for side in sides.values()):
+            return None
+        return cls(case, {name: side.whereabouts for name, side in sides.items()})
+
+    def time(self, sides: Mapping[str, Tenant], given: Input, into: Buffer) -> CopyTimes:
+        """Time the copies of a fresh input of the case, the same for all sides.
+
+        Sides in turn; the first side changes with each round. Returns {} if the input is too large for the old places.
+        """
+        places = {
+            name: [place for place in self.places[name] if side.holds(place, given.layout)]
+            for name, side in sides.items()
+        }
+        if not all(places.values()):
+            return {}
+        found: CopyTimes = {name: [] for name in sides}
+        for number in range(COPY_WARM_ROUNDS + max(COPY_ROUNDS, *map(len, places.values()))):
+            for name in sorted(sides, reverse=number % 2 > 0):
+                times = sides[name].time_copies(given, places[name][number % len(places[name])], into)
+                found[name] += [times] if number >= COPY_WARM_ROUNDS else []
+        return found

@@ -11,7 +11,7 @@ import pytest
 from runner.evidence import certificate
 from runner.evidence.certificate import LEAST_OWN_CALLS
 from runner.evidence.sample import Sample
-from runner.judge.sides import own_times
+from runner.judge.sides import tenant
 
 CHANCE = random.Random(5)
 
@@ -99,11 +99,11 @@ def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:
 
         return SimpleNamespace(own_calls=own_calls, queues=True)
 
-    found = own_times.own_calls({"candidate": side("candidate", queued=False), "baseline": side("baseline")})
+    found = tenant.own_calls({"candidate": side("candidate", queued=False), "baseline": side("baseline")})
     assert order[:6] == ["candidate", "baseline", "baseline", "candidate", "candidate", "baseline"]
-    assert len(found["baseline"]) == own_times.CALL_ROUNDS * own_times.CALLS
-    assert len(found["candidate"]) == own_times.CALL_ROUNDS * (own_times.CALLS - 3)
+    assert len(found["baseline"]) == tenant.OWN_ROUNDS * tenant.OWN_CALLS
+    assert len(found["candidate"]) == tenant.OWN_ROUNDS * (tenant.OWN_CALLS - 3)
 
 
 def test_where_no_device_does_calls_by_itself_none_is_made() -> None:
-    assert own_times.own_calls({"candidate": SimpleNamespace(queues=False)}) == {}  # type: ignore[dict-item]
+    assert tenant.own_calls({"candidate": SimpleNamespace(queues=False)}) == {}  # type: ignore[dict-item]

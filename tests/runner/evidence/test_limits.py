@@ -48,7 +48,7 @@ def gpu(device: str = "NVIDIA H200") -> Ceilings:
 
 
 def hard(speed_of_light: dict[str, Any], ceilings: Ceilings, precision: Precision | None = None, **case: Any) -> Bound:
-    found = limits.bound_ns(speed_of_light, case, ceilings, precision)
+    found = limits.limits(speed_of_light, [case], ceilings, precision).cases[0].hard
     assert found is not None
     return found
 
@@ -211,11 +211,11 @@ DECLARED = sorted(path.parent for path in LIBRARY.glob("*/*/task.yml") if "speed
 def test_every_case_of_our_own_problems_has_a_bound(folder: Path) -> None:
     problem = load_problem(folder)
     assert limits.faults(problem) == []
-    for case in problem.benchmarks:
-        work = limits.Work.of(problem.speed_of_light, case)
-        assert work.read_bytes > 0
-        assert work.write_bytes > 0
-        assert limits.bound_ns(problem.speed_of_light, case, gpu(), problem.precision) is not None
+    for found in limits.limits(problem.speed_of_light, problem.benchmarks, gpu(), problem.precision).cases:
+        assert found.work
+        assert found.work.read_bytes > 0
+        assert found.work.write_bytes > 0
+        assert found.hard is not None
 
 
 @pytest.mark.parametrize("folder", [one for one in DECLARED if one.name in PLAIN], ids=lambda folder: folder.name)

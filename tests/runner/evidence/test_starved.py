@@ -18,14 +18,13 @@ from runner.evidence.recorder import Recorder
 from runner.evidence.schedule import A, B, I
 from runner.evidence.starved import Reading, Share
 from runner.job import execute
-from runner.judge.calls import Calls
+from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch, WallClock
 from runner.judge.data.faults import BUILD, Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.processor import Meter, Others, Watch
-from runner.judge.sides import control_pages as orders_module
+from runner.judge.sides import arena as orders_module
 from runner.judge.sides import oracle as oracle_module
-from runner.judge.sides.control_pages import Orders
-from runner.judge.time_budget import Stage
+from runner.judge.sides.arena import Orders
 from sandbox import protocol
 from tests.runner.evidence.test_report_schema import simulated
 from tests.runner.judge.fake_host import MS, FakeHost

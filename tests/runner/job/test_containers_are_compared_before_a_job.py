@@ -11,7 +11,7 @@ import pytest
 from runner import config
 from runner.evidence.schedule import A, B, I
 from runner.job import prepare
-from runner.judge.sides import own_times
+from runner.judge.sides import tenant
 from runner.judge.sides.tenant import Tenant
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 def test_each_set_of_sides_is_compared_once_and_again_when_it_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
-    def compared(sides: Mapping[str, Tenant]) -> own_times.Samples:
+    def compared(sides: Mapping[str, Tenant]) -> tenant.Samples:
         assert all(side._connection is not None for side in sides.values()), "no job is in any of them"
         asked.append(set(sides))
         return {name: [[len(asked)]] for name in sides}
 
-    monkeypatch.setattr(own_times, "own_calls", compared)
+    monkeypatch.setattr(tenant, "own_calls", compared)
     image = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
     owner = f"compared{secrets.token_hex(6)}"
     settings = config.load_judge().model_copy(update={"runner_id": owner, "sandbox_image": image})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from runner.judge.device.foreign_load import HostFolders
+from runner.judge.device.processor import HostFolders
 
 MS = 1_000_000
 

@@ -10,7 +10,7 @@ import torch
 
 from problems.spec import Precision, Tolerance
 from runner.judge.data import compare
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Layout, Slot
 

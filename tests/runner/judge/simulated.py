@@ -87,7 +87,7 @@ class Race:
     def run(self) -> verdict.Verdict:
         recorder = CaseRecorder("n=1", {"n": 1})
         idle = self.idle(FakeSide(self, A, 1.0))
-        recorder.add_idle(idle, throttle.probe_limit_ns(idle))
+        recorder.add(idle=idle, probe_limit_ns=throttle.probe_limit_ns(idle))
         constant = certificate.constant_ns(idle, certified=True)
         plan = Schedule(self.profile, self.order, most_calls=self.most_calls)
         run = timing.CaseTiming(

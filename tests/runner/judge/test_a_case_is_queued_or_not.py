@@ -11,7 +11,7 @@ import pytest
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import B
 from runner.judge.data.call import Call, Input
-from runner.judge.timed_side import FIRST_VISITS, LONG_NS, TimedSide
+from runner.judge.timing import FIRST_VISITS, LONG_NS, TimedSide
 
 
 class Judged:

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from problems.spec import Precision, Tolerance
-from runner.judge.data import compare, explain
-from runner.judge.data.compare import HOST
-from runner.judge.data.criterion import Rule
+from runner.judge.data import compare
+from runner.judge.data.compare import HOST, Rule
 from runner.judge.data.layout import Slot
 from tests.runner.judge.held_against import by_tolerance, held, judged
 
@@ -98,14 +97,14 @@ def test_a_permuted_output_is_indexed_as_its_author_writes_it() -> None:
 
 def test_a_public_message_has_case_index_expected_and_got() -> None:
     found = figures(row(1, 2, 3), row(1, 2.5, 9))
-    assert explain.explain("n=3", found, 0, 1) == (
+    assert compare.explain("n=3", found, 0, 1) == (
         "Case n=3: 2 of 3 elements are wrong. First at [1]: expected 2, got 2.5. Worst at [2]: expected 3, got 9."
     )
 
 
 def test_a_secret_message_has_no_index_and_no_value() -> None:
     found = figures(row(1.2345, 2, 3), row(7.6543, 2, 3))
-    text = explain.explain_secret(found)
+    text = compare.explain_secret(found)
     assert "1.2345" not in text
     assert "7.6543" not in text
     assert "33.3 %" in text
@@ -169,9 +168,9 @@ def test_a_declared_limit_of_relative_l2_is_enforced() -> None:
     assert judged(held(x), half, loose).good
     found = judged(held(x), half, strict)
     assert (found.reason, found.different) == ("precision", 0)
-    assert "less precise" in explain.explain("n=1", found, 0, 1)
-    assert "rounded to float16 or TF32" in explain.explain("n=1", found, 0, 1)
-    assert "rounded" not in explain.explain_secret(found)
+    assert "less precise" in compare.explain("n=1", found, 0, 1)
+    assert "rounded to float16 or TF32" in compare.explain("n=1", found, 0, 1)
+    assert "rounded" not in compare.explain_secret(found)
 
 
 def test_what_cancels_to_nothing_may_be_as_far_off_as_the_reference_is() -> None:
@@ -181,7 +180,7 @@ def test_what_cancels_to_nothing_may_be_as_far_off_as_the_reference_is() -> None
     found = judged(held(noise, truth=truth), -noise, rule)
     assert found.good
     assert found.references_own
-    assert not explain.precision_findings("n=1", held(noise, truth=truth).layout, [found], rule)
+    assert not compare.precision_findings("n=1", held(noise, truth=truth).layout, [found], rule)
     assert judged(held(noise, truth=truth), 8 * noise, rule).reason == "precision"
 
 
@@ -228,7 +227,7 @@ def test_nans_that_a_check_overlooks_are_less_precise_than_they_must_be() -> Non
     rule = Rule(precision=Precision(legal=("fp32",), max_relative_l2=1e-4), own_check=True)
     found = judged(held(row(1, 2)), row(np.nan, np.nan), rule)
     assert found.reason == "precision"
-    for said in (explain.explain("n=2", found, 0, 1), explain.explain_secret(found)):
+    for said in (compare.explain("n=2", found, 0, 1), compare.explain_secret(found)):
         assert "relative L2 error not finite, at most 0.0001" in said
 
 
@@ -261,12 +260,12 @@ def test_right_outputs_of_a_cheaper_format_are_a_finding_and_no_more() -> None:
     x = np.random.default_rng(1).normal(size=(100, 100)).astype(np.float32)
     rule, given = Rule(Tolerance(1e-2, 1e-2), Precision(("fp32",))), held(x, truth=x)
     honest, half = x * np.float32(1 + 1e-6), x.astype(np.float16).astype(np.float32)
-    assert explain.precision_findings("n=1", given.layout, [judged(given, honest, rule)], rule) == []
-    (finding,) = explain.precision_findings("n=1", given.layout, [judged(given, half, rule)], rule)
+    assert compare.precision_findings("n=1", given.layout, [judged(given, honest, rule)], rule) == []
+    (finding,) = compare.precision_findings("n=1", given.layout, [judged(given, half, rule)], rule)
     assert finding.rule == "cheaper_precision"
     assert "tf32/fp16" in finding.sentence
     allowed = Rule(Tolerance(1e-2, 1e-2), Precision(("fp16",)))
-    assert explain.precision_findings("n=1", given.layout, [judged(given, half, allowed)], allowed) == []
+    assert compare.precision_findings("n=1", given.layout, [judged(given, half, allowed)], allowed) == []
 
 
 def test_the_oracle_is_asked_for_what_the_rule_needs() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from problems.spec import Tolerance
-from runner.judge.data import explain, hints
-from runner.judge.data.criterion import Rule
+from runner.judge.data import compare, hints
+from runner.judge.data.compare import Rule
 from runner.judge.data.layout import Slot
 from tests.runner.judge.held_against import held, judged
 
@@ -148,8 +148,8 @@ def test_noise_has_no_hint_but_its_place() -> None:
 
 def test_hints_are_for_public_cases_only() -> None:
     found = judged(held(normal(100)), normal(100) / 2, RULE)
-    assert "0.5 times" in explain.explain("n=100", found, 0, 1)
-    assert "0.5" not in explain.explain_secret(found)
+    assert "0.5 times" in compare.explain("n=100", found, 0, 1)
+    assert "0.5" not in compare.explain_secret(found)
     assert "0.5 times" not in str(found.to_json(public=False))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from problems.spec import Precision, Problem, Tolerance
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.faults import OracleFailed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.judge.sides.handover import files_beside
+from runner.judge.trial import files_beside
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, output_of, tenant_of
 from tests.runner.judge.two_devices import PROGRAM, TwoDevices

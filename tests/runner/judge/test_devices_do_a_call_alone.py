@@ -14,11 +14,10 @@ import pytest
 from runner.judge.data.call import Call, Input
 from runner.judge.data.faults import Fault
 from runner.judge.data.layout import Layout
-from runner.judge.sides import own_times
+from runner.judge.sides import tenant as tenant_module
 from runner.judge.sides.arena import PLACES
 from runner.judge.sides.oracle import Oracle
-from runner.judge.sides.own_times import Copies
-from runner.judge.sides.tenant import Tenant
+from runner.judge.sides.tenant import Copies, Tenant
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, tenant_of
@@ -145,7 +144,7 @@ def test_copies_are_timed_in_every_place_when_nothing_runs_any_more(
     call(tenant, GOOD, given)
     sides = {"candidate": tenant}
     assert Copies.of({"n": 64}, given.layout, sides) is None, "of so little the difference is lost"
-    monkeypatch.setattr(own_times, "LEAST_BYTES", given.layout.input_bytes)
+    monkeypatch.setattr(tenant_module, "LARGE_BYTES", given.layout.input_bytes)
     made = Copies.of({"n": 64}, given.layout, sides)
     assert made is not None
     tenant.container.kill()
@@ -164,7 +163,7 @@ def test_copies_are_timed_in_every_place_when_nothing_runs_any_more(
 def test_an_input_that_is_larger_than_others_of_its_case_goes_where_it_fits(
     tenant: Tenant, given: Input, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_times, "LEAST_BYTES", 1)
+    monkeypatch.setattr(tenant_module, "LARGE_BYTES", 1)
     call(tenant, GOOD, given)
     room = tenant._arena.inputs.size
     tenant._arena.places = [(0, 0), ((room - given.layout.input_bytes) // protocol.PLACE_BYTES + 1, 0)]
@@ -172,7 +171,7 @@ def test_an_input_that_is_larger_than_others_of_its_case_goes_where_it_fits(
     assert made is not None
     tenant.container.kill()
     into = np.empty(given.layout.output_bytes, np.uint8)
-    assert len(made.time({"candidate": tenant}, given, into)["candidate"]) == own_times.ROUNDS
+    assert len(made.time({"candidate": tenant}, given, into)["candidate"]) == tenant_module.COPY_ROUNDS
     tenant._arena.places.pop(0)
     nowhere = Copies.of({"n": 64}, given.layout, {"candidate": tenant})
     assert nowhere is not None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from problems.spec import Precision
 from runner.judge.data import compare, error_model
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from tests.runner.judge.held_against import MODEL, Held, held, judged
 
 Array = np.ndarray[Any, Any]

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from runner.evidence.schedule import CPU, B
-from runner.judge.calls import Calls
+from runner.judge.calls import CALL_S, FIRST_CALL_S, Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault
-from runner.judge.time_budget import CALL_S, FIRST_CALL_S, Stage
 from runner.judge.trial import Trial
 
 

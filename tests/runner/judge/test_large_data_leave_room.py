@@ -91,7 +91,7 @@ class NoRoom:
 def copying(**evidence: Any) -> Any:
     made = trial(1)
     made.recorder.add_circumstances(**evidence)
-    made._copies = [(SimpleNamespace(add_copies=None), NoRoom())]
+    made._copies = [(SimpleNamespace(add=None), NoRoom())]
     made.calls.fresh = lambda case, count: [SimpleNamespace(layout=SimpleNamespace(output_bytes=4))] * count
     made.calls.buffer = lambda index, size: None
     return made

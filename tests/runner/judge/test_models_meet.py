@@ -12,8 +12,7 @@ from problems.formats import kernelbench
 from runner.evidence.schedule import CPU, B
 from runner.judge.calls import Calls
 from runner.judge.data import compare
-from runner.judge.data.compare import Figures
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Figures, Rule
 from runner.judge.data.faults import Fault
 from runner.judge.data.layout import values
 from runner.judge.data.memory import Memory

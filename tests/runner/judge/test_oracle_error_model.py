@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from runner.judge.data import compare
 from runner.judge.data.call import Input
-from runner.judge.data.criterion import Rule
+from runner.judge.data.compare import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import values
 from runner.judge.sides.oracle import Oracle

@@ -12,13 +12,12 @@ import pytest
 
 from problems.spec import Case, Problem
 from runner.evidence.schedule import CPU, A, B, I
-from runner.judge.calls import Calls
+from runner.judge.calls import Calls, Stage
 from runner.judge.data.faults import IncumbentFailed, OracleFailed
 from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
 from runner.judge.sides.oracle import Oracle
-from runner.judge.time_budget import Stage
-from runner.judge.timed_side import TimedSide
+from runner.judge.timing import TimedSide
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import Process
 from tests.runner.judge.tenant_here import tenant_of

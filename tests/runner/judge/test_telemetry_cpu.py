@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runner.evidence.throttle import FULL, MASK_ONLY, NONE, VALID, VOID, Window, rule
-from runner.judge.device.cpu import CpuTelemetry
-from runner.judge.device.foreign_load import HostFolders
+from runner.judge.device.processor import HostFolders
+from runner.judge.device.telemetry import CpuTelemetry
 from tests.runner.judge.fake_host import MS, FakeHost
 
 Open = Callable[..., CpuTelemetry]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.evidence.throttle import NONE, VALID, rule
-from runner.judge.device.cpu import CpuTelemetry
-from runner.judge.device.telemetry import Blind, open_telemetry
+from runner.judge.device.telemetry import Blind, CpuTelemetry, open_telemetry
 
 
 def test_cpu_has_its_reader() -> None:

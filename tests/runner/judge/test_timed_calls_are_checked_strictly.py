@@ -9,12 +9,11 @@ import pytest
 from problems.spec import Problem
 from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, A, B
-from runner.judge import timed_side
-from runner.judge.calls import Calls
+from runner.judge import timing
+from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.memory import Memory
-from runner.judge.time_budget import Stage
-from runner.judge.timed_side import TimedSide
+from runner.judge.timing import TimedSide
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import tenant_of
@@ -65,5 +64,5 @@ def found(folder: Path, off: float, side: str) -> str:
 def test_an_output_is_as_right_as_in_a_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, share: float, side: str, expected: str
 ) -> None:
-    monkeypatch.setattr(timed_side, "STRICT_SHARE", share)
+    monkeypatch.setattr(timing, "STRICT_SHARE", share)
     assert found(tmp_path, off, side) == expected
