@@ -1,7 +1,5 @@
 """Acts of staff on incidents. Each is audited; a note is never changed."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

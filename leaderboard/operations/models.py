@@ -1,7 +1,5 @@
 """Tables of running the site: Notice (to its operators), Incident and IncidentNote (for everybody)."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models import CheckConstraint, F, Index, Q

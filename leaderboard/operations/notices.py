@@ -4,8 +4,6 @@ A notice is a row, written in the transaction of its cause. It is neither lost w
 was rolled back. The sweeper sends; a failed try is repeated, at last once an hour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final

@@ -5,8 +5,6 @@ PROMETHEUS_MULTIPROC_DIR answer with their sum, except for the connections. Site
 PostgreSQL in a fixed number of queries; it is the same from every process.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime

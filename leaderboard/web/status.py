@@ -1,7 +1,5 @@
 """Public status of the service: machines, queue and expected wait by hardware, and incidents that staff write."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

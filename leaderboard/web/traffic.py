@@ -4,8 +4,6 @@ The id is the caller's X-Request-Id if it is a plain one, else a new one. The an
 network every line and audit row that the request writes. Queries of addresses are not logged.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -1,7 +1,5 @@
 """/metrics shows the site's state to holders of its token; alerts and dashboard ask for figures that exist."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import timedelta

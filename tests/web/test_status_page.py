@@ -1,7 +1,5 @@
 """The status page: machines, queue and wait by hardware for everybody, and incidents written by staff."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.test import Client

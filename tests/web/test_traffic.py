@@ -1,7 +1,5 @@
 """Every request leaves one line with its id, which the answer, the other lines and the audit rows have too."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

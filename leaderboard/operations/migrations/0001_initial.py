@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models

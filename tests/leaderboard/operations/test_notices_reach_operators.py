@@ -1,7 +1,5 @@
 """Notices wait in the database until mail and webhook have taken them; incidents are acts of staff."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator
