@@ -6,8 +6,6 @@ Owns `STATE/postgres` and `STATE/valkey`. Always true: neither listens on TCP; b
 run it as a child that cannot outlive us.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import importlib.util

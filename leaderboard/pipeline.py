@@ -11,8 +11,6 @@
 The packages below do not import each other upwards; only this module connects them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps

@@ -13,8 +13,6 @@ has, or once had, the set's name. An organiser may therefore rename it and impor
 names: from creation, imports and edits.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

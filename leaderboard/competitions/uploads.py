@@ -4,8 +4,6 @@ No part of an archive stays on the site's disk: it is unpacked in a temporary fo
 always the import that was shown.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile

@@ -4,8 +4,6 @@
 of the speed of light.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

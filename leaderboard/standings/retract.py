@@ -6,8 +6,6 @@ An organiser with the reviewer role or above may retract other entrants' kernels
 kernels of their own or their team.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

@@ -9,8 +9,6 @@ address, else of the user, with the most places: many accounts cannot shut every
 or loses its place polls the submission itself, with its ETag.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

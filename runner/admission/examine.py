@@ -11,8 +11,6 @@ case, the problem is marked, and boards can leave it out.
 Except for the walk over the cases (`examine`) this module is pure.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

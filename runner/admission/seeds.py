@@ -3,8 +3,6 @@
 Pure, except `draw`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lock order of acts on many rows: two acts never deadlock, and a dry run waits for no lock."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

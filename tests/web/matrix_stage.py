@@ -5,8 +5,6 @@ submission. `secret` is closed, `frozen` is frozen with a submission sent since.
 contains a word of PLANTED.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any

@@ -7,8 +7,6 @@ retracted or rejected run never counts, and a run that was cleared late counts f
 moment the leader equals ranking.py's for the runs until then; it is maintained run by run instead of ranked anew.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -10,8 +10,6 @@ from it, and lines that a confirmation could not distinguish. They share its ran
 were first that fast.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence

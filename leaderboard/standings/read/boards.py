@@ -5,8 +5,6 @@ selects the lines that count at a moment. judging.epochs.RankedEpochs decides wh
 lines that it has. Lines of further epochs stay, and are shown on request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

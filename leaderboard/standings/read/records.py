@@ -7,8 +7,6 @@ A refused record is a tie: five runs with both in the blocks could not distingui
 evidence than two separate runs, each beside the baseline (docs/records.md).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The calls of /api/v1. Each looks up, validates, makes one call and answers; web/errors.py forms the errors."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Everybody who may see a board sees its entries, once its standing shows them. An
 with a role in the competition see it earlier, and its code; both are then marked as visible to them alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The boards of a competition with their versions and admission tests; its tracks and their prizes."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Organisers' competitions: list, new, clone, overview, settings, history, roles, invite codes, news, preview."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A page lists each board's newest admission test. A test has a page with its table and the two acts.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """A re-judging set is applied all at once or not at all, skips newer verdicts, and is independent of order."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """An incremental read after a change ranks only the affected lines, with the same result as a full ranking."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 

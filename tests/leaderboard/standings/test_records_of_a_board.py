@@ -1,7 +1,5 @@
 """The history of first places equals, at every moment, the ranking of the runs until then."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import HealthCheck, given, settings

@@ -1,7 +1,5 @@
 """A retracted kernel has no line anywhere, despite later judging or decisions, until an organiser restores it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

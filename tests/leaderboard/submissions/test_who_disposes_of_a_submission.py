@@ -1,7 +1,5 @@
 """The sender disposes of a line and its code while a member of the team; reviewers never decide on their own work."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

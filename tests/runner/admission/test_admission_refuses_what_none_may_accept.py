@@ -1,7 +1,5 @@
 """The admission test over the real oracle program and the real comparing: a problem that accepts zeros is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

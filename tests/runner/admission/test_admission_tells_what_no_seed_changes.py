@@ -1,7 +1,5 @@
 """Results of constant data need be computed only once: the admission test reports constant data."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Organisers upload sets as a zip file, see a preview of the import, and import exactly the preview."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from datetime import timedelta
