@@ -54,7 +54,7 @@ class Server:
     """Settings to run a prepared server: by `Running` here or by a supervisor."""
 
     command: list[str]
-    parties.party: parties.Party
+    party: parties.Party
     socket: Path
     log: Path
 
