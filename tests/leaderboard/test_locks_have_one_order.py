@@ -15,7 +15,7 @@ from leaderboard.accounts.models import User
 from leaderboard.judging.models import Attempt, RejudgeSet
 from leaderboard.rejudging import apply
 from leaderboard.standings.models import Entry
-from leaderboard.standings.retract import retract
+from leaderboard.standings.publish import retract
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.rejudging_stage import everything, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, make_board

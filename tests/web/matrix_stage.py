@@ -26,7 +26,7 @@ from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, Epoch, Result
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.review.models import Case
-from leaderboard.standings.retract import retract as retract_kernel
+from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import SOURCE, Stage, make_problem

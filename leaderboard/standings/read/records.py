@@ -22,8 +22,18 @@ from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.judging.models import Result
 from leaderboard.review.integrity import PODIUM as PODIUM
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.field import Field
-from leaderboard.standings.ranking.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, pool, rank
+from leaderboard.standings.ranking.ranking import (
+    Field,
+    Place,
+    Run,
+    Value,
+    are_tied,
+    group_at,
+    order,
+    pairs_of,
+    pool,
+    rank,
+)
 from leaderboard.standings.read.table import COLUMNS, level_pairs, run_of, run_of_result
 from leaderboard.standings.read.windows import inside, stage_at, whole_window
 from leaderboard.submissions.models import Submission

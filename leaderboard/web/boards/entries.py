@@ -23,10 +23,10 @@ from leaderboard.competitions.checks import licence_in_words
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
+from leaderboard.standings.publish import may_retract, usual_reason
+from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.standings.read.boards import Standing, board_records, standing_of
 from leaderboard.standings.read.windows import is_shown
-from leaderboard.standings.retract import may_retract, usual_reason
-from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import CodeRelease, Submission
 from leaderboard.submissions.permissions import may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of

@@ -27,8 +27,8 @@ from leaderboard.rejudging.compare import compare
 from leaderboard.rejudging.sets import discard_set
 from leaderboard.review.models import Decision
 from leaderboard.standings.models import Entry
+from leaderboard.standings.publish import retract
 from leaderboard.standings.read.status import status_of
-from leaderboard.standings.retract import retract
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.board_lines import board_epochs

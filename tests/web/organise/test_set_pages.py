@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from leaderboard.admissions.models import FAILED, AdmissionTest
 from leaderboard.audit.models import Row
+from leaderboard.competitions.importing import MAX_WAITING, take_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
-from leaderboard.competitions.uploads import MAX_WAITING, take_upload
 from leaderboard.judging.models import DONE
 from tests.web.test_pages_are_strict import check
 
