@@ -99,7 +99,7 @@ class IncidentForm(ActForm):
     title = forms.CharField(max_length=incidents.MAX_TITLE_CHARS, help_text="Such as “H200 submissions wait”.")
     text = forms.CharField(
         max_length=incidents.MAX_TEXT_CHARS,
-        label="For everybody",
+        label="Text, for everybody",
         help_text="What is affected, since when, and what happens next.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
