@@ -132,8 +132,9 @@ def add_note(request: HttpRequest, pk: int) -> HttpResponse:
         incidents.add_note(incident=incident, text=text, ends=ends, actor=user_of(request), now=timezone.now())
     except UserError as error:
         messages.error(request, str(error))
-    else:
-        messages.success(request, "Published. The incident has ended." if ends else "Published.")
+        kept = {"form": IncidentForm(), "noted": pk, "text": text}
+        return render(request, "web/status.html", _shown(request) | kept, status=error.status)
+    messages.success(request, "Published. The incident has ended." if ends else "Published.")
     return redirect("/status")
 
 

@@ -125,7 +125,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "metrics": [("/metrics", "N", NOT_SENT)],  # METRICS_TOKEN is not set
     "status": [("/status", ALL, NOT_SENT)],
     "status/incidents": [("/status/incidents", "IMMMMMMM", STAFF)],
-    "status/incidents/<int:pk>": [("/status/incidents/1", "IMMMMMMM", "N")],
+    "status/incidents/<int:pk>": [("/status/incidents/1", "IMMMMMMM", "INNNNNNN")],
     "epochs/<int:pk>/<slug:name>": [
         ("/epochs/{epoch}/choose", "IMMMMMMM", STAFF),
         ("/epochs/{epoch}/dismiss", "IMMMMMMM", STAFF),
