@@ -4,12 +4,11 @@ The error of every reader names the variable, its value and the valid values. Se
 values never appear in an error.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from typing import Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 Number = TypeVar("Number", int, float)
 
@@ -51,8 +50,10 @@ def text(name: str, default: str | None = None, valid: str = "") -> str:
     return default
 
 
-def secret(name: str) -> str:
-    value = text(name, valid=f"at least {SECRET_CHARS} random characters")
+def secret(name: str, default: str | None = None) -> str:
+    value = text(name, default, f"at least {SECRET_CHARS} random characters")
+    if value == default:
+        return value
     if len(value) < SECRET_CHARS:
         raise ConfigError(f"{name} has {len(value)} characters; a secret needs at least {SECRET_CHARS} random ones")
     if len(set(value)) < SECRET_VARIETY:
@@ -97,6 +98,15 @@ def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
     value = text(name, default, ", ".join(choices))
     if value not in choices:
         raise ConfigError(f"{name}={value!r} is not one of {', '.join(choices)}")
+    return value
+
+
+def address(name: str, default: str, schemes: tuple[str, ...]) -> str:
+    """Read a URL. An error does not repeat it, because it may hold a password."""
+    value = text(name, default, ", ".join(f"{scheme}://" for scheme in schemes))
+    parts = urlsplit(value)
+    if value and (parts.scheme not in schemes or not (parts.hostname or (parts.scheme == "file" and parts.path))):
+        raise ConfigError(f"{name} is not an address that begins with {' or '.join(f'{one}://' for one in schemes)}")
     return value
 
 

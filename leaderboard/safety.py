@@ -4,8 +4,6 @@
 of a public site also refuses a database role that owns the tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit

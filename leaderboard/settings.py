@@ -1,9 +1,7 @@
 """Django's settings: one file for development, tests and production; differences come from env.py."""
 
-from __future__ import annotations
-
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import structlog
 from psycopg.conninfo import conninfo_to_dict
@@ -37,6 +35,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "django_htmx",
     "leaderboard.audit",
+    "leaderboard.operations",
     "leaderboard.accounts",
     "leaderboard.competitions",
     "leaderboard.entrants",
@@ -217,6 +216,25 @@ HINT_COMMAND = env.words("HINT_COMMAND", ())  # `kernelguard --api-mode`: review
 REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # first wait for a calmer machine
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
 
+# --- monitoring ---
+METRICS_TOKEN = env.secret("METRICS_TOKEN", "")  # "": there is no /metrics
+
+OPERATOR_MAIL = env.words("OPERATOR_MAIL", ())  # addresses that get notices
+OPERATOR_WEBHOOK = env.address("OPERATOR_WEBHOOK", "", ("https", "http"))  # gets them as JSON: {"text": "…"}
+
+# --- mail ---
+MAIL_URL = env.address("MAIL_URL", "", ("smtp", "smtps", "file"))
+_mail = urlsplit(MAIL_URL)
+_backend = {"": "dummy", "file": "filebased"}.get(_mail.scheme, "smtp")
+EMAIL_BACKEND = f"django.core.mail.backends.{_backend}.EmailBackend"
+EMAIL_FILE_PATH = _mail.path
+EMAIL_HOST, EMAIL_PORT = _mail.hostname or "", _mail.port or (465 if _mail.scheme == "smtps" else 587)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
+EMAIL_USE_SSL = _mail.scheme == "smtps"
+EMAIL_USE_TLS = _mail.scheme == "smtp" and bool(EMAIL_HOST_USER)  # a relay on the same host has neither
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MAIL_FROM", f"photofinish@{_site.hostname}")
+
 # --- logs: one JSON object a line, the same from Django, the worker and the sweeper ---
 LOG_LEVEL = env.one_of("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
 _shared: list[Any] = [
@@ -246,3 +264,16 @@ structlog.configure(
     wrapper_class=structlog.stdlib.BoundLogger,
     cache_logger_on_first_use=False,
 )
+
+# --- errors, for those who collect them with Sentry ---
+SENTRY_DSN = env.address("SENTRY_DSN", "", ("https", "http"))
+if SENTRY_DSN:
+    import sentry_sdk  # of the extra `sentry`
+
+    sentry_sdk.init(
+        SENTRY_DSN,
+        send_default_pii=False,  # neither cookies, nor tokens, nor names
+        include_local_variables=False,  # a competitor's source may be among them
+        max_request_body_size="never",
+        max_breadcrumbs=0,
+    )

@@ -8,8 +8,6 @@ secrets and files stay, so it can run again. `database` creates roles, migrates,
 it before each start of new code.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,12 +1,11 @@
 """The only function that writes audit rows; call it in the transaction of the act itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import structlog
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 
@@ -25,8 +24,10 @@ def record(
 ) -> Row:
     """Write an audit row. `actor` None means that the site acts automatically.
 
-    `before` and `after` are values of fields. Times are kept in ISO 8601, amounts as text.
+    `before` and `after` are values of fields. Times are kept in ISO 8601, amounts as text. Address and
+    id of the request come from web/traffic.py, which gives them to every line of the log as well.
     """
+    around = structlog.contextvars.get_contextvars()
     return Row.objects.create(
         actor_id=None if actor is None else actor.pk,
         act=act,
@@ -35,6 +36,8 @@ def record(
         reason=reason,
         before={name: _plain(value) for name, value in (before or {}).items()},
         after={name: _plain(value) for name, value in (after or {}).items()},
+        address=str(around.get("address", "")),
+        request=str(around.get("request", "")),
         created_at=now,
     )
 

@@ -9,8 +9,6 @@ address, else of the user, with the most places: many accounts cannot shut every
 or loses its place polls the submission itself, with its ETag.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -32,7 +30,7 @@ from leaderboard.accounts.models import User
 from leaderboard.judging.attempts import CHANNEL
 from leaderboard.judging.models import FINISHED, Attempt, AttemptEvent
 from leaderboard.submissions.models import Submission
-from leaderboard.web import limits
+from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
 from leaderboard.web.places import READS, counts_for
@@ -96,12 +94,14 @@ class Hub:
         taken = Seat(submission_id, user_id, address, now)
         self._seats[taken] = None
         self._by_submission[submission_id].add(taken)
+        metrics.STREAMS.inc()
         return taken
 
     def leave(self, seat: Seat) -> None:
         """Give the place back. A second call is harmless."""
         if self._seats.pop(seat, seat) is seat:
             return
+        metrics.STREAMS.dec()
         watching = self._by_submission[seat.submission_id]
         watching.discard(seat)
         if not watching:

@@ -1,7 +1,5 @@
 """A real uvicorn on the test database, for features beyond a test client (streams, browsers)."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

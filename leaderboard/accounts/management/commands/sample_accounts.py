@@ -4,8 +4,6 @@ Prints {username: {password, token}} for new accounts; existing accounts stay un
 other machines reach gets none: olga may do everything there.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from typing import Any, Final
