@@ -1,15 +1,16 @@
 # The image of web process, site worker, sweeper and `manage`; the command decides. In the checkout:
 #   docker build -f deploy/production/site.Dockerfile -t photofinish-site --build-arg BASE_IMAGE=python:3.11-slim-bookworm@sha256:… .
-# It holds no setting and no secret. Without a package index, put wheels into ./wheels and add
+# It holds no setting and no secret. --build-arg EXTRAS='server sentry' adds optional parts. Without a package index, put wheels into ./wheels and add
 # --build-arg PIP_OPTIONS=--no-index. For the legacy builder and BuildKit.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 FROM ${BASE_IMAGE} AS builder
 ARG PIP_OPTIONS=
+ARG EXTRAS=server
 COPY pyproject.toml constraints.txt wheels* /build/
 RUN python3 -m venv /opt/venv \
- && python3 -c "import tomllib; extras = tomllib.load(open('/build/pyproject.toml', 'rb'))['project']['optional-dependencies']; print(*extras['server'], sep='\n')" > /build/server.txt \
- && /opt/venv/bin/pip install --no-cache-dir --find-links=/build ${PIP_OPTIONS} -c /build/constraints.txt -r /build/server.txt \
+ && python3 -c "import tomllib; project = tomllib.load(open('/build/pyproject.toml', 'rb'))['project']; print(*project['dependencies'], *(line for extra in '${EXTRAS}'.split() for line in project['optional-dependencies'][extra]), sep='\n')" > /build/site.txt \
+ && /opt/venv/bin/pip install --no-cache-dir --find-links=/build ${PIP_OPTIONS} -c /build/constraints.txt -r /build/site.txt \
  && /opt/venv/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE_IMAGE}

@@ -1,7 +1,5 @@
 """`deploy.production.setup`: files that a public site starts with, and sentences for faults."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

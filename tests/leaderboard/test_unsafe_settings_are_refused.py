@@ -1,7 +1,5 @@
 """A process of the site does not start with settings that are unsafe together; each error names variable and remedy."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

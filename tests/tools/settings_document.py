@@ -3,15 +3,15 @@
 python -m tests.tools.settings_document > docs/settings.md
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Final
 
+import django
 from annotated_types import Ge, Le
+from django.conf import settings
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
@@ -44,7 +44,8 @@ LINE: Final = re.compile(r"#?([A-Z][A-Z0-9_]+)=(.*)")
 
 
 def document() -> str:
-    import_module("leaderboard.settings")  # fills env.READ
+    django.setup()
+    import_module(settings.ROOT_URLCONF)  # with every module that reads a setting, which fills env.READ
     site = "\n".join([TABLE, *_site_rows((CHECKOUT / ".env.example").read_text())])
     fields = DaemonSettings.model_fields.items()
     runner = "\n".join([TABLE, *(_runner_row(name, field) for name, field in fields if field.description)])
@@ -89,4 +90,5 @@ def _row(name: str, default: str, valid: str, meaning: str | None) -> str:
 
 
 if __name__ == "__main__":
+    env.choose_settings("leaderboard.settings")
     sys.stdout.write(document())
