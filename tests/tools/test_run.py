@@ -95,12 +95,16 @@ def set_up_tests() -> None:
         ensure_docker()
     with step("sandbox image"):
         os.environ["SANDBOX_IMAGE"] = ensure_image()
-    with step("browser for the page tests"):
-        if not shutil.which("chromium"):
-            try:
-                install_packages(BROWSER_PACKAGES)
-            except SetupError as error:
-                note(f"the tests in a browser will not run: {error}")
+    for title, program, packages in (
+        ("browser for the page tests", "chromium", BROWSER_PACKAGES),
+        ("compose for the test of the production stack", "docker-compose", ("docker-compose",)),
+    ):
+        with step(title):
+            if not shutil.which(program):
+                try:
+                    install_packages(packages)
+                except SetupError as error:
+                    note(f"the tests with {program} will not run: {error}")
 
 
 if __name__ == "__main__":
