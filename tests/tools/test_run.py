@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, NoReturn
 
-from deploy.console import SetupError, exit_status, note, say, step
+from deploy.console import SetupError, captured, exit_status, note, say, step
 from deploy.docker_engine import ensure_docker, install_packages
 from deploy.image import ensure_image
 from deploy.parties import CHECKOUT
@@ -95,16 +95,17 @@ def set_up_tests() -> None:
         ensure_docker()
     with step("sandbox image"):
         os.environ["SANDBOX_IMAGE"] = ensure_image()
-    for title, program, packages in (
-        ("browser for the page tests", "chromium", BROWSER_PACKAGES),
-        ("compose for the test of the production stack", "docker-compose", ("docker-compose",)),
+    has_compose = shutil.which("docker-compose") or captured(["docker", "compose", "version"]).returncode == 0
+    for title, is_there, packages in (
+        ("browser for the page tests", shutil.which("chromium"), BROWSER_PACKAGES),
+        ("Docker Compose for the test of the production stack", has_compose, ("docker-compose",)),
     ):
         with step(title):
-            if not shutil.which(program):
+            if not is_there:
                 try:
                     install_packages(packages)
                 except SetupError as error:
-                    note(f"the tests with {program} will not run: {error}")
+                    note(f"the tests that need it will not run: {error}")
 
 
 if __name__ == "__main__":
