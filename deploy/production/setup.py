@@ -10,11 +10,12 @@ it before each start of new code.
 
 import argparse
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from deploy.console import SetupError, captured, exit_status, note
 from deploy.embedded import OWNER_ROLE, SITE_ROLE, create_roles, valkey_accounts
@@ -45,10 +46,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write_files(url: str, into: Path, database: str, broker: str, doorbell_port: int) -> None:
-    host = urlsplit(url).hostname
-    if urlsplit(url).scheme != "https" or not host or urlsplit(url).path.strip("/"):
+    found = re.fullmatch(r"https://(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d{1,5})?/?", url)
+    if not found:
         raise SetupError(f"{url!r} is not the address of a site: expected https://photofinish.example")
-    own_folder(into, myself(), 0o755)  # the proxy's and the broker's users read below it; secrets are closed themselves
+    host = found[1]
+    try:
+        own_folder(into, myself(), 0o755)  # the proxy's and the broker's users read below it; secrets stay closed
+    except OSError as error:
+        raise SetupError(f"{into}: {error.strerror}; run this as root, or choose a folder with --into") from None
     kept = own_folder(into / "secrets", myself())
     secret = {name: kept_secret(kept / name, myself()) for name in SECRETS}
     own_folder(into / "acme", myself(), 0o755)
@@ -58,8 +63,10 @@ def write_files(url: str, into: Path, database: str, broker: str, doorbell_port:
         return f"postgresql://{role}:{password}@{database}/{name}"
 
     accounts = valkey_accounts({name: secret[f"broker-{name}"] for name in ("site", "runner")})
-    (into / "valkey.acl").write_text("\n".join(accounts) + "\n")  # digests of random passwords, for Valkey's own user
-    (into / "valkey.acl").chmod(0o644)
+    acl = into / "valkey.acl"
+    if not acl.exists():
+        acl.write_text("\n".join(accounts) + "\n")  # digests of random passwords, for Valkey's own user
+        acl.chmod(0o644)
     site = {
         "SECRET_KEY": secret["site-key"],
         "DATABASE_URL": database_url(SITE_ROLE, secret["site"], "photofinish"),
@@ -93,9 +100,12 @@ def ensure_certificate(folder: Path, host: str) -> None:
     certificate, key = folder / "fullchain.pem", folder / "privkey.pem"
     if certificate.exists():
         return
-    kind = "IP" if host.replace(".", "").isdigit() or ":" in host else "DNS"
+    if shutil.which("openssl") is None:
+        raise SetupError(f"openssl is missing: install it, or put a certificate into {certificate} and {key}")
+    name = host.strip("[]")
+    kind = "IP" if name.replace(".", "").isdigit() or ":" in name else "DNS"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", str(CERTIFICATE_DAYS), "-subj", f"/CN={host}", "-addext", f"subjectAltName={kind}:{host}"]
+    command += ["-days", str(CERTIFICATE_DAYS), "-subj", f"/CN={name}", "-addext", f"subjectAltName={kind}:{name}"]
     done = captured([*command, "-keyout", str(key), "-out", str(certificate)])
     if done.returncode:
         raise SetupError(f"openssl made no certificate for {host}: {done.stderr.strip()[-400:]}")

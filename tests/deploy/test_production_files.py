@@ -61,11 +61,15 @@ def test_setup_files_can_run_again_and_keeps_what_the_operator_wrote(tmp_path: P
     etc = made(tmp_path / "etc")
     with (etc / "site.env").open("a") as file:
         file.write("SUBMISSIONS_PER_HOUR=7\n")
+    with (etc / "valkey.acl").open("a") as file:
+        file.write("user h200 off\n")
     before = {path: path.read_bytes() for path in etc.rglob("*") if path.is_file()}
     assert {path: path.read_bytes() for path in made(etc).rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("url", ["http://photofinish.example", "photofinish.example", "https://a.example/site"])
+@pytest.mark.parametrize(
+    "url", ["http://photofinish.example", "photofinish.example", "https://a.example/site", "https://[::1", ""]
+)
 def test_setup_files_refuses_an_address_without_tls_or_with_a_path(
     tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
