@@ -18,7 +18,6 @@ from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
 from leaderboard.web.review import pages as review
 from leaderboard.web.submissions import pages as submissions
-from leaderboard.web.submissions import team_pages
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -41,8 +40,8 @@ pages: list[URLPattern | URLResolver] = [
     path("invite-code", competition_pages.invite_code),
     path("collections/<slug:slug>", collection_pages.index),
     path("collections/<slug:slug>/<str:username>", collection_pages.entrant),
-    path("competitions/<slug:slug>/team", team_pages.mine),
-    path("competitions/<slug:slug>/team/<slug:name>", team_pages.act),
+    path("competitions/<slug:slug>/team", submissions.team),
+    path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),
