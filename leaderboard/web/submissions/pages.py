@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -32,6 +32,7 @@ from leaderboard.web.boards.pages import refused_and_unseen
 from leaderboard.web.forms import SubmitForm, add_refusal, sentence
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.middleware import with_wait
+from leaderboard.web.organise.gate import act_of
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.case import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
@@ -199,9 +200,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def act_on_team(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
-    if name not in ACTS:
-        raise Http404
-    user, wanted = user_of(request), ACTS[name]
+    user, wanted = user_of(request), act_of(ACTS, name)
     given: dict[str, Any] = {field: request.POST.get(field, "") for field in wanted.fields}
     if "invite_id" in given:
         text = request.POST.get("invite", "")
