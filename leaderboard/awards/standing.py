@@ -34,10 +34,8 @@ from leaderboard.review.standing import held_results
 from leaderboard.review.suspension import suspended_users
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking.ranking import Place, Run, Value, pool
-from leaderboard.standings.read.boards import looks
-from leaderboard.standings.read.competition import overall_standing
-from leaderboard.standings.read.table import run_of
-from leaderboard.standings.read.windows import inside, whole_window
+from leaderboard.standings.read.boards import looks, overall_standing
+from leaderboard.standings.read.table import inside, run_of, whole_window
 
 MOST_LINES: Final = 500  # read from a standing
 REACH: Final = 0.05  # share of the upper kernel's time
