@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from runner.broker import IN_THE_CLEAR, check_broker, scheme_of, shown
 from runner.errors import ConfigError
 
 # Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
@@ -104,6 +105,7 @@ class DaemonSettings(JudgeSettings):
     photofinish_url: Annotated[str, AfterValidator(_site_url)]
     runner_token: SecretStr = Field(min_length=8)
     broker_url: SecretStr = Field(min_length=1)
+    broker_ca_file: str = ""  # of a private authority, trusted beside the usual ones
     runner_insecure: bool = False  # allow secrets in the clear to another machine (inside a private network)
     runner_ca_file: Path | None = None  # certificates to trust instead of the usual ones, for a private authority
     runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = SecretStr("")  # the only way to the site
@@ -140,16 +142,18 @@ def load() -> DaemonSettings:
             "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
             "network between runner and site is yours alone"
         )
-    broker = urlsplit(settings.broker_url.get_secret_value())
-    if broker.scheme not in ("redis", "rediss", "unix"):
-        raise ConfigError("BROKER_URL: expected redis://, rediss:// or unix://")
-    if broker.scheme == "redis" and not (settings.runner_insecure or _is_loopback(broker.hostname or "")):
-        account, at, host = broker.netloc.rpartition("@")
-        shown = f"redis://{account.partition(':')[0]}{':…' if ':' in account else ''}{at}{host}{broker.path}"
-        raise ConfigError(
-            f"BROKER_URL: {shown[:SAID_CHARS]!r}: the password would travel in the clear; use rediss://, a tunnel that "
-            "ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is yours alone"
-        )
+    if url := settings.broker_url.get_secret_value():
+        try:
+            check_broker(url, settings.broker_ca_file)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        in_the_clear = scheme_of(url) in IN_THE_CLEAR and not _is_loopback(urlsplit(url).hostname or "")
+        if in_the_clear and not settings.runner_insecure:
+            raise ConfigError(
+                f"BROKER_URL: {shown(url)!r}: the password would travel in the clear; use rediss:// or amqps://, a "
+                "tunnel that ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is "
+                "yours alone"
+            )
     return settings
 
 

@@ -22,12 +22,11 @@ from contextlib import closing, contextmanager
 from typing import Final
 
 import dramatiq
-import redis
 import structlog
-from dramatiq.brokers.redis import RedisBroker
 from structlog.typing import Processor
 
 from runner import config, errors
+from runner.broker import open_broker
 from runner.config import DaemonSettings
 from runner.daemon import canary
 from runner.daemon.attempt import EventFeed, Lease
@@ -51,8 +50,6 @@ HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it cle
 RELEASE_PATIENCE_S: Final = 5.0  # how long an ending daemon asks the site to take its attempt back
 
 BROKER_TIMEOUT_S: Final = 5.0
-HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for this long is dead: its messages go to other runners
-MAINTENANCE_CHANCE: Final = 1_000_000  # in a million: check for dead runners at every command
 WORKER_TIMEOUT_MS: Final = 50  # longest pause between two looks at an empty queue
 SHUTDOWN_MS: Final = 5_000
 
@@ -115,7 +112,8 @@ class Daemon:
             if not self._greet():
                 return
             broker_url = self._settings.broker_url.get_secret_value()
-            with listening(broker_url, self._settings.runner_hardware, self.judge_until_idle):
+            ca_file, hardware = self._settings.broker_ca_file, self._settings.runner_hardware
+            with listening(broker_url, ca_file, hardware, self.judge_until_idle):
                 while not self._stopping.is_set():
                     self.judge_until_idle()
                     self._idle()
@@ -368,7 +366,7 @@ class Daemon:
 
 
 @contextmanager
-def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
+def listening(broker_url: str, ca_file: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
     """Listen on the queue "gpu.<hardware>", and call `answer` in a separate thread for every bell, one after another.
 
     A message carries no truth, only the hint that there may be work. It is kept until the runner has found the site
@@ -376,10 +374,7 @@ def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Ite
     limit, no middleware. After the loss of a broker, the worker waits for it in the background.
     """
     queue = f"gpu.{hardware}"
-    client = redis.Redis.from_url(broker_url, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S)
-    broker = RedisBroker(  # type: ignore[no-untyped-call]
-        client=client, middleware=[], heartbeat_timeout=HEARTBEAT_TIMEOUT_MS, maintenance_chance=MAINTENANCE_CHANCE
-    )
+    broker = open_broker(broker_url, ca_file, timeout_s=BROKER_TIMEOUT_S, middleware=[])
 
     @dramatiq.actor(broker=broker, actor_name="doorbell", queue_name=queue)
     def doorbell(hint: str = "") -> None:
@@ -394,6 +389,7 @@ def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Ite
         yield
     finally:
         worker.stop(timeout=SHUTDOWN_MS)
+        broker.close()
 
 
 def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
@@ -434,6 +430,7 @@ def log_to_stderr(level: str) -> None:
     root.setLevel(level)
     for noisy in ("httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("pika").setLevel(logging.CRITICAL)  # dramatiq reports a lost connection in one line
 
 
 def main() -> int:

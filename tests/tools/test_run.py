@@ -20,6 +20,7 @@ from deploy.image import ensure_image
 from deploy.parties import CHECKOUT
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
+BROKER_PACKAGES: Final = ("rabbitmq-server",)  # in CI alone: elsewhere its service would start, and stay
 # Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a
 # third process gains no time. ARGS="-n 0": one process.
 PYTEST: Final = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "--maxschedchunk", "4")
@@ -94,12 +95,18 @@ def set_up_tests() -> None:
         ensure_docker()
     with step("sandbox image"):
         os.environ["SANDBOX_IMAGE"] = ensure_image()
-    with step("browser for the page tests"):
-        if not shutil.which("chromium"):
+    _install("browser for the page tests", "chromium", BROWSER_PACKAGES)
+    if os.environ.get("CI") == "true":
+        _install("RabbitMQ for the broker's tests", "/usr/sbin/rabbitmq-server", BROKER_PACKAGES)
+
+
+def _install(name: str, program: str, packages: tuple[str, ...]) -> None:
+    with step(name):
+        if not shutil.which(program):
             try:
-                install_packages(BROWSER_PACKAGES)
+                install_packages(packages)
             except SetupError as error:
-                note(f"the tests in a browser will not run: {error}")
+                note(f"these tests will not run: {error}")
 
 
 if __name__ == "__main__":
