@@ -4,7 +4,7 @@ The broker holds no truth. A message to the queue `gpu.<hardware>` only announce
 claims the next job over HTTP. A broker that is down therefore costs only time: ringing never raises, and the sweeper
 rings again. Rings are sent after commit, by threads that still hold a database connection, so a broker that hangs
 gets a short time to answer and is then left alone for PAUSE_S. The runner's actor is not imported: its message is built
-by hand.
+by hand. Runners without a broker wait over HTTP instead, and PostgreSQL carries the ring to the web processes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pika.exceptions
 import redis
 import structlog
 from django.conf import settings
+from django.db import DatabaseError, connection
 from dramatiq.brokers.rabbitmq import RabbitmqBroker
 from dramatiq.brokers.redis import RedisBroker
 
@@ -31,7 +32,8 @@ Answer = TypeVar("Answer")
 SITE_QUEUE: Final = "site"
 DOORBELL: Final = "doorbell"  # the runner's actor
 DOORBELL_MAX_AGE_MS: Final = 60_000  # the sweeper has repeated an older ring
-MOST_RINGS: Final = 100  # in a queue: more would wake no further runner
+CHANNEL: Final = "photofinish_doorbell"  # of PostgreSQL's notifications; the payload is the hardware
+MOST_RINGS: Final = 100  # in a queue: more would wake no further runner, and runners without a broker take none away
 ANSWER_TIMEOUT_S: Final = 0.5
 RABBITMQ_TIMEOUT_S: Final = 2.0  # a new connection takes a dozen round trips
 PAUSE_S: Final = 15.0  # as often as the sweeper rings
@@ -92,10 +94,20 @@ def gpu_queue(hardware: str) -> str:
 
 def ring(*, hardware: str, hint: str) -> bool:
     """Announce work to one runner of this hardware. False: the broker did not take the message."""
+    wake(hardware)
     if (rings_waiting(hardware) or 0) >= MOST_RINGS:
         return True
     options = {"max_age": DOORBELL_MAX_AGE_MS}
     return _enqueue(gpu_queue(hardware), DOORBELL, {"hint": hint}, options, if_lost="doorbell_not_rung")
+
+
+def wake(hardware: str) -> None:
+    """Wake a runner of this hardware that waits over HTTP (web/runners/bells.py). It needs no broker."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, hardware])
+    except DatabaseError as error:
+        log.warning("runners_not_woken", error=str(error), hardware=hardware)
 
 
 def send_chore(actor_name: str, **kwargs: str) -> bool:

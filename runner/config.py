@@ -104,7 +104,7 @@ class DaemonSettings(JudgeSettings):
 
     photofinish_url: Annotated[str, AfterValidator(_site_url)]
     runner_token: SecretStr = Field(min_length=8)
-    broker_url: SecretStr = Field(min_length=1)
+    broker_url: SecretStr = SecretStr("")  # "": no broker; the runner waits for work over HTTP
     broker_ca_file: str = ""  # of a private authority, trusted beside the usual ones
     runner_insecure: bool = False  # allow secrets in the clear to another machine (inside a private network)
     runner_ca_file: Path | None = None  # certificates to trust instead of the usual ones, for a private authority
@@ -146,7 +146,7 @@ def load() -> DaemonSettings:
         try:
             check_broker(url, settings.broker_ca_file)
         except ValueError as error:
-            raise ConfigError(str(error)) from None
+            raise ConfigError(f"{error}; a runner without BROKER_URL waits for work over HTTP") from None
         in_the_clear = scheme_of(url) in IN_THE_CLEAR and not _is_loopback(urlsplit(url).hostname or "")
         if in_the_clear and not settings.runner_insecure:
             raise ConfigError(

@@ -1,6 +1,7 @@
 """The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until none is left.
 
-It claims when the bell rings, at the start, and every RUNNER_POLL_S: a lost broker costs only time. It claims only with
+It claims when the bell rings, at the start, and every RUNNER_POLL_S: a lost broker costs only time. Without a broker,
+the bell rings over HTTP, as the answer to a call that the site holds back until there is work. It claims only with
 a judge that is prepared and waits (runner/daemon/judge_handle.py): a host that cannot judge takes no work, and no work
 waits for containers. Always true: one attempt at a time, under a lease; a report is on disk before it is sent; there is
 no report for a lost lease; there is no preparation and no claim before the last judge is gone, and no claim while the
@@ -18,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from typing import Final
 
 import dramatiq
@@ -113,12 +114,30 @@ class Daemon:
                 return
             broker_url = self._settings.broker_url.get_secret_value()
             ca_file, hardware = self._settings.broker_ca_file, self._settings.runner_hardware
-            with listening(broker_url, ca_file, hardware, self.judge_until_idle):
+            if not broker_url:
+                threading.Thread(target=self._listen_over_http, name="bell", daemon=True).start()
+            with listening(broker_url, ca_file, hardware, self.judge_until_idle) if broker_url else nullcontext():
                 while not self._stopping.is_set():
                     self.judge_until_idle()
                     self._idle()
         finally:
             self.close()
+
+    def _listen_over_http(self) -> None:
+        """Claim whenever the site answers that there may be work, until stopped. A busy runner does not ask."""
+        log.info("listening", over="http")
+        failures = 0
+        while not self._stopping.is_set():
+            self.judge_until_idle()
+            try:
+                self._client.await_bell(self._settings.runner_hardware)
+                failures = 0
+            except errors.SiteUnreachable as error:
+                self._stopping.wait(backoff_s(failures, error.retry_after_s))
+                failures += 1
+            except errors.SiteError as error:  # an older site, a token that was revoked: there is the poll
+                log.warning("no_bell_over_http", error=str(error))
+                self._stopping.wait(self._settings.runner_poll_s)
 
     def judge_until_idle(self) -> None:
         """Judge until the site has no more work. Returns at once when stopping, waits while another thread judges."""

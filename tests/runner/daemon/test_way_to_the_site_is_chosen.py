@@ -89,6 +89,7 @@ def test_proxy_is_used_where_it_is_named_and_not_because_the_environment_has_one
         ("amqp://runner:hush@broker.example", "1", True),
         ("amqp://runner:hush@localhost/photofinish", "0", True),
         ("amqps://runner:hush@broker.example", "0", True),
+        ("", "0", True),
     ],
 )
 def test_broker_url_in_the_clear_is_for_this_machine_only(
