@@ -74,6 +74,18 @@ def test_rabbitmq_that_dies_costs_no_submission(rabbit: RabbitServer, stage: Sta
     assert "pass" not in log.lower().replace("passed", ""), "no password, quoted or not"
 
 
+def test_sites_worker_takes_its_chores_from_rabbitmq(rabbit: RabbitServer, stage: Stage) -> None:
+    def on_site(expression: str) -> str:
+        return stage.manage("shell", "-c", f"from leaderboard import broker; print({expression})").split()[-1]
+
+    chore = "broker.send_chore('ask_hint', submission_id='0')"  # there is no checker: nothing to do
+    assert [on_site(chore), on_site("broker._messages_in('site')")] == ["True", "1"]
+    stage.begin("worker", "dramatiq", "leaderboard.actors", "--queues", "site", "--processes", "1", "--threads", "1")
+    waiting_delayed_or_dead = "sum(broker.get_broker().get_queue_message_counts('site'))"
+    await_that(lambda: on_site(waiting_delayed_or_dead) == "0")
+    assert "Traceback" not in (stage.folder / "worker.log").read_text()
+
+
 def test_runner_without_a_broker_gets_work_long_before_its_poll(stage: Stage) -> None:
     begin_runner(stage, "")
     for number in (1, 2):
