@@ -8,6 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 from structlog.stdlib import ProcessorFormatter
 
 from leaderboard import env
+from runner.broker import check_broker
 from runner.wire import ANSWER_S
 
 # --- identity ---
@@ -131,6 +132,11 @@ DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_MAX)}
 
 # --- queue ---
 BROKER_URL = env.text("BROKER_URL")
+BROKER_CA_FILE = env.text("BROKER_CA_FILE", "")
+try:
+    check_broker(BROKER_URL, BROKER_CA_FILE)
+except ValueError as error:
+    raise env.ConfigError(str(error)) from None
 
 # --- people ---
 AUTH_USER_MODEL = "accounts.User"
@@ -256,7 +262,10 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL, "propagate": True}},
+    "loggers": {
+        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "pika": {"level": "CRITICAL"},  # reports each lost connection with a traceback; broker.py reports it in a line
+    },
 }
 structlog.configure(
     processors=[*_shared, ProcessorFormatter.wrap_for_formatter],

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from runner.broker import IN_THE_CLEAR, check_broker, scheme_of, shown
 from runner.errors import ConfigError
 
 # Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
@@ -122,14 +123,18 @@ class DaemonSettings(JudgeSettings):
     photofinish_url: Annotated[str, AfterValidator(_site_url)] = Field(description="the site: https, or this machine")
     runner_token: SecretStr = Field(min_length=8, description="`pfr_…`, from `manage create_runner`")
     broker_url: SecretStr = Field(
-        min_length=1,
-        description="`redis://`, `rediss://` or `unix://`; the account needs the queues `gpu.*` only. A private "
-        "authority: `rediss://…/0?ssl_ca_certs=/path/ca.pem`",
+        default=SecretStr(""),
+        description="`redis://`, `rediss://`, `unix://` or `amqps://` of the site's broker; the account needs the "
+        "queues `gpu.*` only. Without it, the site holds a call back until there is work",
+    )
+    broker_ca_file: str = Field(
+        default="",
+        description="PEM file of a private authority for `rediss://` or `amqps://`, trusted beside the usual ones",
     )
     runner_insecure: bool = Field(
         default=False,
-        description="1: a token over plain http, or the broker's password over `redis://`, to another machine, inside "
-        "a private network",
+        description="1: a token over plain http, or the broker's password over `redis://` or `amqp://`, to another "
+        "machine, inside a private network",
     )
     runner_ca_file: Path | None = Field(
         default=None,
@@ -180,16 +185,18 @@ def load() -> DaemonSettings:
             "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
             "network between runner and site is yours alone"
         )
-    broker = urlsplit(settings.broker_url.get_secret_value())
-    if broker.scheme not in ("redis", "rediss", "unix"):
-        raise ConfigError("BROKER_URL: expected redis://, rediss:// or unix://")
-    if broker.scheme == "redis" and not (settings.runner_insecure or _is_loopback(broker.hostname or "")):
-        account, at, host = broker.netloc.rpartition("@")
-        shown = f"redis://{account.partition(':')[0]}{':…' if ':' in account else ''}{at}{host}{broker.path}"
-        raise ConfigError(
-            f"BROKER_URL: {shown[:SAID_CHARS]!r}: the password would travel in the clear; use rediss://, a tunnel that "
-            "ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is yours alone"
-        )
+    if url := settings.broker_url.get_secret_value():
+        try:
+            check_broker(url, settings.broker_ca_file)
+        except ValueError as error:
+            raise ConfigError(f"{error}; a runner without BROKER_URL waits for work over HTTP") from None
+        in_the_clear = scheme_of(url) in IN_THE_CLEAR and not _is_loopback(urlsplit(url).hostname or "")
+        if in_the_clear and not settings.runner_insecure:
+            raise ConfigError(
+                f"BROKER_URL: {shown(url)!r}: the password would travel in the clear; use rediss:// or amqps://, a "
+                "tunnel that ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is "
+                "yours alone"
+            )
     return settings
 
 

@@ -18,6 +18,7 @@ from deploy.image import ensure_image
 from deploy.parties import CHECKOUT
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
+BROKER_PACKAGES: Final = ("rabbitmq-server",)  # in CI alone: elsewhere its service would start, and stay
 # Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a
 # third process gains no time. ARGS="-n 0": one process.
 PYTEST: Final = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "--maxschedchunk", "4")
@@ -96,10 +97,13 @@ def set_up_tests() -> None:
     with step("sandbox image"):
         os.environ["SANDBOX_IMAGE"] = ensure_image()
     has_compose = shutil.which("docker-compose") or captured(["docker", "compose", "version"]).returncode == 0
-    for title, is_there, packages in (
+    wanted = [
         ("browser for the page tests", shutil.which("chromium"), BROWSER_PACKAGES),
         ("Docker Compose for the test of the production stack", has_compose, ("docker-compose",)),
-    ):
+    ]
+    if os.environ.get("CI") == "true":  # elsewhere its service would start, and stay
+        wanted.append(("RabbitMQ for the broker's tests", shutil.which("/usr/sbin/rabbitmq-server"), BROKER_PACKAGES))
+    for title, is_there, packages in wanted:
         with step(title):
             if not is_there:
                 try:
