@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runner.errors import ConfigError
+from runner.wire import DIGEST
 
 # Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
 PASSED_ON: Final = (
@@ -25,7 +26,14 @@ PASSED_ON: Final = (
     *("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
     *("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"),
     *("DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_CONTEXT"),
-    *("SANDBOX_IMAGE", "RUNNER_HARDWARE", "RUNNER_STATE", "RUNNER_PREPARED_S", "RUNNER_LEAVE_OUT"),
+    *(
+        "SANDBOX_IMAGE",
+        "SANDBOX_IMAGE_DIGEST",
+        "RUNNER_HARDWARE",
+        "RUNNER_STATE",
+        "RUNNER_PREPARED_S",
+        "RUNNER_LEAVE_OUT",
+    ),
     *("RUNNER_GPU", "RUNNER_GPU_STACK", "RUNNER_GPU_INTERPRETER", "RUNNER_GPU_LIBRARY_PATH"),
 )
 
@@ -75,6 +83,8 @@ class JudgeSettings(_Settings):
     """Settings that the judge process may know."""
 
     sandbox_image: str = "photofinish-sandbox:latest"
+    # The only image that may be used, by id or by digest in a registry; empty: the image of that name, whatever it is.
+    sandbox_image_digest: str = Field(default="", pattern=rf"^({DIGEST})?$")
     runner_hardware: Hardware = "cpu"
     runner_state: Folder = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
     runner_locks: Folder = Field(  # shared by all runners of a host
@@ -96,15 +106,20 @@ def show_cuda(device: str) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = device
 
 
-class DaemonSettings(JudgeSettings):
-    """Settings of the daemon; each field is the environment variable of the same name in capitals."""
+class SiteSettings(JudgeSettings):
+    """The way to the site, for a host that has no token yet."""
 
     photofinish_url: Annotated[str, AfterValidator(_site_url)]
-    runner_token: SecretStr = Field(min_length=8)
-    broker_url: SecretStr = Field(min_length=1)
     runner_insecure: bool = False  # allow secrets in the clear to another machine (inside a private network)
     runner_ca_file: Path | None = None  # certificates to trust instead of the usual ones, for a private authority
     runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = SecretStr("")  # the only way to the site
+
+
+class DaemonSettings(SiteSettings):
+    """Settings of the daemon; each field is the environment variable of the same name in capitals."""
+
+    runner_token: SecretStr = Field(min_length=8)
+    broker_url: SecretStr = Field(min_length=1)
     runner_drain_s: float = Field(default=40.0, ge=0, le=86_400)  # from SIGTERM until an attempt is handed back
     runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even without a doorbell
     # Hard wall-clock limit of one run; a confirmation has several.
@@ -117,15 +132,15 @@ class DaemonSettings(JudgeSettings):
 SettingsT = TypeVar("SettingsT", bound=_Settings)
 
 
-def _load(kind: type[SettingsT]) -> SettingsT:
+def _load(kind: type[SettingsT], **given: str) -> SettingsT:
     try:
-        return kind()
+        return kind(**given)  # type: ignore[arg-type]  # pydantic parses them
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"
-        given = [value for key, value in os.environ.items() if key.upper() == name]
-        may_be_shown = name.lower() in JudgeSettings.model_fields and len(given) == 1  # otherwise it may be a secret
-        said = f" {given[0][:SAID_CHARS]!r}:" if may_be_shown else ""
+        found = [value for key, value in os.environ.items() if key.upper() == name]
+        may_be_shown = name.lower() in JudgeSettings.model_fields and len(found) == 1  # otherwise it may be a secret
+        said = f" {found[0][:SAID_CHARS]!r}:" if may_be_shown else ""
         raise ConfigError(f"{name}:{said} {first['msg']}; set it in this runner's environment") from None
 
 
@@ -133,11 +148,7 @@ def load() -> DaemonSettings:
     """Return the daemon's settings. Raises ConfigError with the variable's name, and with its value only if a judge may
     also know it."""
     settings = _load(DaemonSettings)
-    if not (settings.runner_insecure or is_private(settings.photofinish_url)):
-        raise ConfigError(
-            "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
-            "network between runner and site is yours alone"
-        )
+    _check_private(settings)
     broker = urlsplit(settings.broker_url.get_secret_value())
     if broker.scheme not in ("redis", "rediss", "unix"):
         raise ConfigError("BROKER_URL: expected redis://, rediss:// or unix://")
@@ -149,6 +160,21 @@ def load() -> DaemonSettings:
             "ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is yours alone"
         )
     return settings
+
+
+def load_site(url: str) -> SiteSettings:
+    """Return the way to the site at this address, without reading any token. Raises ConfigError."""
+    settings = _load(SiteSettings, photofinish_url=url)
+    _check_private(settings)
+    return settings
+
+
+def _check_private(settings: SiteSettings) -> None:
+    if not (settings.runner_insecure or is_private(settings.photofinish_url)):
+        raise ConfigError(
+            "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
+            "network between runner and site is yours alone"
+        )
 
 
 def load_judge() -> JudgeSettings:
