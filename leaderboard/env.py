@@ -5,6 +5,7 @@ values never appear in an error.
 """
 
 import os
+import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -88,6 +89,25 @@ def address(name: str, default: str, schemes: tuple[str, ...]) -> str:
 def words(name: str, default: tuple[str, ...]) -> list[str]:
     """Read a list, separated by commas or blanks."""
     return text(name, " ".join(default)).replace(",", " ").split()
+
+
+def matching(name: str, default: str, *, pattern: str, shape: str) -> str:
+    """Read a text that is empty or matches the pattern, which an error describes as `shape`."""
+    value = text(name, default)
+    if value and not re.fullmatch(pattern, value):
+        raise ConfigError(f"{name}={value!r} is not of the form {shape}")
+    return value
+
+
+def pairs(name: str, *, value: str, shape: str) -> dict[str, str]:
+    """Read a list of NAME=VALUE. Each value matches the pattern `value`, which an error describes as `shape`."""
+    found = {}
+    for word in words(name, ()):
+        key, sign, given = word.partition("=")
+        if not key or not sign or not re.fullmatch(value, given):
+            raise ConfigError(f"{name}: {word!r} is not of the form {shape}")
+        found[key] = given
+    return found
 
 
 def choose_settings(module: str, *, serves_requests: bool = False) -> None:
