@@ -134,7 +134,7 @@ SettingsT = TypeVar("SettingsT", bound=_Settings)
 
 def _load(kind: type[SettingsT], **given: str) -> SettingsT:
     try:
-        return kind(**given)  # type: ignore[arg-type]  # pydantic parses them
+        return kind(**given)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"

@@ -206,8 +206,9 @@ class Runner(models.Model):
     @property
     def standing(self) -> str:
         """Return why the runner gets no work, in a word or two; "" if it may claim."""
-        reasons = {"retired": self.retired_at, "revoked": self.revoked_at, "suspended": self.suspended_at}
-        reasons |= {"set aside": self.set_aside_at, "refused": self.skew, "draining": self.draining_at}
+        gone: dict[str, object] = {"retired": self.retired_at, "revoked": self.revoked_at}
+        out = {"suspended": self.suspended_at, "set aside": self.set_aside_at, "refused": self.skew}
+        reasons = gone | out | {"draining": self.draining_at}
         return next((reason for reason, applies in reasons.items() if applies), "")
 
     def has_greeted_since(self, moment: datetime) -> bool:
