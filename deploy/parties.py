@@ -144,11 +144,6 @@ def state_folder() -> Path:
     return CHECKOUT / "state"
 
 
-def environment_folder() -> Path:
-    """Return the virtual environment."""
-    return state_folder() / "venv" if is_private() else CHECKOUT / ".venv"
-
-
 def code_folder() -> Path:
     """Return the folder from which the servers import: the checkout, or the copy that every user may read."""
     return state_folder() / "code" if is_private() else CHECKOUT

@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from leaderboard.accounts.models import User
 from leaderboard.admissions.models import FAILED, AdmissionTest
-from leaderboard.competitions.access import issue_codes
-from leaderboard.competitions.announce import publish_announcement
+from leaderboard.competitions.access import issue_codes, publish_announcement
 from leaderboard.competitions.models import CLOSED, Competition, Prize, Track
 from leaderboard.entrants.enter import enter_alone, rules_digest
 from leaderboard.entrants.models import Membership
