@@ -1,4 +1,4 @@
-"""The site as an ASGI application: `uvicorn leaderboard.asgi:application`.
+"""The site as an ASGI application; `python -m leaderboard.serve` starts it.
 
 Django keeps a request's whole body, in memory or in a file, before a view can look at it. LimitBody runs before that,
 so no sender can fill the disk: it counts the bytes, discards a body that is too long, and answers 413. It goes on

@@ -122,6 +122,8 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
     return settings
 
 
+WEB_PROCESSES = env.whole("WEB_PROCESSES", 1, least=1, most=64)  # of this host: serve.py, limits.share
+WEB_DRAIN_S = env.seconds("WEB_DRAIN_S", 8, least=0, most=300)  # web/leaving.py
 DATABASE_URL = env.text("DATABASE_URL")
 DATABASE_POOL_MAX = env.whole("DATABASE_POOL_MAX", 24, least=0, most=200)  # web/places.py divides them; 0: no pool
 if 0 < DATABASE_POOL_MAX < 8:

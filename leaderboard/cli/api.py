@@ -176,7 +176,8 @@ class Api:
                 if response.status_code != 200:
                     self._raise_for(response, self._read_capped(response))
                 for event in EventSource(response).iter_sse():
-                    yield ServerEvent(event.id, event.event, _mapping(_decode(event.data.encode(), self.url)))
+                    if event.data:  # not a time to reconnect
+                        yield ServerEvent(event.id, event.event, _mapping(_decode(event.data.encode(), self.url)))
         except (httpx.HTTPError, SSEError) as error:
             raise SiteProblem(f"{self.url}: the stream of events broke ({type(error).__name__})") from None
 
