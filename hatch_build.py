@@ -4,8 +4,6 @@ A wheel holds the client alone, as the package `photofinish` (`[tool.hatch.build
 editable install puts a whole checkout on the path, where the client's code lies in `leaderboard` beside the runner.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface

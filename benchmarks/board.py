@@ -9,8 +9,6 @@ no data changed since the last look; *changing*: a line of the board got a new t
 mean: on a machine with further work it is the most reliable column.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets

@@ -8,8 +8,6 @@ fair window and some were unmeasurable. Then it claims again and again from queu
 of `pipeline.claim_work`, and the rows that a claim read in the database.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -6,8 +6,6 @@ Blocks of six calls of some ms run on one core, while a process of ours, which c
 core. Prints, by the share that telemetry saw, how much slower the blocks' medians were than on the free core.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

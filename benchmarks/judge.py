@@ -13,8 +13,6 @@ environment (RUNNER_HARDWARE, SANDBOX_IMAGE …). Without SANDBOX_IMAGE the imag
 where it is missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

@@ -13,8 +13,6 @@ when far; for these three the worst error as a share of the allowed error, of an
 answer, case, seed and reason of the last. Where any answer is refused when far, prints a line a corner, too.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

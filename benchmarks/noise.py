@@ -11,8 +11,6 @@ With `--out` each report is stored there, for `runner replay` and for measuring 
 requirements of `runner once`: Docker, the sandbox image (SANDBOX_IMAGE), root for certified times.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

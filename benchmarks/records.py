@@ -4,8 +4,6 @@ Beside the rule in force (Student's t) stands its rejected alternative: all five
 sign-based order statistic that reaches 95 % with five runs (96.9 %: the smallest gain).
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

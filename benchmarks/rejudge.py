@@ -7,8 +7,6 @@ run (some 40 kB) and fingerprints. It is applied and taken back, so that each si
 seconds, queries and the consequences.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

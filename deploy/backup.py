@@ -11,8 +11,6 @@ names of the two databases in one transaction. Until then the site goes on with 
 it untouched. Passwords reach programs by their environment.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@
 a digest of pyproject.toml and constraints.txt, kept in the environment, records the installed extras.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Output, errors, commands and waits of the scripts. Standard library only."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """`make down`, `status`, `logs`, `reset` and `manage`: for the site that `make up` started from this state folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

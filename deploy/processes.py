@@ -5,8 +5,6 @@ supervisord. Always true: no secret is in the configuration (deploy/launch.py ha
 started again after 1, 2, 3 … seconds, and a process whose code or image changed is restarted by the next `make up`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 from dataclasses import dataclass

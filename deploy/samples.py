@@ -4,8 +4,6 @@ A pure function assigns files to accounts. The site reports the submissions that
 sends only the missing files.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import urllib.error

@@ -4,8 +4,6 @@ Owns `STATE/secrets`. Always true: each file there has mode 600 and belongs to t
 passwords travel in environments and files, never on a command line.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

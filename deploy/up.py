@@ -8,8 +8,6 @@ place of the embedded servers. DATABASE_OWNER_URL (the role that owns the tables
 account) keep the site's rights and the runner's apart there, too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The site's worker: `dramatiq leaderboard.actors --queues site`. Its actors wrap acts that may run twice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import django

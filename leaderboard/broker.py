@@ -7,8 +7,6 @@ gets ANSWER_TIMEOUT_S and is then left alone for PAUSE_S. The runner's actor is 
 hand.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import cache

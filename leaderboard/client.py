@@ -10,8 +10,6 @@ The methods of `Api` return the site's JSON as it is (docs/http.md). Errors are 
 sent, Refused for an answer that refuses, SiteProblem for no answer.
 """
 
-from __future__ import annotations
-
 from .cli.api import Api, ServerEvent, connected, follow
 from .cli.config import Account, CliError, Misuse, Refused, SiteProblem
 

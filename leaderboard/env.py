@@ -4,8 +4,6 @@ The error of every reader names the variable, its value and the valid values. Se
 values never appear in an error.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Final, TypeVar

@@ -9,8 +9,6 @@ SiteError
 Only UserError's text reaches a person.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 _SHOWN_CHARS: Final = 200  # of a wrong value, in an answer

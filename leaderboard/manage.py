@@ -1,7 +1,5 @@
 """Django's command line: `python -m leaderboard.manage migrate`."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 

@@ -11,8 +11,6 @@
 The packages below do not import each other upwards; only this module connects them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
@@ -30,8 +28,8 @@ from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions import edit
 from leaderboard.competitions.access import redeem_code
+from leaderboard.competitions.importing import apply_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
-from leaderboard.competitions.uploads import apply_upload
 from leaderboard.confirmations.ask import claim_confirmation, record_confirmation
 from leaderboard.confirmations.models import FAILED, Confirmation
 from leaderboard.entrants import enter as entering
@@ -48,9 +46,8 @@ from leaderboard.review.case import acts, holds
 from leaderboard.review.models import Decision, Suspension
 from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
-from leaderboard.standings.publish import kernel_lines
+from leaderboard.standings.publish import kernel_lines, restore
 from leaderboard.standings.read.records import PODIUM, would_rank
-from leaderboard.standings.retract import restore
 from leaderboard.submissions import intake
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import check_left, spend

@@ -4,8 +4,6 @@ pipeline.py calls it after a report, a decision, a suspension or a set of re-jud
 numbers can rank, review lets it and its account may compete. Rules screen it once, when it arrives.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Django's settings: one file for development, tests and production; differences come from env.py."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlsplit
 

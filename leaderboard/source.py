@@ -3,8 +3,6 @@
 A syntax error passes these checks: the judge's verdict names its place.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -8,8 +8,6 @@ the text into a tree; the text is never compiled or run. The text's length and t
 bound the cost of a hostile expression. Powers are checked before they are computed.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import warnings

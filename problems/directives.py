@@ -10,8 +10,6 @@ parser: the site reads every submission with it, the runner's commands read file
 leaves the reading to the site.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Final
 

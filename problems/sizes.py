@@ -5,8 +5,6 @@ that arithmetic over the case's arguments and the file's constants gives. An imp
 for a hardware before any runner tries it. Where no shape can be read, there is no estimate.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from typing import Any, Final

@@ -5,8 +5,6 @@ know, and `judge_environment` is its whole environment; neither contains a secre
 error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -13,8 +13,6 @@ RunnerError
     └── JudgeStale         its prepared containers grew old before it took a job: a new judge will do
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 STALE_EXIT: Final = 75  # of a judge process that gave up waiting without an exception (sysexits.h: EX_TEMPFAIL)

@@ -5,8 +5,6 @@ job. Always true: a single socket is all that this module gives the program insi
 can never block or fill the host. While it has a job, only the container itself pays for its output.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -6,8 +6,6 @@ Every limit of the sandbox stands here, once. For each option one test pins its 
 Pure.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final

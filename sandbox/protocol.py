@@ -15,8 +15,6 @@ judge's device writes the nonce there when the inputs have come, and the tenant'
 before, waits for that. No host code therefore lies between the inputs and the read of the output.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

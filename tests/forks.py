@@ -6,8 +6,6 @@ The import takes a second and a half of a core's time, and some hundred tests ne
 python -m tests.forks SOCKET: the process that they are forked from, until its standard input ends.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """Documents name existing files and headings, and the picture in docs/architecture.md matches the code."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -4,8 +4,6 @@ Processor time is compared, not wall time. A reader that looks slow is measured 
 foreign work on the machine makes a run longer and never shorter.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import tempfile

@@ -4,8 +4,6 @@ The import contracts are in pyproject.toml, and lint-imports checks them. These 
 import inside a function counts as well.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -9,8 +9,6 @@ lasts, attacks whose docstring names steps run without them: there a gain is exp
 step. Exit code 1 when an attack gained with all steps. With OUT set, every report is kept there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

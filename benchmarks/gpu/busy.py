@@ -7,8 +7,6 @@ tenants' kernels and the judge's, which poison, probe, draw inputs and compare. 
 not count.
 """
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import sys

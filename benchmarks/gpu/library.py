@@ -10,8 +10,6 @@ Prints a line a job, and the jobs that the budget left. With OUT set, every repo
 or else its reference as it is; of KernelBench each file's Model as ModelNew, and the same compiled by torch.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

@@ -8,8 +8,6 @@ Each pair is judged JOBS times, each time in a process of its own; then a table,
 cases with it in their name (`add:n=1024`). With OUT set, every report is kept there. RUNNER_LEAVE_OUT leaves out steps.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

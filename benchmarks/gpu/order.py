@@ -7,8 +7,6 @@ and connected first, and a job with the candidate first; at most CALLS calls a b
 of the first side's time over the second's, and the spread of all sides. With OUT set, every report is kept there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

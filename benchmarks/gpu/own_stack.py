@@ -9,8 +9,6 @@ would write. The difference: the loader's cache, which the toolkit's hook makes 
 the image's name.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -7,8 +7,6 @@ and 64 MB in twelve places, 36 counted calls each behind a gate, with a swept ca
 spread of processes, of places within a process, and of two equal rounds.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

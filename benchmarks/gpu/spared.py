@@ -9,8 +9,6 @@ their kernel: the hidden time that the judge finds, below 0, is the spared time.
 derived figures (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

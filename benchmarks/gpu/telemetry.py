@@ -4,8 +4,6 @@ Prints the device's fitness, a whole window with its ruling, then medians and 99
 On a GPU a second window lies around a second of matrix products: counters, clocks and mask must move as they should.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

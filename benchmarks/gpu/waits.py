@@ -7,8 +7,6 @@ and again after SECONDS: by how much a side's calls report more time than the ot
 its gap is longer (`gaps`), ns. COMPARED_S of runner/job/prepare.py has the derived figure.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from contextlib import ExitStack

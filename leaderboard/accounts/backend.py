@@ -1,7 +1,5 @@
 """Authentication backend: the signed-in user is always an account, never a linked login."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from asgiref.sync import sync_to_async

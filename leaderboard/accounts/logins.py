@@ -5,8 +5,6 @@ logins. The person links two logins and proves both. Only an organiser may undo 
 accounts again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final

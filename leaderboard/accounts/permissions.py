@@ -1,7 +1,5 @@
 """Checks for acts of organisers: permission, and a written reason."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from leaderboard.accounts.models import User

@@ -4,8 +4,6 @@ A secret is made from the system's randomness, shown once, and kept as a SHA-256
 because the text has 256 random bits, too many to guess.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Collection

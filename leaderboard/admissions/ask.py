@@ -5,8 +5,6 @@ imports and added boards before they take submissions, and for boards never test
 lost returns to the queue.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

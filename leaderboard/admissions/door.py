@@ -4,8 +4,6 @@ Without a test: yes. With a test asked for on import (`gate`): once a test has p
 fails. An organiser's override of the newest finished test opens the version, with a reason.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Set
 

@@ -5,8 +5,6 @@ lease and a hard deadline, and that a test has an outcome exactly when it is don
 the table.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any, Final
 

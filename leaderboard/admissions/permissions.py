@@ -1,7 +1,5 @@
 """Permission to see, request and override admission tests: staff, and organisers of competitions with the board."""
 
-from __future__ import annotations
-
 from django.db.models import QuerySet
 
 from leaderboard.accounts.models import User

@@ -1,7 +1,5 @@
 """The audit row, and append-only tables for this and further apps: triggers of the database, which bind every role."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

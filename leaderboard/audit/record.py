@@ -1,7 +1,5 @@
 """The only function that writes audit rows; call it in the transaction of the act itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal

@@ -9,8 +9,6 @@ Tied entrants are not confirmed: the track's tie rule decides between them, not 
 by the time of submission, and is not confirmed either.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ retraction, a decision or another prize makes a proposal stale; it must then be 
 once, the second waits for the first's lock and then finds a changed state.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

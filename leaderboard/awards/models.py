@@ -7,8 +7,6 @@ announcement. The `content` of an award never changes; a new proposal is a new a
 life.py.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.conf import settings

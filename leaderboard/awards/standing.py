@@ -9,8 +9,6 @@ first_to_beat  ranked by the time of an entrant's first kernel below a given sha
 An entrant may not win because of their division, a missing declaration, a suspension or a result under review.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -8,8 +8,6 @@ share     they share the places that they take: the sum of these prizes is split
           go to the earlier entrants, a cent each; prizes that are not money go to them in that order, undivided
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ repeats the name and lists the existing names.
 after the last event seen: no event is shown twice or missed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -4,8 +4,6 @@ The options in main.py read the environment; this module owns the file. A token 
 plain http to another machine without an explicit flag.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """`photofinish competitions`, `enter` and `quota`."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated, Final
 

@@ -4,8 +4,6 @@ Exit codes: 0 a pass (or simply done), 1 a verdict that is no pass, 2 wrong use 
 network failed (or the judging machine did), 130 interrupted. Errors are one sentence on stderr, never a traceback.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import metadata
 from pathlib import Path

@@ -3,8 +3,6 @@
 The client has no judge: `check` and `run` start the `runner` command of a checkout.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

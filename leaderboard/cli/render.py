@@ -5,8 +5,6 @@ and tables leave their least important columns out. Output to a pipe or file is 
 no wrapping, every column, separated by tabs.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import unicodedata

@@ -1,7 +1,5 @@
 """Start and end of a command on its terminal: `photofinish` here, and `runner`. Imports the standard library only."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import importlib

@@ -4,8 +4,6 @@ The text of a code is shown once; only its digest is kept. Each code is used onc
 the boards that a code opens and the effect of its revocation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Announcements of a competition: publish, withdraw. A withdrawn announcement stays in the table and is hidden."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Final
 

@@ -10,8 +10,6 @@ Submissions from the freeze are shown once the standing is revealed or final; a 
 happens at the deadline. `board_deadline` is a board's own deadline: it ends the contest there earlier, never later.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum

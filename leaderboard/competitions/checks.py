@@ -4,8 +4,6 @@ Each raises UserError, or returns the checked value. The database has the same r
 messages.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping

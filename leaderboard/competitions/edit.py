@@ -12,8 +12,6 @@ sets share names (sort, matmul), and clones too. Acts that give names run one at
 two concurrent acts could both find a name free. Announced awards stay unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal

@@ -16,8 +16,6 @@ Insiders are staff, people with a role or a used invite code of the competition,
 closed. Some codes open a few boards only; a revoked code opens none.
 """
 
-from __future__ import annotations
-
 from typing import Final, TypeGuard
 
 from django.contrib.auth.models import AnonymousUser

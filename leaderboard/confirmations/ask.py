@@ -4,8 +4,6 @@ A runner of the board's hardware makes the runs when it has nothing more urgent.
 was lost returns to the queue.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import datetime, timedelta
 from typing import Any, Final

@@ -5,8 +5,6 @@ and a hard deadline; it has an outcome exactly when it is done. A runner's findi
 report. Writers: ask.py, and review/case/acts.py, which closes confirmations that runs could not decide.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final

@@ -7,8 +7,6 @@ membership. When the rules change, people with an older acceptance are asked aga
 rules the first submission enters.
 """
 
-from __future__ import annotations
-
 import hashlib
 from datetime import datetime
 

@@ -4,8 +4,6 @@ Constraints guarantee that a person is in at most one entrant of a competition a
 most one captain. A person alone is an entrant with a single membership, as its captain.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.conf import settings

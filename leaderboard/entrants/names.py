@@ -1,7 +1,5 @@
 """Pure: names of teams and people. Two names that look the same are the same name."""
 
-from __future__ import annotations
-
 import unicodedata
 from itertools import groupby, zip_longest
 from typing import Final

@@ -3,8 +3,6 @@
 An act locks in this order, so that two acts never wait for each other: people, then the competition, then the entrant.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Profile of an entrant: division, affiliation, pseudonym, eligibility. The captain edits it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final

@@ -5,8 +5,6 @@ and identifies a person's own entrant. An invite opens no closed competition: a 
 cannot accept.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

@@ -6,8 +6,6 @@ the order in which they become visible, so that a stream may resume after the la
 notification only when the transaction commits. Events of a shadow attempt are stored and marked, and wake no watcher.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final

@@ -11,8 +11,6 @@ Concurrent claims skip each other's rows and never wait. The order is fair rathe
 A claim costs a pass over the waiting rows and few index probes, whatever owners sent before (`make bench-claim`).
 """
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, timedelta
 from typing import Any, Final

@@ -4,8 +4,6 @@ The first epoch of a hardware becomes current automatically, as it displaces not
 decision, so a new driver on a host never empties a board. A contest pins the epoch of its first ranked line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ expired lease has no effect until a sweep; until then the runner may renew it. S
 unless a sweep expired the lease.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final

@@ -3,8 +3,6 @@
 The number of queries is fixed, however long the queue is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta

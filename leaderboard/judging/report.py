@@ -4,8 +4,6 @@ A message counts while its fencing token is that of the claim and no sweep has d
 lost its connection while it finished loses no work; the row lock decides between it and the sweep.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final

@@ -8,8 +8,6 @@ A runner out of service claims nothing but may finish its work.
   again. Both may ask for it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from datetime import datetime, timedelta

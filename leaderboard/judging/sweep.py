@@ -9,8 +9,6 @@ processes (leaderboard/web/service.py) and the times of the sweeps. An outage be
 (a proxy, a network) is not noticed: there leases run out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final

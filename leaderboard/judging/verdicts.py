@@ -10,8 +10,6 @@ its token comes back. A further attempt cannot be requested, because it follows 
 only by its own figures. Any other verdict ends the tries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final

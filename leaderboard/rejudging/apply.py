@@ -3,8 +3,6 @@
 Until then its results stay in the shadow (rejudging/sets.py).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager

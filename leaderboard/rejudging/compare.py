@@ -4,8 +4,6 @@ Reads and never writes; a fixed number of queries for a set of any size. apply.t
 would be held for review, because it reads their reports.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -7,8 +7,6 @@ another set.
 A shadow attempt is hidden until it becomes current at the end, or stays in the shadow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

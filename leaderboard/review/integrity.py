@@ -6,8 +6,6 @@ fewer than 5 results are counted together. A decision on a podium place is shown
 once no appeal can change it, and never for a submission that the public standing does not count yet.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

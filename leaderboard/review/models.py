@@ -5,8 +5,6 @@ the result of states.derive for its log, so that queries can find it. Only log.p
 numbers of every rule on a result, held or not, so that other thresholds can be tried on them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Permissions to see a case, to decide on it, and to speak for its owner."""
 
-from __future__ import annotations
-
 from django.db.models import QuerySet
 
 from leaderboard.accounts.logins import logins_of

@@ -1,7 +1,5 @@
 """The standing of results in review, and results that wait for a person."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from statistics import median

@@ -4,8 +4,6 @@ pipeline applies the consequences. Staff of the site suspend everywhere, the own
 of the account is deleted: during the suspension none of its results rank and it cannot submit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 

@@ -5,8 +5,6 @@ repeat: an act without effect changes no row and returns False. calendar.py defi
 only set them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

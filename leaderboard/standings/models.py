@@ -5,8 +5,6 @@ that changed. Retraction records kernels taken off their board and put back. Ran
 enforces it.
 """
 
-from __future__ import annotations
-
 import uuid
 from typing import Final
 

@@ -2,9 +2,12 @@
 
 `refusal` and `light_share` are pure: whether a passing ranked result can have a line before any review, and its share
 of the speed of light.
-"""
 
-from __future__ import annotations
+To retract takes a kernel off its board; to restore lets it return. Its lines come and go in the same transaction, and
+therefore everywhere at once: boards, overall standings, history and exports all read Entry. Its owner may retract it
+until the standing is final. An organiser with the reviewer role or above may retract other entrants' kernels at any
+time and undo that, except for kernels of their own or their team.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,14 +15,23 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any, Final
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from leaderboard.accounts.logins import lock_accounts
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.calendar import Phase, Stage, phase_at
 from leaderboard.entrants.models import Entrant
+from leaderboard.errors import UserError
 from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
+from leaderboard.review.permissions import check_reviewer, may_review
 from leaderboard.standings.models import Entry, Retraction
+from leaderboard.standings.read.windows import stage_at
 from leaderboard.submissions.models import Submission
+from leaderboard.submissions.permissions import may_dispose
 
 NO_TELEMETRY: Final = "no_telemetry"  # clocks and temperatures were not watched, so the measurement is unreliable
 WRITTEN: Final = (  # columns that replace the old values of a line
@@ -173,3 +185,71 @@ def retraction_of(submission: Submission) -> Retraction | None:
     )
     last = rows.select_related("actor").order_by("-id").first()
     return last if last is not None and last.act == Retraction.RETRACT else None
+
+
+BY_OWNER: Final = "retracted by its owner"
+
+
+def may_retract(actor: User, submission: Submission, now: datetime) -> bool:
+    if may_review(actor, submission):
+        return True
+    board = submission.board
+    is_over = phase_at(board.competition.schedule, now) in (Phase.FINAL, Phase.OPEN)
+    is_final = is_over and stage_at(board, submission.created_at) is Stage.CONTEST
+    return may_dispose(actor, submission) and not is_final
+
+
+def usual_reason(actor: User, submission: Submission) -> str:
+    """Return the default reason; an organiser must write their own."""
+    return BY_OWNER if may_dispose(actor, submission) else ""
+
+
+@transaction.atomic
+def retract(*, submission: Submission, actor: User, reason: str, now: datetime) -> int:
+    """Retract all runs of this submission's kernel and return the number of lines.
+
+    The same code does not rank again.
+    """
+    if not may_retract(actor, submission, now):
+        text = "only its owner, until the standing is final, or a reviewer may retract it"
+        raise UserError("actor", actor.get_username(), text, status=403)
+    check_reason(reason)
+    lock_entrants([submission.entrant_id])
+    if retraction_of(submission) is not None:
+        return 0
+    lines = withdraw_kernel(submission)
+    if not lines:
+        raise UserError("submission", submission.pk, "has no line on its board that could be retracted", status=409)
+    _write(Retraction.RETRACT, submission, actor, reason, now, before=lines, after=0)
+    return lines
+
+
+@transaction.atomic
+def restore(*, submission: Submission, actor: User, reason: str, now: datetime) -> bool:
+    """Allow the kernel on its board again; pipeline then publishes its lines. False: it was already allowed."""
+    check_reviewer(actor, submission, "put a retracted kernel back")
+    check_reason(reason)
+    owners = User.objects.filter(submissions__entrant=submission.entrant_id, submissions__board=submission.board_id)
+    lock_accounts(owner.account_id for owner in owners)
+    lock_entrants([submission.entrant_id])
+    if retraction_of(submission) is None:
+        return False
+    _write(Retraction.RESTORE, submission, actor, reason, now)
+    return True
+
+
+def _write(
+    act: str, submission: Submission, actor: User, reason: str, now: datetime, *, before: int = 0, after: int = 0
+) -> None:
+    Retraction.objects.create(
+        board_id=submission.board_id,
+        entrant_id=submission.entrant_id,
+        code_digest=submission.kernel,
+        submission=submission,
+        act=act,
+        actor=actor,
+        reason=reason,
+        created_at=now,
+    )
+    sides = {"before": {"lines": before}, "after": {"lines": after}}
+    record(f"{act}_entry", submission, actor=actor, reason=reason, now=now, **sides)

@@ -3,8 +3,6 @@
 `check` writes nothing. leaderboard/pipeline.py stores the submission with its quota and its first attempt.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import re

@@ -4,8 +4,6 @@ Token rows are written once and never changed. The balance is found by replaying
 owner write no row, so they return no token.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Attempts record the progress of a submission. CodeRelease records that the owner
 publication, for good.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from django.conf import settings

@@ -3,8 +3,6 @@
 The publication cannot be taken back, and the site warns of this.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django.db import transaction

@@ -6,8 +6,6 @@ day. The level of a bucket is never stored. It is found by replaying the tokens 
 (submissions/ledger.py keeps them).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

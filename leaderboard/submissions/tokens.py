@@ -10,8 +10,6 @@ This module neither runs nor compiles a source; the size of the file and MAX_TOK
 Python, or too long, is compared by its text without blanks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import keyword

@@ -4,8 +4,6 @@
 a traceback in the log.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Forms: parse a person's input once. They check shape only; the acts decide whether it is allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -7,8 +7,6 @@ cost less than the request, and must work while the database or the broker does 
 competitor's submissions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import time

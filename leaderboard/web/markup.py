@@ -8,8 +8,6 @@ regular expression without backtracking: its repetitions are possessive, and a c
 end, too. Class names are those of Pygments; static/photofinish/code.css gives them colours.
 """
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 import keyword

@@ -4,8 +4,6 @@ The content policy lets a page load only the site's own files: no inline script 
 competitor's text can therefore never run in another user's browser, even if a template forgot to escape it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from functools import cache

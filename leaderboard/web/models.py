@@ -1,7 +1,5 @@
 """Tables of the HTTP layer itself: request counts of the current window, and answers to keyed requests."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 

@@ -7,8 +7,6 @@ was read until its answer is made: a slow reader or sender holds no place. A sin
 place of a class, so a single visitor cannot fill it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final

@@ -8,8 +8,6 @@ The switch is signed for one person and expires. If it is invalid for any reason
 rights apply again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """State of the service: heartbeats and readiness; robots.txt, the page for an uncaught exception."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping

@@ -10,8 +10,6 @@ or loses its place polls the submission itself, with its ETag. When the process 
 time to reconnect.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

@@ -1,7 +1,5 @@
 """Every address of the site. None ends in a slash."""
 
-from __future__ import annotations
-
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView, TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView

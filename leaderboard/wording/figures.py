@@ -6,8 +6,6 @@ A ratio is candidate / baseline, so below 1 is faster. People read its inverse, 
 fast as the baseline. A half-width is relative: 0.012 is "±1.2 %".
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from typing import Final

@@ -3,8 +3,6 @@
 Keyed by outcome, then by outcome and reason where the reason allows better advice.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -6,8 +6,6 @@ below. An archive's own figures are not trusted: bytes are counted while they ar
 link, a doubled name or a bomb refuses the whole archive.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -4,8 +4,6 @@ The search begins in the folder itself and goes one level deeper at a time. It t
 so a repository or an unpacked archive can be given as it is. Links to folders are not followed.
 """
 
-from __future__ import annotations
-
 import os.path
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

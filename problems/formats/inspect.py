@@ -1,7 +1,5 @@
 """Facts about problem code from its syntax tree, without running a line: functions that it defines and calls."""
 
-from __future__ import annotations
-
 import ast
 import sys
 import warnings

@@ -5,8 +5,6 @@ sandbox/inside/modelnew.py), without any loss. A file that this judge cannot jud
 `unsupported`; a doubt that only a run can settle is a warning.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

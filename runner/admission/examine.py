@@ -11,8 +11,6 @@ case, the problem is marked, and boards can leave it out.
 Except for the walk over the cases (`examine`) this module is pure.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +19,9 @@ from typing import Any, Final
 
 import problems
 from problems.spec import MODEL, Problem, case_name
-from runner.admission import seeds
+from runner.admission import outputs
 from runner.admission.outputs import MOST as MOST_OUTPUTS
-from runner.admission.outputs import Count, EachOutput
-from runner.admission.seeds import SAID_CHARS
+from runner.admission.outputs import SAID_CHARS, Count, EachOutput
 from runner.evidence import speed_of_light
 from runner.evidence.schedule import A, B
 from runner.evidence.schema import Check
@@ -174,7 +171,7 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
     turns = variants(problem)
     tallies = {name: Tally() for name in turns}
     planned = plan(problem, trial)
-    drawn: list[seeds.Drawn] = []
+    drawn: list[outputs.Drawn] = []
     beside = Tally() if A in trial.calls.sides else None
     each = EachOutput()
     stage = Stage(
@@ -183,7 +180,7 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
     try:
         trial.load(source(problem, turns))
         trial.load_oracle()
-        drawn = [seeds.draw(trial, case) for case in problem.benchmarks]
+        drawn = [outputs.draw(trial, case) for case in problem.benchmarks]
         if beside is not None:
             try:
                 trial.load_baseline()
@@ -242,7 +239,7 @@ def conclude(
     each: EachOutput | None = None,
     *,
     cases: int,
-    drawn: Sequence[seeds.Drawn] = (),
+    drawn: Sequence[outputs.Drawn] = (),
     hard_ns: Mapping[str, float] | None = None,
 ) -> Admission:
     """Return the result. `drawn` has an entry for every timed case; it is empty if the draw was not tried."""
@@ -250,10 +247,10 @@ def conclude(
     strict = problem.precision is not None and problem.precision.strict
     lines = (
         declared(problem, drawn, hard_ns or {}),
-        seeds.seeded(drawn),
-        seeds.repeatable(drawn),
-        seeds.plain_stays(drawn),
-        *seeds.fixed(drawn),
+        outputs.seeded(drawn),
+        outputs.repeatable(drawn),
+        outputs.plain_stays(drawn),
+        *outputs.fixed(drawn),
         *(
             line(name, tally, tf32=tf32, lenient=not strict and (tally.own_check or problem.tolerance is not None))
             for name, tally in tallies.items()
@@ -269,7 +266,7 @@ def conclude(
     return Admission(lines, tuple(marks), cases, margin)
 
 
-def declared(problem: Problem, drawn: Sequence[seeds.Drawn], hard_ns: Mapping[str, float]) -> Expectation:
+def declared(problem: Problem, drawn: Sequence[outputs.Drawn], hard_ns: Mapping[str, float]) -> Expectation:
     """Check that the speed of light of each timed case can be computed from the problem's declaration, and that the
     reference itself did not beat it."""
     wrong = speed_of_light.faults(problem) if problem.speed_of_light else []

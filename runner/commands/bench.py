@@ -5,8 +5,6 @@ as many blocks count. A rate comes from the fastest block of a case (itself a me
 that was reached at least once, and a disturbed block is no evidence of it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Competitors run it at home, and organisers while they write a problem.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

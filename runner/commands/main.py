@@ -4,8 +4,6 @@ Exit code 0: yes; 1: no; 2: the request could not be carried out, with one sente
 n, its containers removed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

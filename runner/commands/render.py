@@ -1,7 +1,5 @@
 """Terminal output of the `runner` command. Foreign text is shown as it is, never as markup."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ verdict (verdict.py, with the certificate of each case), every ruling on a block
 and the report is the only file that is read.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import stat

@@ -1,7 +1,5 @@
 """Entry point of the `runner` command."""
 
-from __future__ import annotations
-
 from leaderboard.cli.start import start
 
 

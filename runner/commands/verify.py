@@ -7,8 +7,6 @@ first lines name different hardware is left out and does not count. The admissio
 job. Failures of this machine are reported apart from unexpected verdicts.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

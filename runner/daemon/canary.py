@@ -12,8 +12,6 @@ it is judged `passed`, does not set the device aside, and takes no longer than b
 RUNNER_STATE/canary.json; one process at a time does (the process that holds the device).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import secrets

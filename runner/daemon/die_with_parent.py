@@ -4,8 +4,6 @@ The daemon starts the judge through it. It asks the kernel to send SIGKILL when 
 daemon's blocked signals, and becomes the program. (A preexec_fn would do the same, but is not safe with threads.)
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

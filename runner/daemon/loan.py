@@ -7,8 +7,6 @@ sees `.ask` held puts its waiting judge away and leaves the device alone until n
 does the same after its attempt.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import threading

@@ -5,8 +5,6 @@ an operator to look at). A file appears under its final name only when it is who
 here, and the folder is readable by its owner alone, since reports hold competitors' logs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -8,8 +8,6 @@ device is lent to a command (runner/daemon/loan.py) or set aside (runner/daemon/
 the judging of the next.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import signal

@@ -5,8 +5,6 @@ subtracted, on all sides. A constant that a disturbed machine made too large mus
 impossible.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property

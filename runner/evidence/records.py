@@ -11,8 +11,6 @@ sign-based order statistic, which with five runs is the smallest gain: a single 
 five" would have no effect. The figures of both are in docs/records.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

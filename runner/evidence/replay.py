@@ -4,8 +4,6 @@ The stored windows are ruled on again, the stored samples are timed again, and t
 commands must match the stored blocks, and its voids, charges and conclusions must match the evidence.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -13,8 +13,6 @@ look fast. For a candidate that wavers beside a steady baseline the median count
 estimates.py defines the times.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ a call's time is the judge's; on the `event` clock (GPUs) it is the time of the 
 the times that count.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Final, NamedTuple
 

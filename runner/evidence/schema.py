@@ -8,8 +8,6 @@ Holds evidence (version 3): the configuration, failures (`fault`, `set_aside`), 
 timed case with the device's telemetry. Pure.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 

@@ -10,8 +10,6 @@ judge's monotonic clock, clocks in MHz, temperatures in °C, power in W. A readi
 sites are upgraded before runners.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

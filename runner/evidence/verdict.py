@@ -8,8 +8,6 @@ kernel is `self_disturbed`; a kernel is erratic if it scatters far more than the
 measurements of a run that cannot rank are shown. Pure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ the folder of the harness in the image. It then prints the powers of a program i
 of the freezer.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import importlib.util

@@ -6,8 +6,6 @@ see and do: a requested limit that is missing is found here and not by a competi
 `Engine`, which lets a test imitate any machine.
 """
 
-from __future__ import annotations
-
 import hashlib
 import mmap
 import os

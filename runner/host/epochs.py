@@ -3,8 +3,6 @@
 Owns RUNNER_STATE/ceilings/*.json, a file per epoch, whole or absent.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

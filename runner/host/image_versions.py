@@ -5,8 +5,6 @@ RUNNER_STATE/versions, which saves a container per job. If containers mount the 
 the image, the probe runs each time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -3,8 +3,6 @@
 A daemon's jobs run in a process of their own (runner/job/judge_main.py), `runner once` in the caller's.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import time

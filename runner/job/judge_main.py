@@ -9,8 +9,6 @@ Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a r
 containers were no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import logging

@@ -8,8 +8,6 @@ questions. The admission test blames no competitor: there the same oracle is ask
 output.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import time

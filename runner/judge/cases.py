@@ -4,8 +4,6 @@ Every seed is drawn independently (never derived from another seed). Chance come
 fix it; the judge passes `secrets.SystemRandom()`.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

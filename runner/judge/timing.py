@@ -5,8 +5,6 @@ fake in the tests. Rules over the readings decide on a block (runner/evidence/th
 side is `TimedSide`, the real pause `pause_for`.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import time

@@ -4,8 +4,6 @@ Every call of either kind is the same call: fresh inputs, poisoned output, the w
 comparing happens between blocks, with every tenant frozen.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time

@@ -5,8 +5,6 @@ of torch, and is imported only where the hardware is a GPU. An importer sets its
 read-only: that is why two containers never map the same allocation.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

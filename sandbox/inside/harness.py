@@ -4,8 +4,6 @@ It holds no secret and is assumed to be hostile from the moment it imports the s
 only where it sees the same itself. The errors that the harness reports serve honest authors.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import importlib.util

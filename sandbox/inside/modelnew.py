@@ -11,8 +11,6 @@ the constructor made.
 change the tensor.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

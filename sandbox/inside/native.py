@@ -6,8 +6,6 @@ tuples and lists by position, dicts by insertion, dataclasses by field. An outpu
 both. All pointers lead into the arena: the call copies no tensor.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

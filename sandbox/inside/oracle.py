@@ -18,8 +18,6 @@ previous input ends.
 (widen.py). `condition` asks for these two alone: they are kept by case, and a spread is made if the case has none yet.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import mmap

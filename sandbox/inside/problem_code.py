@@ -1,7 +1,5 @@
 """The problem's own code: makes data, computes the expected result, may check an output. A container loads it once."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import os

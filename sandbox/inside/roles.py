@@ -3,8 +3,6 @@
 A tensor that the reference ignores though a result fits there is a place for that result, which submissions may fill.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -10,8 +10,6 @@ is a view of another tensor therefore stays a view, and an expanded, strided or 
 that no node names. Strides are in elements. All tensors are copied as bits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

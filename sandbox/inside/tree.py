@@ -13,8 +13,6 @@ A node is one of
 restores all data that `walk` accepts, bit for bit. Data that `walk` cannot carry are a TreeError with their path.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import struct

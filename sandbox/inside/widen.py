@@ -13,8 +13,6 @@ of n terms stays as it is with probability (1 − p)ⁿ. It distinguishes an ele
 cannot.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -15,8 +15,6 @@ timed      no score, or passed at an honest time; `unmeasurable (voids)` is a ga
 accepted   passed: a control
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

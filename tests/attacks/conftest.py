@@ -1,7 +1,5 @@
 """Real judging for attack tests: real containers, the library's problems, no site."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Promises in the docstrings of attacks can be kept: verdicts, steps and cases exist, and a gain is detected."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bad input, honest or not: each kind gets its own clear verdict, and the next submission runs unaffected."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

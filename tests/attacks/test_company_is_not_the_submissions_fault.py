@@ -1,7 +1,5 @@
 """Memory exhaustion beside foreign programs on the device is not the submission's fault; alone on the device it is."""
 
-from __future__ import annotations
-
 import os
 from contextlib import nullcontext
 from types import SimpleNamespace

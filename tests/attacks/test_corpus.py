@@ -5,8 +5,6 @@ machine could not time it at all; after a `contained` submission the honest cont
 two runs' intervals can tell.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

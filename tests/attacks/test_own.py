@@ -1,7 +1,5 @@
 """Our own attacks on this particular judge: each was tried, each success got a defence, and all stay here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

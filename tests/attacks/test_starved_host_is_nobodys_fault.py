@@ -1,7 +1,5 @@
 """Real judging with an expired time limit: the kernel's accounts of the host decide whose fault it is."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

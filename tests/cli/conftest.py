@@ -1,7 +1,5 @@
 """Ada at her terminal: a fake site, a home of her own, and the command called as a shell would."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

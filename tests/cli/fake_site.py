@@ -1,7 +1,5 @@
 """A small site for the command line's tests: a real HTTP server that follows /api/v1 in docs/http.md."""
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """Figures, moments and flags of an answer are printed in the site's words, whatever the answer holds."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

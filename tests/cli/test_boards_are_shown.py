@@ -1,7 +1,5 @@
 """Reading commands: boards, rankings, own submissions; for people and for scripts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

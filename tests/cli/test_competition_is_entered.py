@@ -1,7 +1,5 @@
 """`photofinish enter`: rules are shown and accepted, a code opens a closed competition."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import Photofinish

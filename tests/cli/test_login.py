@@ -1,7 +1,5 @@
 """A token is checked, kept for its owner alone, used for its own site, forgotten on request."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """On a terminal every word of a verdict and every value of a table can be read, however narrow it is."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """`photofinish problem new` writes a folder that the judge can read; `check` hands it to the judge, or explains how."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A notice about a nearly spent quota, on stderr; never in the way of the requested output."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A site that is away, wrong or hostile: one sentence, exit code 3 or 2, and a terminal that stays whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`photofinish submit`: from a file to a verdict and an exit code that a script can trust."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The distribution is the client: one package for its users, without the site, the judge or their dependencies."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A backup is whole and private, and a restore never touches the present database before the new one is complete."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """`make bench` prints where a job's time went: parts add up, and medians are of the jobs that ran."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The embedded PostgreSQL and Valkey: password needed, no TCP, restart-safe, closed to foreign users."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """benchmarks/gpu/pack.sh works in an environment without the `dev` extra."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

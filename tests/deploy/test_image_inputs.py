@@ -1,7 +1,5 @@
 """Inputs that decide whether the sandbox image must be built again, and the download of its parts."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

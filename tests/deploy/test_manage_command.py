@@ -1,7 +1,5 @@
 """`make manage`: management commands with the settings of the site that `make up` set up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`make up` shows each sample's verdict as it comes, and Ctrl-C ends the watching alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`make up` queues the samples while the runner prepares itself, so that its first claim finds them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

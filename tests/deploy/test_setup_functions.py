@@ -1,7 +1,5 @@
 """The pure parts of set-up: addresses, environment files, commands, files sent as samples."""
 
-from __future__ import annotations
-
 import socket
 import tempfile
 from pathlib import Path

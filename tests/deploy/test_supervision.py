@@ -1,7 +1,5 @@
 """Instructions of the supervisor: the account of each process, the order, and no secret."""
 
-from __future__ import annotations
-
 import configparser
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A complete live site from real processes: database, queue, web server, sweeper; runners as a test asks."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """A person at a browser without scripts: reads pages, fills in forms, follows redirects."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from typing import Any

@@ -3,8 +3,6 @@
 test_contest.py plays it with a scripted judge, real_contest.py with the real one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

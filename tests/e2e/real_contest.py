@@ -9,8 +9,6 @@ every hold, the absence of held and rejected entries from all public pages, and 
 the ceilings are measured first. `--rehearse`: one honest entrant a class.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

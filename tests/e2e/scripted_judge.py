@@ -5,8 +5,6 @@ by five equal gains unless it is false. With `--again` it is a newer judge: a so
 ratio.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -3,8 +3,6 @@
 It leaves the job and its pid in RUNNER_STATE, so that a test can play the runner that came back from the dead.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -5,8 +5,6 @@ Real processes all round: database, queue, site, sweeper and a runner's daemon; 
 hidden figures.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

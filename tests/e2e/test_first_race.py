@@ -1,7 +1,5 @@
 """The whole path of a submission through real parts only: command line, site, queue, runner, judge, Docker, board."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

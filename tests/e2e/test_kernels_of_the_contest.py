@@ -1,8 +1,6 @@
 """Kernels of real_contest.py, tested by hand and rarely: honest kernels are right with room to spare in every drawn
 case, the rest are not; and the play itself can be imported."""
 
-from __future__ import annotations
-
 import importlib.util
 import random
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The attempt becomes lost when its lease expires, a new attempt finishes on a fre
 and the first runner's report, should it still arrive, is refused as stale.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -4,8 +4,6 @@ This is the only module of the golden tests that imports the code whose behaviou
 imports change here; neither a stored report nor an answer does.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Simulated golden reports: a report of every kind, and a pair around every threshold."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 `--add NAME FILE` stores a recorded report. Without `--renew`, a file with different content is not overwritten.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

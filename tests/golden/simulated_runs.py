@@ -1,7 +1,5 @@
 """Runs of a simulated race as the judge reports them: whole samples, full telemetry, every field of the schema."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Files of golden reports and their answers: reports are compressed, answers are readable."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts, screenings and pages of stored reports of every kind stay the same, to the last digit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

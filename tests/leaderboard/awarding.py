@@ -1,7 +1,5 @@
 """Helpers for tests of awards: a finished contest with tracks and prizes."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

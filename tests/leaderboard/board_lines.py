@@ -1,7 +1,5 @@
 """A board as its page shows it: its timing epochs and its ranked lines."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from leaderboard.competitions.calendar import Stage

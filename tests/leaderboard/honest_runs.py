@@ -3,8 +3,6 @@
 `python -m tests.leaderboard.honest_runs 500` prints the share of them that each rule holds.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

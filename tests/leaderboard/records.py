@@ -1,7 +1,5 @@
 """Reports of a confirmation, as a runner sends them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from leaderboard import pipeline

@@ -1,7 +1,5 @@
 """Helpers for tests of re-judging sets: make a set, judge it, snapshot every table of the site."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.apps import apps

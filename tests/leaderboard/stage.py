@@ -3,8 +3,6 @@
 `stage` sends submissions, and claims and reports as a runner would, on a clock of its own.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

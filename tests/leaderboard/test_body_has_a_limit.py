@@ -1,7 +1,5 @@
 """The size of a request body is known or counted before Django stores it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

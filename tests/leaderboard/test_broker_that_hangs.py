@@ -1,7 +1,5 @@
 """A broker that accepts connections but never answers costs a single wait, not a wait per submission."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

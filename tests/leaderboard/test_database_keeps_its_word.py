@@ -1,7 +1,5 @@
 """Database constraints and triggers refuse changes that the code must never make."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`.env.example` names exactly the settings that the site reads, with their defaults."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """Settings from the environment are parsed by type; errors name the variable and never repeat a secret."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

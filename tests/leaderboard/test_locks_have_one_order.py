@@ -1,7 +1,5 @@
 """Lock order of acts on many rows: two acts never deadlock, and a dry run waits for no lock."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +15,7 @@ from leaderboard.accounts.models import User
 from leaderboard.judging.models import Attempt, RejudgeSet
 from leaderboard.rejudging import apply
 from leaderboard.standings.models import Entry
-from leaderboard.standings.retract import retract
+from leaderboard.standings.publish import retract
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.rejudging_stage import everything, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, make_board

@@ -1,7 +1,5 @@
 """The migrations create exactly the tables that the models describe."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import pytest

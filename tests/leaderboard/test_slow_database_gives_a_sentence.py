@@ -1,7 +1,5 @@
 """Database time limits: an act that takes too long is rolled back, and the client gets an explanation."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Cost of reading a source: none after a used-up quota, a single read, and limited memory per megabyte of source."""
 
-from __future__ import annotations
-
 import tokenize
 import tracemalloc
 from collections.abc import Iterator

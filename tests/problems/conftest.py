@@ -1,7 +1,5 @@
 """Problem folders in GPU MODE's convention, written where a test needs them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent

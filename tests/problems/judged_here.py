@@ -12,8 +12,6 @@ the reference's own output in which one element, at a random place, has the valu
 failed is not tried again, except answers and planted elements.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

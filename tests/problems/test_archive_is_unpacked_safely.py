@@ -1,7 +1,5 @@
 """A foreign zip file: plain files below the folder, or one sentence that names the entry."""
 
-from __future__ import annotations
-
 import io
 import stat
 import warnings

@@ -1,7 +1,5 @@
 """An expression is whole-number arithmetic only: Python's answer, or a refusal that explains the correct form."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

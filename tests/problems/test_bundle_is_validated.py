@@ -1,7 +1,5 @@
 """Any unsafe, mistyped or too large value in a bundle is refused with the name of its field."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

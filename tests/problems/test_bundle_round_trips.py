@@ -1,7 +1,5 @@
 """A problem survives its JSON bundle unchanged, and its digest depends on the bundle alone."""
 
-from __future__ import annotations
-
 import json
 import string
 from dataclasses import replace

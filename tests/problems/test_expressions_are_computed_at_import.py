@@ -1,7 +1,5 @@
 """An expression that fails for a case is refused when its author imports the problem, not after a test run."""
 
-from __future__ import annotations
-
 import pytest
 
 from problems.fields import ProblemError

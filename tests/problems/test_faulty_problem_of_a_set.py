@@ -1,7 +1,5 @@
 """A set with faulty problems: each error names the problem, its field and the reason, and the rest are read."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

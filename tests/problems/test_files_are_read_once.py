@@ -1,7 +1,5 @@
 """One load reads and parses each file once, however many problems name it, and all files together have a limit."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

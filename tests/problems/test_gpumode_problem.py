@@ -1,7 +1,5 @@
 """A folder in GPU MODE's convention becomes a Problem: fields that are read, left out or refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

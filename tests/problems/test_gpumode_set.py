@@ -1,7 +1,5 @@
 """A set is read from its YAML file; its problems may share files inside the set and read no file outside it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

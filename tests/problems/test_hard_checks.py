@@ -1,7 +1,5 @@
 """The hard set: its check of a factorisation cannot be fooled, and its selections equal those of a stable sort."""
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from pathlib import Path

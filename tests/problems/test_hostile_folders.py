@@ -1,7 +1,5 @@
 """A hostile problem folder is refused with the field's name, in little time, without a leak."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

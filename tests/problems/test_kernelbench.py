@@ -1,7 +1,5 @@
 """KernelBench files become problems by parsing alone; no code of them runs, and an unsuitable file gets a reason."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

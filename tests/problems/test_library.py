@@ -1,7 +1,5 @@
 """Every problem of the library is complete, its samples match their folders, and no wrong sample passes."""
 
-from __future__ import annotations
-
 import ast
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """`lang: cu`: build settings of a task.yml, and the options that each compiler receives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sizes of inputs are read from a reference's text, so that an import can warn before a runner tries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,8 +1,6 @@
 """An error about a wrong path names its key and the path as written; an error about a path without a set lists its
 contents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

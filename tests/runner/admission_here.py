@@ -1,7 +1,5 @@
 """A small problem, and its admission test by the real programs of both containers, without a container."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rex's host: a state folder, a fake site, a fake judge, and a daemon between them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

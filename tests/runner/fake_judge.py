@@ -9,8 +9,6 @@ gets a line when a judge begins and when it ends in peace. A file RUNNER_STATE/u
 "die", "hang", or "early" (an event before a job exists).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A small site for the runner's tests: a real HTTP server that keeps the wire's rules and lets a test bend them."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

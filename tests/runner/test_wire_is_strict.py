@@ -1,7 +1,5 @@
 """Messages between runner and site are parsed once: every field is typed and bounded, and an error names its field."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """An ignored input tensor that fits the reference's result is a place for the result: kernels may fill it."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterator

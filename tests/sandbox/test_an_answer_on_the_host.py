@@ -1,7 +1,5 @@
 """Public GPU references sometimes answer on the host; their checks then get every submission's answers on the host."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

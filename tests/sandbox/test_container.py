@@ -1,7 +1,5 @@
 """The life of a real container: output, limits, death, and leftovers of a crashed owner."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

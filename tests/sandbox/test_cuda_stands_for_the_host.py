@@ -1,7 +1,5 @@
 """Code that names a CUDA device runs on a host without a GPU; each snippet runs in its own process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

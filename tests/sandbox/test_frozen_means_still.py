@@ -1,7 +1,5 @@
 """After `freeze` returns, no process of the container uses a processor, whatever it was doing before."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A ModelNew in its container works on the weights sent to it, or on the weights drawn from its seed."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Each option of a container on its own: the Docker settings that a policy turns into."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

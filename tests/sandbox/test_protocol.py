@@ -1,7 +1,5 @@
 """Pages and messages: both sides read each other's writes, and a hostile side's writes do no harm."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

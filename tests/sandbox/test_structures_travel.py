@@ -1,7 +1,5 @@
 """Any structure goes from the oracle through the layout into a tenant and back unchanged, bit for bit."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

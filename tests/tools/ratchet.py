@@ -8,8 +8,6 @@ tracked Python file of the packages, without migrations and the problem library.
 indefinite words in docstrings, comments and Markdown.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import json

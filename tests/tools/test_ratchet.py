@@ -1,7 +1,5 @@
 """The ratchet of `make check`: figures of the code base may only improve."""
 
-from __future__ import annotations
-
 from tests.tools import ratchet
 
 MODULE = '''"""What a module says to whoever reads it."""

@@ -4,8 +4,6 @@
 elsewhere the test is skipped with a reason. `ci` checks while the tests run.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """All routes of the site from its URLconf, for tests that must cover each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from django.urls import URLPattern, URLResolver, get_resolver

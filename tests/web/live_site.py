@@ -1,7 +1,5 @@
 """A real site on the test database, for features beyond a test client (streams, browsers, several processes)."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -5,8 +5,6 @@ submission. `secret` is closed, `frozen` is frozen with a submission sent since.
 contains a word of PLANTED.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -28,7 +26,7 @@ from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, Epoch, Result
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.review.models import Case
-from leaderboard.standings.retract import retract as retract_kernel
+from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import SOURCE, Stage, make_problem

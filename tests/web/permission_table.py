@@ -9,8 +9,6 @@ A line gives the answers to GET and POST, with a letter for each of WHO (a singl
     M  wrong method   405
 """
 
-from __future__ import annotations
-
 WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
 # letters:  anonymous competitor mate stranger viewer reviewer owner administrator
 

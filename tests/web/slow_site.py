@@ -4,8 +4,6 @@ PHOTOFINISH_TEST_SLOW selects the kind of delay: `waits` sleeps with the request
 `computes` keeps the interpreter busy as well.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """ETags and caching: public caches may keep an answer only if the request identifies no reader."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

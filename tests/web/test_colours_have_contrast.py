@@ -1,7 +1,5 @@
 """Text is readable in both themes: WCAG AA, computed from the palette."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

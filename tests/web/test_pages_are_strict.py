@@ -1,7 +1,5 @@
 """Every page answers, carries the content security policy, and contains no markup that the policy would block."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Under slow pages or many requests, health, home, sign-in and the runners' API go on answering."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -1,7 +1,5 @@
 """Descriptions: Markdown and maths are rendered, all other input is shown as text."""
 
-from __future__ import annotations
-
 import re
 from html import escape, unescape
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import django.db.models.functions.text
 from django.db import migrations, models
 

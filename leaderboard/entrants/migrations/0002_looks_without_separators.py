@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from django.db import migrations
 
 # As names.look: separators do not count, and a gap that they leave is one space.

@@ -1,7 +1,5 @@
 """Base of the commands that run an act of the operator, with a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -9,8 +9,6 @@ A person also settles a confirmation whose runs were undecided: asks for new run
 is until new runs decide. No reviewer settles a confirmation in which they or their team have a part.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -6,8 +6,6 @@ run held along waits as its own case until a person decides on it. Undoing the r
 to its former state, except for decisions that a person made meanwhile. The caller holds the runs' attempts.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime

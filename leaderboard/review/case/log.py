@@ -4,8 +4,6 @@ Every act calls `take` and `append` in one transaction: permission, lock, validi
 orders concurrent acts, and the second act's error names the first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final

@@ -12,8 +12,6 @@ read in the order of their ids; none is ever deleted. A claim, a note or a label
 also undoes the holding along with it: a result that had no case before is then not held.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime

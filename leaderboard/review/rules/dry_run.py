@@ -5,8 +5,6 @@ Only `measured_of` queries the database: it streams the stored numbers and reads
 A result that was screened before measures were kept is left out; the run counts these results.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -8,8 +8,6 @@ The rules about a run are the judge's (runner/evidence/rules.py), measured anew 
 hides a finding hides nothing. A finding of the judge that these samples do not show is kept in the judge's words.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

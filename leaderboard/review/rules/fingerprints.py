@@ -6,8 +6,6 @@ stays fast with any number of submissions to further problems. Code that the pro
 before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache

@@ -5,8 +5,6 @@ entrant's own results are its history. They count beside other entrants' results
 otherwise an entrant could raise the limit step by step. Results of suspended accounts are compared with no entrant's.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable

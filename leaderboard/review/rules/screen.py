@@ -6,8 +6,6 @@ Screening ends for any report: samples are read once, in time linear in their nu
 finding. `docs/review-rules.md` has the cost.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -8,8 +8,6 @@ last bit distinguishes both kinds. Code that a problem gives to everybody is rem
 string literal is part of the stream: moving code into a string that is compiled hides no copy.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zlib

@@ -7,8 +7,6 @@ result, and its silence clears no result. It runs as a separate process, without
 time, memory and output. Its output is read as hostile text, because the author of the source can influence it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

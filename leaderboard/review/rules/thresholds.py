@@ -11,8 +11,6 @@ runner/evidence/rules.py measures the rules about a run, for the judge as for th
 the site alone knows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

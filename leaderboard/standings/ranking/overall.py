@@ -11,8 +11,6 @@ Indistinguishable lines share a rank: by points and fast_p if they are equal, by
 the leader and within the noise (ranking.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -10,14 +10,15 @@ from it, and lines that a confirmation could not distinguish. They share its ran
 were first that fast.
 """
 
-from __future__ import annotations
-
 import math
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from statistics import fmean, geometric_mean  # independent of the order of values
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 TIE: Final = 0.005  # two jobs of the same kernel may differ by less than this relative difference
 WIDEST: Final = 0.02  # half-width limit for ties: a kernel must not win by being unsteady
@@ -154,3 +155,178 @@ def order(value: Value) -> tuple[float, datetime, int]:
 def held_since(leader: Value, own: Sequence[Value]) -> tuple[datetime, int]:
     """Return when the entrant was first as fast as the leader: an improvement does not cost its place in time."""
     return min(value.sent for value in own if value is own[0] or are_tied(leader, value))
+
+
+Kernel = tuple[int, str]  # entrant, code
+
+
+class _Group(NamedTuple):
+    """Lines that share a rank, from the last ranking."""
+
+    members: list[Value]  # the leader first
+    entrants: frozenset[int]
+    places: list[Place]
+
+
+class Field:
+    """The runs of a board, stage and epoch, ranked incrementally as runs come and go: always equal to `rank`.
+
+    A run that comes or goes changes one kernel's value, one entrant's line and the ties around it; the rest stays.
+    """
+
+    def __init__(self, runs: Iterable[Run] = ()) -> None:
+        self._runs: dict[int, Run] = {}  # by submission
+        self._kernels: dict[Kernel, tuple[Run, ...]] = {}  # in the order of sending
+        self._values: dict[Kernel, Value] = {}
+        self._own: dict[int, tuple[Value, ...]] = {}  # by entrant, the best first
+        self._lines: list[Value] = []  # the best of each entrant, the fastest first
+        self._groups: dict[int, _Group] = {}  # by the leader's first submission
+        self._level: frozenset[frozenset[int]] = frozenset()  # pairs that the groups were made with
+        self._touched: set[int] = set()  # entrants whose values changed since then
+        self._fill(runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __contains__(self, submission_id: int) -> bool:
+        return submission_id in self._runs
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        same = type(self)()
+        same._runs, same._kernels, same._values = self._runs.copy(), self._kernels.copy(), self._values.copy()
+        same._own, same._lines = self._own.copy(), self._lines.copy()
+        same._groups, same._level = self._groups, self._level  # replaced as a whole
+        same._touched = self._touched.copy()
+        return same
+
+    def put(self, run: Run) -> None:
+        """Add a run, in place of its submission's earlier run."""
+        self.drop(run.submission_id)
+        self._runs[run.submission_id] = run
+        kernel = (run.entrant_id, run.code)
+        self._set(kernel, (*self._kernels.get(kernel, ()), run))
+
+    def drop(self, submission_id: int) -> None:
+        """Remove a submission's run, if it is present."""
+        run = self._runs.pop(submission_id, None)
+        if run is not None:
+            kernel = (run.entrant_id, run.code)
+            self._set(kernel, tuple(other for other in self._kernels[kernel] if other is not run))
+
+    def best_without(self, submission_id: int) -> float | None:
+        """Return the ratio of the fastest value without this run; None: there is no value without it."""
+        run = self._runs.get(submission_id)
+        if run is not None:
+            self.drop(submission_id)
+        best = self._lines[0].ratio if self._lines else None
+        if run is not None:
+            self.put(run)
+        return best
+
+    def first(self, level: frozenset[frozenset[int]]) -> Value:
+        """Return the first value; the field must not be empty.
+
+        `level`: pairs_of; pass the same pairs each time to avoid ranking anew.
+        """
+        if level != self._level:
+            self._groups, self._level = {}, level
+        group = self._group_at(0)
+        self._groups, self._touched = {group.members[0].submissions[0]: group}, set()
+        return group.places[0].value
+
+    def places(self, level: Iterable[tuple[int, int]] = ()) -> list[Place]:
+        """Rank all lines. `level`: as for `rank`."""
+        same = pairs_of(level)
+        if same != self._level:
+            self._groups, self._level = {}, same
+        groups: dict[int, _Group] = {}
+        places: list[Place] = []
+        while len(places) < len(self._lines):
+            group = self._group_at(len(places))
+            groups[group.members[0].submissions[0]] = group
+            places += group.places
+        self._groups, self._touched = groups, set()
+        return places
+
+    def _group_at(self, first: int) -> _Group:
+        leader = self._lines[first]
+        known = self._groups.get(leader.submissions[0])
+        if known is not None and self._stands(known, first):
+            if known.places[0].rank == first + 1:
+                return known
+            return known._replace(places=[place._replace(rank=first + 1) for place in known.places])
+        places = group_at(self._lines, first, self._own, self._level)
+        members = self._lines[first : first + len(places)]
+        return _Group(members, frozenset(member.entrant_id for member in members), places)
+
+    def _stands(self, known: _Group, first: int) -> bool:
+        """Return whether a known group is unchanged, and the next line behind does not belong to it."""
+        end = first + len(known.members)
+        behind = self._lines[end : end + 1]
+        return (
+            self._lines[first:end] == known.members
+            and self._touched.isdisjoint(known.entrants)
+            and not (behind and are_tied(known.members[0], behind[0]))
+            and all(pair.isdisjoint(known.members[0].submissions) for pair in self._level)  # pairs can reach far behind
+        )
+
+    def _set(self, kernel: Kernel, runs: Sequence[Run]) -> None:
+        entrant = kernel[0]
+        own, old = self._own.get(entrant, ()), self._values.pop(kernel, None)
+        self._kernels.pop(kernel, None)
+        if own:
+            del self._lines[bisect_left(self._lines, order(own[0]), key=order)]
+        left = [value for value in own if value is not old]
+        if runs:
+            self._kernels[kernel] = tuple(sorted(runs, key=lambda run: run.sent))
+            self._values[kernel] = value_of(self._kernels[kernel])
+            insort(left, self._values[kernel], key=order)
+        if left:
+            insort(self._lines, left[0], key=order)
+            self._own[entrant] = tuple(left)
+        else:
+            self._own.pop(entrant, None)
+        self._touched.add(entrant)
+
+    def _fill(self, runs: Iterable[Run]) -> None:
+        """Fill the field from all runs: faster than run by run."""
+        kernels: dict[Kernel, list[Run]] = defaultdict(list)
+        for run in sorted(runs, key=lambda run: run.sent):
+            self._runs[run.submission_id] = run
+            kernels[run.entrant_id, run.code].append(run)
+        own: dict[int, list[Value]] = defaultdict(list)
+        for kernel, same in kernels.items():
+            self._kernels[kernel] = tuple(same)
+            self._values[kernel] = value_of(same)
+            own[kernel[0]].append(self._values[kernel])
+        self._own = {entrant: tuple(sorted(values, key=order)) for entrant, values in own.items()}
+        self._lines = sorted((values[0] for values in self._own.values()), key=order)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A kernel that took first place."""
+
+    value: Value  # at that moment
+    since: datetime
+    until: datetime | None  # None: it still leads
+    gain: float | None  # speedup over the leader before; below 1 if an earlier run stands first in a tie
+
+
+def records(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Record]:
+    """Return the successive leaders of a board by time of submission, from the lines that are published now.
+
+    A retracted or rejected run never counts, and a run that was cleared late counts from its time of submission.
+    `level`: as for `rank`.
+    """
+    field, same = Field(), pairs_of(level)
+    found: list[tuple[Value, datetime]] = []
+    for run in sorted(runs, key=lambda run: run.sent):
+        field.put(run)
+        first = field.first(same)
+        if not found or found[-1][0].submissions[0] != first.submissions[0]:
+            found.append((first, run.submitted_at))
+    ends = [*(since for _, since in found[1:]), None]
+    gains = [None, *(before.ratio / value.ratio for (before, _), (value, _) in pairwise(found))]
+    return [Record(value, since, until, gain) for (value, since), until, gain in zip(found, ends, gains, strict=False)]

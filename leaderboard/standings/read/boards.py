@@ -5,8 +5,6 @@ selects the lines that count at a moment. judging.epochs.RankedEpochs decides wh
 lines that it has. Lines of further epochs stay, and are shown on request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,8 +15,7 @@ from leaderboard.competitions.models import Board
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.field import Record
-from leaderboard.standings.ranking.ranking import Place, Value, mean_time_us, pool
+from leaderboard.standings.ranking.ranking import Place, Record, Value, mean_time_us, pool
 from leaderboard.standings.read.table import NO_LINES, Table, Tables, read, run_of
 from leaderboard.standings.read.windows import inside, is_shown, stage_at, window
 from leaderboard.submissions.models import Submission

@@ -8,8 +8,6 @@ A collection is a competition whose boards ask for a Model to be replaced. It is
 it, so boards may differ in their epoch. A problem that this judge cannot run is left out of the count, and listed.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

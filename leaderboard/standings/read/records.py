@@ -7,8 +7,6 @@ A refused record is a tie: five runs with both in the blocks could not distingui
 evidence than two separate runs, each beside the baseline (docs/records.md).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -24,8 +22,18 @@ from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.judging.models import Result
 from leaderboard.review.integrity import PODIUM as PODIUM
 from leaderboard.standings.models import Entry
-from leaderboard.standings.ranking.field import Field
-from leaderboard.standings.ranking.ranking import Place, Run, Value, are_tied, group_at, order, pairs_of, pool, rank
+from leaderboard.standings.ranking.ranking import (
+    Field,
+    Place,
+    Run,
+    Value,
+    are_tied,
+    group_at,
+    order,
+    pairs_of,
+    pool,
+    rank,
+)
 from leaderboard.standings.read.table import COLUMNS, level_pairs, run_of, run_of_result
 from leaderboard.standings.read.windows import inside, stage_at, whole_window
 from leaderboard.submissions.models import Submission

@@ -4,8 +4,6 @@ This package has it because it reads judging, review and standings; it stores no
 submission's own run; the ranked value, over all runs of its kernel, is in `standing`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime

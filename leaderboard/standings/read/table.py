@@ -25,8 +25,7 @@ from leaderboard.competitions.calendar import Window
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Change, Entry, Revision
-from leaderboard.standings.ranking.field import Field, Record, records
-from leaderboard.standings.ranking.ranking import Place, Run, Value, mean_time_us
+from leaderboard.standings.ranking.ranking import Field, Place, Record, Run, Value, mean_time_us, records
 from leaderboard.standings.read.windows import inside_each
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")

@@ -4,8 +4,6 @@ The only module that turns calendar.py's windows into queries. All code that sho
 them in public uses it; `in_full` is for people with a role in the competition, who also see frozen lines.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime

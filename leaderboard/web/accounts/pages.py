@@ -1,7 +1,5 @@
 """Account pages: sign-up, sign-in and sign-out, API tokens, linked logins, passwords."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.contrib import messages

@@ -1,7 +1,5 @@
 """Admission tests over /api/v1, for organisers."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.http import Http404

@@ -3,8 +3,6 @@
 A caller is known by a Bearer token with scopes, or by the session of the site's own pages, then with CSRF.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, Final, NoReturn

@@ -1,7 +1,5 @@
 """Competitions over /api/v1: details, entering, news, awards, standings, results of review, former leaders."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import Http404

@@ -1,7 +1,5 @@
 """Review over /api/v1: the queue, a case with its evidence and its acts for reviewers; an owner's side of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final

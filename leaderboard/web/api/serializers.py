@@ -1,7 +1,5 @@
 """The shapes of /api/v1. Requests are parsed here once, and responses are described here for the schema."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field

@@ -1,7 +1,5 @@
 """Entrants and teams over /api/v1: made, joined by invite, led by a captain. Each act has its own address."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.shortcuts import get_object_or_404

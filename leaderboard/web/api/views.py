@@ -1,7 +1,5 @@
 """The calls of /api/v1. Each looks up, validates, makes one call and answers; web/errors.py forms the errors."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -23,7 +21,7 @@ from leaderboard.accounts.models import SCOPES, ApiToken
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel
-from leaderboard.standings.retract import retract, usual_reason
+from leaderboard.standings.publish import retract, usual_reason
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers

@@ -1,7 +1,5 @@
 """Boards as pages and API show them: cards by competition. Cards are public; no role shows more here."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A collection's standings by `fast_p`, and one entrant's answers to its problems."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse

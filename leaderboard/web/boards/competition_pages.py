@@ -1,7 +1,5 @@
 """Competitions by phase, the page of a competition, entering it, using an invite code, its awards and their desk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ The parts are problems, tracks, rules, news, and the phase in words. Everything 
 (competitions/permissions.py), so objects that a viewer may not see are absent.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ p runs from left to right, 0 to MOST_P; the share of problems upwards, 0 to 1. A
 share until the p at which the next win ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

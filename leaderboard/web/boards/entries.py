@@ -4,8 +4,6 @@ Everybody who may see a board sees its entries, once its standing shows them. An
 with a role in the competition see it earlier, and its code; both are then marked as visible to them alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,10 +23,10 @@ from leaderboard.competitions.checks import licence_in_words
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
+from leaderboard.standings.publish import may_retract, usual_reason
+from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.standings.read.boards import Standing, board_records, standing_of
 from leaderboard.standings.read.windows import is_shown
-from leaderboard.standings.retract import may_retract, usual_reason
-from leaderboard.standings.retract import retract as retract_kernel
 from leaderboard.submissions.models import CodeRelease, Submission
 from leaderboard.submissions.permissions import may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of

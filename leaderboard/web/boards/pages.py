@@ -1,7 +1,5 @@
 """Home, the list of boards, a problem's page, its files, a board, and the standing over a competition's boards."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, Final

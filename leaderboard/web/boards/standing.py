@@ -4,8 +4,6 @@ While a standing is frozen the public sees it as it was at the freeze. People wi
 full: on pages unless they ask for the public standing, over the API when they ask for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

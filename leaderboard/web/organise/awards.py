@@ -1,7 +1,5 @@
 """Awards as pages and exports show them: announced awards to everybody, proposals and their reasons to organisers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The boards of a competition with their versions and admission tests; its tracks and their prizes."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Final
 
@@ -15,16 +13,7 @@ from django.utils import timezone
 from leaderboard import pipeline
 from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.competitions.edit import (
-    close_board,
-    create_track,
-    edit_board,
-    edit_track,
-    put_prize,
-    remove_board,
-    remove_prize,
-    remove_track,
-)
+from leaderboard.competitions import edit
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Track
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.judging.models import Runner
@@ -55,7 +44,7 @@ def index(request: HttpRequest, competition: Competition) -> HttpResponse:
 def detail(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     board = _found(competition, pk)
     form = EditBoardForm(board, versions_for(request), posted(request))
-    answer = send(request, form, partial(edit_board, board=board), done="Saved.")
+    answer = send(request, form, partial(edit.edit_board, board=board), done="Saved.")
     return answer or _page(request, board, form, ReasonForm())
 
 
@@ -63,14 +52,14 @@ def detail(request: HttpRequest, competition: Competition, pk: int) -> HttpRespo
 def close(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     board, form = _found(competition, pk), ReasonForm(request.POST)
     done, to = "Closed {result}. Its submissions stay.", f"/organise/{competition.slug}/boards"
-    answer = send(request, form, partial(close_board, board=board), to=to, done=done)
+    answer = send(request, form, partial(edit.close_board, board=board), to=to, done=done)
     return answer or _page(request, board, EditBoardForm(board, versions_for(request)), form)
 
 
 @competition_page("POST")
 def remove(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     board, to = _found(competition, pk), f"/organise/{competition.slug}/boards"
-    act, done = partial(remove_board, board=board), f"Removed {board}."
+    act, done = partial(edit.remove_board, board=board), f"Removed {board}."
     return press(request, act, to=to, done=done, refused="Not removed", back=f"{to}/{pk}")
 
 
@@ -140,7 +129,7 @@ def _page(request: HttpRequest, board: Board, form: EditBoardForm, close_form: R
 @competition_page("GET", "POST")
 def tracks(request: HttpRequest, competition: Competition) -> HttpResponse:
     form = TrackForm(posted(request), boards=competition.boards.all())
-    act, to = partial(create_track, competition=competition), f"/organise/{competition.slug}/tracks/{{result.pk}}"
+    act, to = partial(edit.create_track, competition=competition), f"/organise/{competition.slug}/tracks/{{result.pk}}"
     context = {"form": form, "tracks": competition.tracks.prefetch_related("prizes")}
     answer = send(request, form, act, to=to, done="Added {result}. Now add its prizes.", names=NAMES)
     return answer or shell(request, competition, "tracks", context)
@@ -150,21 +139,21 @@ def tracks(request: HttpRequest, competition: Competition) -> HttpResponse:
 def edit_a_track(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     track = _track(competition, pk)
     form = TrackForm.of(track, competition.boards.all(), posted(request))
-    answer = send(request, form, partial(edit_track, track=track), done="Saved.", names=NAMES)
+    answer = send(request, form, partial(edit.edit_track, track=track), done="Saved.", names=NAMES)
     return answer or _track_page(request, track, form, _prize_form(request, track))
 
 
 @competition_page("POST")
 def remove_a_track(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     track, to = _track(competition, pk), f"/organise/{competition.slug}/tracks"
-    act, done = partial(remove_track, track=track), f"Removed {track}."
+    act, done = partial(edit.remove_track, track=track), f"Removed {track}."
     return press(request, act, to=to, done=done, refused="Not removed", back=f"{to}/{pk}")
 
 
 @competition_page("POST")
 def prize(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     track, form = _track(competition, pk), PrizeForm(request.POST)
-    act, to = partial(put_prize, track=track), f"/organise/{competition.slug}/tracks/{pk}#prizes"
+    act, to = partial(edit.put_prize, track=track), f"/organise/{competition.slug}/tracks/{pk}#prizes"
     answer = send(request, form, act, to=to, done="Saved the prize for place {result.place}.")
     return answer or _track_page(request, track, TrackForm.of(track, competition.boards.all()), form)
 
@@ -174,7 +163,7 @@ def unprize(request: HttpRequest, competition: Competition, pk: int, prize_pk: i
     track = _track(competition, pk)
     found = get_object_or_404(Prize.objects.select_related("track__competition"), pk=prize_pk, track=track)
     done, to = f"Removed the prize for place {found.place}.", f"/organise/{competition.slug}/tracks/{pk}#prizes"
-    return press(request, partial(remove_prize, prize=found), to=to, done=done, refused="Not removed")
+    return press(request, partial(edit.remove_prize, prize=found), to=to, done=done, refused="Not removed")
 
 
 def _track(competition: Competition, pk: int) -> Track:

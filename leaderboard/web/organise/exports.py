@@ -4,8 +4,6 @@ Only one page of rows is in memory at a time. A cell that a spreadsheet would ta
 because competitors choose names and file names.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

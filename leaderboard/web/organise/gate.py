@@ -3,8 +3,6 @@
 Any role in a competition reads its pages, and an owner changes them. For everybody else the pages do not exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import wraps
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Organisers' competitions: list, new, clone, overview, settings, history, roles, invite codes, news, preview."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,17 +28,8 @@ from leaderboard.review.case.acts import unsettled
 from leaderboard.review.models import Case
 from leaderboard.web import preview
 from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.organise import gate
 from leaderboard.web.organise.forms import AnnouncementForm, CloneForm, CodesForm, CompetitionForm, NewForm, RoleForm
-from leaderboard.web.organise.gate import (
-    competition_page,
-    is_organiser,
-    phase_chip,
-    posted,
-    press,
-    restricted_page,
-    send,
-    shell,
-)
 from leaderboard.web.organise.state_pages import EXPLAINED, waiting_decisions
 
 HISTORY_ROWS: Final = 8
@@ -78,14 +67,15 @@ class Pending:
     urgent: bool = True
 
 
-@restricted_page("GET", "HEAD", to=is_organiser)
+@gate.restricted_page("GET", "HEAD", to=gate.is_organiser)
 def index(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     found = list(competitions_of(user).annotate(board_count=Count("boards")))
     roles = dict(Role.objects.filter(user=user).values_list("competition_id", "role"))
     context = {
         "rows": [
-            {"competition": one, "role": roles.get(one.pk, "administrator"), "phase": phase_chip(one)} for one in found
+            {"competition": one, "role": roles.get(one.pk, "administrator"), "phase": gate.phase_chip(one)}
+            for one in found
         ],
         "may_create": user.is_staff,
         "decisions": waiting_decisions(user),
@@ -94,23 +84,23 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/organise/index.html", context)
 
 
-@restricted_page("GET", "POST")
+@gate.restricted_page("GET", "POST")
 def create(request: HttpRequest) -> HttpResponse:
-    form, to = NewForm(posted(request)), "/organise/{result.slug}/boards"
-    answer = send(request, form, create_competition, to=to, done="Created. Now add boards.")
+    form, to = NewForm(gate.posted(request)), "/organise/{result.slug}/boards"
+    answer = gate.send(request, form, create_competition, to=to, done="Created. Now add boards.")
     return answer or render(request, "web/organise/create.html", {"form": form}, status=400 if form.errors else 200)
 
 
-@competition_page("GET", "POST")
+@gate.competition_page("GET", "POST")
 def clone(request: HttpRequest, competition: Competition) -> HttpResponse:
-    form = CloneForm(posted(request), initial={"name": competition.name})
+    form = CloneForm(gate.posted(request), initial={"name": competition.name})
     act, names = partial(clone_competition, source=competition), dict.fromkeys(TIMES, "weeks")
     done = "Cloned. Only organisers can see it. Check it, then publish it."
-    answer = send(request, form, act, to="/organise/{result.slug}", done=done, names=names)
-    return answer or shell(request, competition, "clone", {"form": form})
+    answer = gate.send(request, form, act, to="/organise/{result.slug}", done=done, names=names)
+    return answer or gate.shell(request, competition, "clone", {"form": form})
 
 
-@competition_page("GET", "HEAD")
+@gate.competition_page("GET", "HEAD")
 def overview(request: HttpRequest, competition: Competition) -> HttpResponse:
     now = timezone.now()
     times = [(text, getattr(competition, name)) for name, text in STEPS]
@@ -126,7 +116,7 @@ def overview(request: HttpRequest, competition: Competition) -> HttpResponse:
             "organisers": competition.roles.count(),
         },
     }
-    return shell(request, competition, "overview", context)
+    return gate.shell(request, competition, "overview", context)
 
 
 def pending(competition: Competition) -> list[Pending]:
@@ -150,17 +140,17 @@ def pending(competition: Competition) -> list[Pending]:
     return [one for one in found if one.count]
 
 
-@competition_page("POST")
+@gate.competition_page("POST")
 def publish(request: HttpRequest, competition: Competition) -> HttpResponse:
     """Make a closed competition public."""
     act = partial(edit_competition, competition=competition, settings={"visibility": PUBLIC})
     done = "Published. Everybody can see it now."
-    return press(request, act, to=f"/organise/{competition.slug}", done=done, refused="Not published")
+    return gate.press(request, act, to=f"/organise/{competition.slug}", done=done, refused="Not published")
 
 
-@competition_page("GET", "HEAD")
+@gate.competition_page("GET", "HEAD")
 def changes(request: HttpRequest, competition: Competition) -> HttpResponse:
-    return shell(request, competition, "history", {"history": history_of(competition, most=MOST_CHANGES)})
+    return gate.shell(request, competition, "history", {"history": history_of(competition, most=MOST_CHANGES)})
 
 
 def history_of(competition: Competition, *, most: int, fields: int = 100) -> list[dict[str, Any]]:
@@ -214,31 +204,31 @@ def _said(value: Any) -> str:
     return str(value)
 
 
-@competition_page("GET", "POST")
+@gate.competition_page("GET", "POST")
 def settings(request: HttpRequest, competition: Competition) -> HttpResponse:
-    form = CompetitionForm.of(competition, posted(request))
+    form = CompetitionForm.of(competition, gate.posted(request))
     done = "Saved." if set(form.changed_data) - {"reason"} else "Nothing was changed."
-    answer = send(request, form, partial(edit_competition, competition=competition), done=done)
-    return answer or shell(request, competition, "settings", {"form": form})
+    answer = gate.send(request, form, partial(edit_competition, competition=competition), done=done)
+    return answer or gate.shell(request, competition, "settings", {"form": form})
 
 
-@competition_page("GET", "POST")
+@gate.competition_page("GET", "POST")
 def roles(request: HttpRequest, competition: Competition) -> HttpResponse:
-    form = RoleForm(posted(request))
+    form = RoleForm(gate.posted(request))
     context = {"form": form, "roles": competition.roles.select_related("user").order_by("user__username")}
     act, done = partial(grant_role, competition=competition), "{result.user} is now {result.role}."
-    return send(request, form, act, done=done) or shell(request, competition, "roles", context)
+    return gate.send(request, form, act, done=done) or gate.shell(request, competition, "roles", context)
 
 
-@competition_page("POST")
+@gate.competition_page("POST")
 def revoke_a_role(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     role = get_object_or_404(Role.objects.select_related("competition", "user"), pk=pk, competition=competition)
     done, to = f"{role.user} no longer has a role here.", f"/organise/{competition.slug}/roles"
-    answer = press(request, partial(revoke_role, role=role), to=to, done=done, refused="Not removed")
+    answer = gate.press(request, partial(revoke_role, role=role), to=to, done=done, refused="Not removed")
     return answer if role_of(user_of(request), competition) else redirect("/organise")
 
 
-@competition_page("POST", to_change=Role.VIEWER)
+@gate.competition_page("POST", to_change=Role.VIEWER)
 def begin_preview(request: HttpRequest, competition: Competition) -> HttpResponse:
     """Show the site as a stranger or a competitor sees it."""
     viewer = request.POST.get("viewer", "")
@@ -256,7 +246,7 @@ def leave_preview(request: HttpRequest) -> HttpResponse:
     return redirect(f"/organise/{seen.slug}" if seen else "/")
 
 
-@competition_page("GET", "POST")
+@gate.competition_page("GET", "POST")
 def codes(request: HttpRequest, competition: Competition) -> HttpResponse:
     """Issue codes, and list them with their use."""
     slug = competition.slug
@@ -265,8 +255,8 @@ def codes(request: HttpRequest, competition: Competition) -> HttpResponse:
         issued = issue_codes(competition=competition, **arguments)  # type: ignore[arg-type]
         request.session[SHOW_ONCE] = {"slug": slug, "texts": [one.text for one in issued]}
 
-    form = CodesForm(competition, posted(request))
-    if answer := send(request, form, issue, done=""):
+    form = CodesForm(competition, gate.posted(request))
+    if answer := gate.send(request, form, issue, done=""):
         return answer
     known = InviteCode.objects.filter(competition=competition)
     living = known.filter(revoked_at=None)
@@ -283,27 +273,27 @@ def codes(request: HttpRequest, competition: Competition) -> HttpResponse:
     kept = request.session.get(SHOW_ONCE)
     if kept and kept["slug"] == slug and request.method == "GET":
         context["texts"] = request.session.pop(SHOW_ONCE)["texts"]
-    return shell(request, competition, "codes", context)
+    return gate.shell(request, competition, "codes", context)
 
 
-@competition_page("POST")
+@gate.competition_page("POST")
 def revoke_a_code(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     code = get_object_or_404(InviteCode.objects.select_related("competition"), pk=pk, competition=competition)
     act, to = partial(revoke_code, code=code, reason="revoked on its page"), f"/organise/{competition.slug}/codes"
-    return press(request, act, to=to, done=f"Revoked {code.prefix}….")
+    return gate.press(request, act, to=to, done=f"Revoked {code.prefix}….")
 
 
-@competition_page("GET", "POST")
+@gate.competition_page("GET", "POST")
 def announcements(request: HttpRequest, competition: Competition) -> HttpResponse:
-    form = AnnouncementForm(posted(request))
+    form = AnnouncementForm(gate.posted(request))
     context = {"form": form, "announcements": competition.announcements.select_related("author")}
-    answer = send(request, form, partial(publish_announcement, competition=competition), done="Published.")
-    return answer or shell(request, competition, "announcements", context)
+    answer = gate.send(request, form, partial(publish_announcement, competition=competition), done="Published.")
+    return answer or gate.shell(request, competition, "announcements", context)
 
 
-@competition_page("POST")
+@gate.competition_page("POST")
 def withdraw(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     found = get_object_or_404(Announcement.objects.select_related("competition"), pk=pk, competition=competition)
     act = partial(withdraw_announcement, announcement=found, reason=request.POST.get("reason", ""))
     done, to = f"Withdrew “{found.title}”.", f"/organise/{competition.slug}/announcements"
-    return press(request, act, to=to, done=done, refused="Not withdrawn")
+    return gate.press(request, act, to=to, done=done, refused="Not withdrawn")

@@ -3,8 +3,6 @@
 A page lists each board's newest admission test. A test has a page with its table and the two acts.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Final
 
@@ -18,9 +16,8 @@ from leaderboard.admissions import ask as admission_acts
 from leaderboard.admissions.door import newest_tests, refusal, refusals, unadmitted_boards
 from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
-from leaderboard.competitions.importing import CREATED
+from leaderboard.competitions.importing import CREATED, take_upload
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
-from leaderboard.competitions.uploads import take_upload
 from leaderboard.errors import UserError
 from leaderboard.judging.models import AT_WORK, DONE, ERROR
 from leaderboard.web.accounts.pages import user_of

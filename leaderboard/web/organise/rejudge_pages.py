@@ -1,7 +1,5 @@
 """Re-judging sets, for organisers: the list, a new set, its effect, and apply, discard or stop."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final

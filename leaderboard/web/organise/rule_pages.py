@@ -1,7 +1,5 @@
 """A competition's quotas, and the thresholds that hold its results, with the effect of a change on past results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final

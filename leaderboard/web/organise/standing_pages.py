@@ -4,8 +4,6 @@ The first page shows the currently possible acts. The second shows each confirma
 an undecided confirmation is asked for again, or closed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial

@@ -5,8 +5,6 @@ page of the runners shows every host: a runner is drained, rotated or revoked. A
 dismissed; a contest's pin is moved.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial

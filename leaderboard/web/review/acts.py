@@ -3,8 +3,6 @@
 The calls check permission and order, and keep the log. Each form has ids of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

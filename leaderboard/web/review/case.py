@@ -1,7 +1,5 @@
 """A case as page and API show it: with its evidence for reviewers, in a constant number of queries; for its owner."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final

@@ -8,8 +8,6 @@ clock sees the whole call with its constant overhead. The tenant's sees the kern
 for it.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A case's page answers 404 to people who may not review it.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import partial
 from typing import Any, Final

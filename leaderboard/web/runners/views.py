@@ -3,8 +3,6 @@
 Each call reads the clock once, here; the acts below take time as an argument.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

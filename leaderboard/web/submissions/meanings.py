@@ -1,7 +1,5 @@
 """Ranking and figures of a result, explained for people who did not build the judge. Words only."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS

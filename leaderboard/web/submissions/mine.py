@@ -1,7 +1,5 @@
 """A person's entrant in a competition with its possible changes, and the remaining quota, for page and API."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime

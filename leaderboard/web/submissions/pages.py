@@ -1,7 +1,5 @@
 """Submission pages: send a submission, list one's own, follow and cancel a submission."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from django.contrib import messages

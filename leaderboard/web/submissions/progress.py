@@ -1,7 +1,5 @@
 """A submission's progress as drawn: stations of the lane, cases, retries after a disturbed machine, earlier results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

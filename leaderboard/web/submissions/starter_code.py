@@ -1,7 +1,5 @@
 """A problem's public files and names: starter code, reference, public cases."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

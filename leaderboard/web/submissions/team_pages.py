@@ -1,7 +1,5 @@
 """The user's entrant in a competition: people, invites and profile. Each act has its own address and plain form."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.contrib import messages

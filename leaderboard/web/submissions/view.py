@@ -1,7 +1,5 @@
 """A submission for display: one value for page and API, gathered from the apps below, and its visibility."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final
 

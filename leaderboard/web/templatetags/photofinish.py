@@ -1,7 +1,5 @@
 """Filters and tags of the templates: figures, text, the current page of the navigation."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ Experiments leave out steps, to show the cost of each and the cheat that it prev
 certified and ranks nowhere; its evidence names the step.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

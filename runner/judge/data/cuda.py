@@ -7,8 +7,6 @@ launches. An operation that is handed over must therefore neither wait for the d
 before.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import mmap

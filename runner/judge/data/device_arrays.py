@@ -1,8 +1,6 @@
 """Array operations of compare.py on torch tensors, for outputs on a device. The same functions run on the CPU, for
 tests."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

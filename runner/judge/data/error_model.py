@@ -13,8 +13,6 @@ The last term covers intermediate results larger than the element, as in the tai
 docs/how-it-measures.md has the reasons, docs/lab-notebook/2026-11-20.md the errors of honest kernels.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

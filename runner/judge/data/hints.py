@@ -4,8 +4,6 @@ Every sentence is computed from all elements and true of them as it stands; with
 sentence. Sentences contain values and places, and are for public cases only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final

@@ -5,8 +5,6 @@ A Region is shared with one container by its descriptor; a buffer is the judge's
 it returns.
 """
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

@@ -3,8 +3,6 @@
 Each line is a name, whether it is right, the state found, and a remedy if it is wrong. No setting is changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path

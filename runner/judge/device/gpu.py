@@ -8,8 +8,6 @@ repeated; after any exception of NVML, the reading has None there. Field ids, un
 NVML's own.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

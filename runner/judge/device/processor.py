@@ -7,8 +7,6 @@ grain). Waiting time comes from the judge's schedstat and the containers' own PS
 also counts programs that wait for each other. Files of the kernel are opened once and never fail afterwards.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

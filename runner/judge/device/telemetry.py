@@ -5,8 +5,6 @@ not report is None in the readings and lowers `level`, which never rises again i
 windows. The readers are CpuTelemetry and gpu.py (an NVIDIA GPU); another make of device is one more class here.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

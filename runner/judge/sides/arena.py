@@ -4,8 +4,6 @@ No allocation is mapped by two tenants. The judge laid out every byte; all bytes
 sealed: no truncation can take a page from under it. The tenant cannot write the page with orders.
 """
 
-from __future__ import annotations
-
 import random
 import secrets
 import socket

@@ -5,8 +5,6 @@ twice as much, and the entrant's own C less. The saving differs by machine (a pa
 entrants that should lead by a plausible margin do a small part of their work in C.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

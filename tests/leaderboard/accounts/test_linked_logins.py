@@ -1,7 +1,5 @@
 """Linked logins count as a single account: submissions, teams and quotas are shared."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """API tokens: shown once, stored as a digest, accepted while active, refused after revocation."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 

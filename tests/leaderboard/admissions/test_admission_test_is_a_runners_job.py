@@ -1,7 +1,5 @@
 """Admission tests: request, claim under a lease, single report, and whether the board takes submissions meanwhile."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Any

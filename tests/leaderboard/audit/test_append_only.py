@@ -1,7 +1,5 @@
 """Append-only tables are protected against TRUNCATE and against the site's own database role."""
 
-from __future__ import annotations
-
 import os
 
 import psycopg

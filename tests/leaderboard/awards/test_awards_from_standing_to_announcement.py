@@ -1,7 +1,5 @@
 """Awards are proposed from the final standing, confirmed, approved and announced; they go stale when it changes."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A track over several boards has a single standing; runs confirm the wins on its boards before an award."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.awards.life import confirm_award, draw, propose_award

@@ -1,7 +1,5 @@
 """Entrants barred from winning, and open questions that must be settled before an award is approved."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.accounts.models import User

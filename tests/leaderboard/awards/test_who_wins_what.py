@@ -1,7 +1,5 @@
 """Pure: places, ties and prizes. In any order of the lines, no cent is lost and no barred entrant wins."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from decimal import Decimal

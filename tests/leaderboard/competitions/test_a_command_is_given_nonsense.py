@@ -1,7 +1,5 @@
 """Import options from the command line obey the limits of a set; a bad value writes no rows and causes no crash."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A clone has its original's boards, tracks, prizes and rules, shifted or cleared times, and no entrants."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from decimal import Decimal
 

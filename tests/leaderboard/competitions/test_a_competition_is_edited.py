@@ -1,7 +1,5 @@
 """Creating and editing competitions: only owners may edit, errors are explained, and changes leave an audit row."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

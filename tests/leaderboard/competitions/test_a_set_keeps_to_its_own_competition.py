@@ -1,7 +1,5 @@
 """Different names may map to the same slug: an import never takes over a competition of another set or of the site."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Owners publish and withdraw announcements; readers of the competition see them as news for 14 days."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

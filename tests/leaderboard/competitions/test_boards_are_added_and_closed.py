@@ -1,7 +1,5 @@
 """Organisers add, change, close and remove boards; a board with submissions is never removed."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Phases are in order, each submission belongs to a stage by its time, and a freeze hides the submissions it covers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Freeze, unfreeze, reveal, finalise and reopen: for owners only, with a reason, audited and idempotent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """A new import of a set updates fields that were not edited on the site, keeps edited fields and reports them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

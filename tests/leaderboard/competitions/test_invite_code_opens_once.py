@@ -1,7 +1,5 @@
 """An invite code opens its competition or boards once, for a single person; a wrong code reveals no information."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Import of a KernelBench checkout as a competition with a board per problem; a dry run writes no rows."""
 
-from __future__ import annotations
-
 import json
 from io import StringIO
 from pathlib import Path

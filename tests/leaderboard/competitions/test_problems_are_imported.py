@@ -1,7 +1,5 @@
 """Sets become competitions, boards and problem versions; a new import writes only changes and reports each problem."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Competition roles: an owner grants, changes and removes them, and the last owner stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.accounts.models import User

@@ -1,7 +1,5 @@
 """Tracks and prizes: required parameters per kind of track, limits of a prize, and permission to edit."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A confirmation counts no loss when its runner restarts or an answer is lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

@@ -1,7 +1,5 @@
 """An undecided confirmation waits for a reviewer, who requests new runs or closes it with a reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.accounts.models import User

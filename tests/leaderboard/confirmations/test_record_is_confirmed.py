@@ -1,7 +1,5 @@
 """First place taken from another entrant in a contest is confirmed: requested, claimed, decided and stored once."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import timedelta

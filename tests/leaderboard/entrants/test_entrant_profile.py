@@ -1,7 +1,5 @@
 """An entrant's profile: division, affiliation, pseudonym, eligibility."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Team names: invisible characters are refused, and lookalike names count as the same name."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """In a competition with rules, submitting requires acceptance of the current rules."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Concurrent team acts: the second act sees the result of the first."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

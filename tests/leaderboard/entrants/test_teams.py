@@ -1,7 +1,5 @@
 """Teams: creation, joining, leaving, handover. A submission stays with the entrant that it was sent for."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

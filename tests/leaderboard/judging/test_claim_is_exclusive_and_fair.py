@@ -1,7 +1,5 @@
 """Order and exclusivity of claims: a fair queue, and a single runner per attempt."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

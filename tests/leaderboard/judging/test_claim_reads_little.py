@@ -4,8 +4,6 @@ Statistics of these small tables change from run to run, so scans of whole table
 indexes suffice. `make bench-claim` shows the plans that PostgreSQL chooses for a large site.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

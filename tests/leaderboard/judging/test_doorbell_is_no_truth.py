@@ -1,7 +1,5 @@
 """A missing or forgetful broker loses no work and causes no visible error."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

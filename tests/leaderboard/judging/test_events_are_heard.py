@@ -1,7 +1,5 @@
 """Events reach LISTEN connections when their transaction commits, and never after a rollback."""
 
-from __future__ import annotations
-
 import psycopg
 from django.db import connection, transaction
 

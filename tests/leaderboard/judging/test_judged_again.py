@@ -1,7 +1,5 @@
 """Re-judging adds an attempt and edits none; the line of a submission follows its newest verdict."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.audit.models import Row

@@ -1,7 +1,5 @@
 """Lease renewal, expiry and replacement: a dead runner costs only time."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """A runner proposes a new timing epoch and a person decides it: a runner's hello never empties a board."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """A runner's work survives outages, restarts and lost answers, and no host is blamed for a fault of the site."""
 
-from __future__ import annotations
-
 import threading
 import time
 from datetime import datetime, timedelta

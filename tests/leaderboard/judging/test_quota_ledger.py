@@ -1,7 +1,5 @@
 """The ledger records a submission's cost once, and refunds it only for a fault of the site."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

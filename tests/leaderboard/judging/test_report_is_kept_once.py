@@ -1,7 +1,5 @@
 """A report ends its attempt; a replay changes no row; a contract violation is named and leaves no result."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`/api/runner/v1` from a runner's side: identity, jobs and error messages."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

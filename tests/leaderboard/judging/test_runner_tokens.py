@@ -1,7 +1,5 @@
 """Runner tokens: rotation, revocation, rate limits, and a clear refusal of an invalid token."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 

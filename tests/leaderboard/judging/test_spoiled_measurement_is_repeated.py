@@ -1,7 +1,5 @@
 """A disturbed or unfit machine: the measurement is repeated later, elsewhere, at most three times, free of charge."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Attempt states: moves go forward only, end states are final, and the database knows the same states."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """`sweep --forever` as a process: it expires leases, survives the database's restart and ends on a signal."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A runner with an unfit device gets no work until its next hello; operators see the reason."""
 
-from __future__ import annotations
-
 from leaderboard import broker
 from leaderboard.audit.models import Row
 from leaderboard.judging.runners import greet

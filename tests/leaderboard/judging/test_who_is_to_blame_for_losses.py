@@ -1,7 +1,5 @@
 """Losses implicate a host or a submission; the culprit is set aside, with an audit row, and can come back."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.management import CommandError, call_command
 

@@ -1,7 +1,5 @@
 """A re-judging set is applied all at once or not at all, skips newer verdicts, and is independent of order."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,8 +27,8 @@ from leaderboard.rejudging.compare import compare
 from leaderboard.rejudging.sets import discard_set
 from leaderboard.review.models import Decision
 from leaderboard.standings.models import Entry
+from leaderboard.standings.publish import retract
 from leaderboard.standings.read.status import status_of
-from leaderboard.standings.retract import retract
 from leaderboard.submissions.models import Submission
 from runner.wire import Job
 from tests.leaderboard.board_lines import board_epochs

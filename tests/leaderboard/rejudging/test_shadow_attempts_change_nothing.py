@@ -1,7 +1,5 @@
 """Shadow attempts are judged like any other attempt, last in the queue, and invisible on every page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A renamed copy of another entrant's code is held; own or team code, starters and later submissions are no copies."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

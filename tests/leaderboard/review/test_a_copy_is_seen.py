@@ -1,7 +1,5 @@
 """Winnowing sees copies despite new names, layout, comments, order or junk; independent solutions differ."""
 
-from __future__ import annotations
-
 import keyword
 import random
 import re

@@ -1,7 +1,5 @@
 """A third-party static checker comments on a held source as a limited process; its hints hold no result."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The state of a case is a pure function of its log, for any sequence of possible acts."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from hypothesis import given, settings

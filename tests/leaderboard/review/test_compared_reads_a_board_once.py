@@ -1,7 +1,5 @@
 """Screening reads each result of its board at most once, and only the newest results of a long board."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.db.models import F, Min

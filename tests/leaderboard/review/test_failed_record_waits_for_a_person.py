@@ -1,7 +1,5 @@
 """All runs of a kernel that failed on fresh seeds wait for a person, also after new judging, submission or clearing."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

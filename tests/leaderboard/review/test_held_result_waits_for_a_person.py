@@ -1,7 +1,5 @@
 """An implausibly fast result is visible only to its owner until an organiser decides, once and on the record."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

@@ -1,7 +1,5 @@
 """At most 1 % of honest runs are held: real runs of the library's samples, and simulated runs."""
 
-from __future__ import annotations
-
 from tests.leaderboard.honest_runs import shares
 
 

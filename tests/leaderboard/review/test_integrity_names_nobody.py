@@ -1,7 +1,5 @@
 """The integrity page shows counts, reasons and decided places, never names, and no figure before it is safe."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Rejecting a run holds the kernel's remaining published runs; undoing the rejection restores them."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

@@ -1,7 +1,5 @@
 """An entrant's own earlier results justify no faster result unless a person cleared them; rivals' results do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

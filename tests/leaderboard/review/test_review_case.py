@@ -1,7 +1,5 @@
 """A case from claim to appeal: permissions and consequences; two simultaneous acts never both succeed."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

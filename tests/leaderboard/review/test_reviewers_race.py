@@ -1,7 +1,5 @@
 """Two simultaneous decisions: the lock orders them, and the second reviewer learns of the first decision."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 They ignore the judge's conclusion, pass values just within the limits, and count the judge's own findings.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Screening stores every rule's measure, applies its competition's thresholds, and costs little."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """most_similar visits a bounded number of pairs, for any number of submissions that share fingerprints."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

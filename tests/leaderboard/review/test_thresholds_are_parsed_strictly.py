@@ -3,8 +3,6 @@
 Rules without a value keep the default threshold.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

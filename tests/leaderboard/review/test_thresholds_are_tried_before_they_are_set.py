@@ -3,8 +3,6 @@
 An owner sets thresholds on the record, for later reports.
 """
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

@@ -1,7 +1,5 @@
 """Board order: each owner's best kernel, best first; ties share a rank, the earlier submission first."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from leaderboard.competitions.calendar import Stage as CalendarStage

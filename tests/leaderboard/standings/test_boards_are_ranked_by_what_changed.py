@@ -1,7 +1,5 @@
 """An incremental read after a change ranks only the affected lines, with the same result as a full ranking."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -13,8 +11,7 @@ from hypothesis import strategies as st
 from leaderboard.competitions.calendar import Window
 from leaderboard.standings.models import Change, Entry
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.ranking.field import Field
-from leaderboard.standings.ranking.ranking import Run, rank
+from leaderboard.standings.ranking.ranking import Field, Run, rank
 from leaderboard.standings.read import table
 from leaderboard.standings.read.table import Tables, read
 from tests.leaderboard.stage import Stage

@@ -1,7 +1,5 @@
 """Code is public from the deadline on, unless frozen or sent afterwards; its owner may publish it earlier."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

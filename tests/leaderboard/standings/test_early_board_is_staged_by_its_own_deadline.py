@@ -1,7 +1,5 @@
 """On a board that closes before its competition, later submissions never belong to its contest."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """A changed driver, power limit or judge opens a timing epoch; rankings never mix epochs; old epochs stay visible."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

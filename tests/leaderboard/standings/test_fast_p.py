@@ -1,7 +1,5 @@
 """fast_p: the share of all problems that are solved and certainly more than p times as fast as the baseline."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A board's leader is read from its front: the same leader as in the full ranking, at the cost of the front alone."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings

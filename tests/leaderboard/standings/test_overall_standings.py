@@ -1,7 +1,5 @@
 """The standing over several boards: points, geometric mean and fast_p, by properties and by examples."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from random import Random
 

@@ -1,7 +1,5 @@
 """The history of first places equals, at every moment, the ranking of the runs until then."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import HealthCheck, given, settings
@@ -10,8 +8,7 @@ from hypothesis import strategies as st
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.ranking.field import records
-from leaderboard.standings.ranking.ranking import Run, rank
+from leaderboard.standings.ranking.ranking import Run, rank, records
 from leaderboard.standings.read.boards import board_records
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.standings.test_ties_are_anchored_by_the_leader import boards

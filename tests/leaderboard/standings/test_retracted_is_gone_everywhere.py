@@ -1,7 +1,5 @@
 """A retracted kernel has no line anywhere, despite later judging or decisions, until an organiser restores it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -15,7 +13,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Entry, Retraction
-from leaderboard.standings.retract import BY_OWNER, retract
+from leaderboard.standings.publish import BY_OWNER, retract
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.standings.test_board_order import entries_of

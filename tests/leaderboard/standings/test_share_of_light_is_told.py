@@ -1,7 +1,5 @@
 """A line shows the share of the speed of light that its run reached, if the report has both time and bound."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A board ranks practice, contest and afterwards apart, by time of submission; a freeze lasts until the reveal."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Properties of ties: values indistinguishable from the leader share its rank, the earlier submission first."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from itertools import groupby, pairwise
 from random import Random

@@ -1,7 +1,5 @@
 """A run without a watch on the device's clocks gets no line, at any speed, and its owner reads the reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

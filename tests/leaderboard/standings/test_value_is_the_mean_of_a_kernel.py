@@ -1,7 +1,5 @@
 """The ranked value is the mean over all runs of near-identical code: resubmitting buys no new draw."""
 
-from __future__ import annotations
-
 import math
 from datetime import timedelta
 from random import Random

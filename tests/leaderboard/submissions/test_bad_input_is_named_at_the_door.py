@@ -1,7 +1,5 @@
 """Every error of a submission names its field and a remedy, and leaves no row."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Any

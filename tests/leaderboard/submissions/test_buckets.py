@@ -1,7 +1,5 @@
 """A quota is a token bucket: its level follows from the ledger lines, in any order."""
 
-from __future__ import annotations
-
 import random
 from datetime import datetime, timedelta
 from typing import Any

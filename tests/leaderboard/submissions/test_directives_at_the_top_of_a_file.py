@@ -1,7 +1,5 @@
 """`#!POPCORN` and `#!PHOTOFINISH` lines are used as defaults; fields of the request override them."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

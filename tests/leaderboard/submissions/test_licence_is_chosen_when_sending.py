@@ -1,7 +1,5 @@
 """A submission's licence: the sender's choice, then the file's, then the competition's, from a short list."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

@@ -1,7 +1,5 @@
 """Kernel identity: changes of comments, names and spelling make no new kernel; any other change does."""
 
-from __future__ import annotations
-
 import io
 import re
 import time

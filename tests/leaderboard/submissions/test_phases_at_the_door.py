@@ -1,7 +1,5 @@
 """Phase times decide, to the microsecond, whether a submission is taken and which stage it counts for."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

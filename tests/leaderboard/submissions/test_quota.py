@@ -1,7 +1,5 @@
 """Limits of an owner: submissions per hour and unfinished submissions, without a race between two requests."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """The sender disposes of a line and its code while a member of the team; reviewers never decide on their own work."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline
@@ -11,7 +9,7 @@ from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.entrants.teams import leave
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
-from leaderboard.standings.retract import BY_OWNER, retract
+from leaderboard.standings.publish import BY_OWNER, retract
 from leaderboard.submissions.models import CodeRelease, Submission
 from leaderboard.submissions.permissions import release_code
 from tests.leaderboard.stage import Stage

@@ -1,7 +1,5 @@
 """Times, speedups, intervals and spans are rounded for reading, in a single place."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

@@ -1,7 +1,5 @@
 """Every outcome that a runner may report has a title and advice."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.wording.outcomes import TITLES, verdict

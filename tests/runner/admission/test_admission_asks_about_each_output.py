@@ -1,8 +1,6 @@
 """The admission test removes each output in turn: an output that only the remaining outputs make wrong need not be
 computed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

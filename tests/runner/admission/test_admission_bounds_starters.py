@@ -1,7 +1,5 @@
 """The admission test tries no further starter once they have taken STARTERS_S together; without containers."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,14 +1,12 @@
 """The admission test over the real oracle program and the real comparing: a problem that accepts zeros is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from problems.spec import Fuzz, IntRange, Precision, Tolerance, case_name
-from runner.admission import examine, seeds
+from runner.admission import examine, outputs
 from runner.admission.examine import NEAR_CONSTANT, Tally
 from runner.judge.data.faults import OracleFailed
 from runner.judge.data.layout import Layout
@@ -142,7 +140,7 @@ def test_what_was_never_drawn_is_not_said_to_stay() -> None:
 def test_a_malformed_layout_is_the_problems_fault(text: bytes) -> None:
     layout = Layout((), 0, 0, text)
     with pytest.raises(OracleFailed, match="malformed layout"):
-        seeds.moved(layout, layout)
+        outputs.moved(layout, layout)
 
 
 def test_a_seed_among_other_arguments_is_fresh(tmp_path: Path) -> None:

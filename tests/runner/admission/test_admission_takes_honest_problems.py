@@ -1,7 +1,5 @@
 """The admission test takes honest problems, however their data, outputs and references are written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

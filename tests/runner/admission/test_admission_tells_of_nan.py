@@ -1,7 +1,5 @@
 """NaN in a reference's answer may be intended; its author gets a notice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results of constant data need be computed only once: the admission test reports constant data."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 
 from problems.spec import MODEL
-from runner.admission import seeds
+from runner.admission import outputs
 from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from tests.runner.admission_here import problem
@@ -63,7 +61,7 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 def told(oracle: Oracle, case: dict[str, Any], **changes: Any) -> list[str]:
     calls: Any = SimpleNamespace(chance=random.Random(1), memory=Memory(), oracle=oracle)
     trial: Any = SimpleNamespace(calls=calls, problem=problem("", **changes))
-    return [line.got for line in seeds.fixed([seeds.draw(trial, case)])]
+    return [line.got for line in outputs.fixed([outputs.draw(trial, case)])]
 
 
 @pytest.mark.parametrize(

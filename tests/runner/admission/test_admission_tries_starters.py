@@ -1,7 +1,5 @@
 """The admission test sends each starter in test mode and reports the outcome; in real containers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`runner bench`: judged cases by hardware, conversion of times into rates, and stored values by epoch."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,8 +1,6 @@
 """`runner` and `photofinish` without a writable output, and on Ctrl-C at any moment: no traceback, and a reliable exit
 code."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

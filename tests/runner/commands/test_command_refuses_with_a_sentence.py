@@ -1,7 +1,5 @@
 """An impossible request ends with exit code 2 and one sentence with the reason: no traceback, no verdict."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

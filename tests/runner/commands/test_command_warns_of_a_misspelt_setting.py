@@ -1,7 +1,5 @@
 """Output of the `runner` command beside verdicts: oddities of a problem, its own help, and the end of an error."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

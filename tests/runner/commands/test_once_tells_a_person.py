@@ -1,7 +1,5 @@
 """Output of `runner once` at home: figures with their precision, and a site's likely decision about them."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A report is decided again from its stored evidence: the verdict is the same, and every change is detected."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

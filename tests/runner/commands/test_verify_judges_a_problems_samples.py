@@ -1,7 +1,5 @@
 """`runner verify`: each sample submission must get the verdict of its folder, and no problem may accept zeros."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

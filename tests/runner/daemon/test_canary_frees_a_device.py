@@ -1,7 +1,5 @@
 """A device that was set aside judges again only after two canaries in a row passed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

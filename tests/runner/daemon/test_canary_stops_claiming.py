@@ -1,7 +1,5 @@
 """After a report that sets the device aside, the runner claims no job until two canaries in a row have passed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The daemon as an operator sees it: signals, exit codes, one runner per device, no secret in the log."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A command that judges beside a running daemon: an idle daemon lends its device, a busy daemon is waited for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

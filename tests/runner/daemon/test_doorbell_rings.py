@@ -1,7 +1,5 @@
 """The bell: a message on the hardware's queue, through a real broker, makes an idle runner claim."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Life of a claimed job: events in order, one report, and the next job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A judge waits, prepared, before a job exists; a runner that cannot prepare a judge takes no work; no judges
 overlap."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """However a judge process fails, the submission is not blamed, no process survives, and the next job is judged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A lease is renewed while the judge works; when the site declares it over, the judge ends without a report."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A finished report survives an absent site, the runner's death and a damaged file."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

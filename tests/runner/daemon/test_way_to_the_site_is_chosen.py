@@ -1,7 +1,5 @@
 """Connection to the site: a private authority's certificate and a proxy count only where settings name them."""
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 import threading

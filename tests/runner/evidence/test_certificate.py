@@ -1,7 +1,5 @@
 """The clock that counts on a GPU: events, raised to the time that the judge's wall clock vouches for."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Cost of a container's context beyond the baseline's, from calls of the harness's own kernel."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The judge's clock beyond the events, with gaps like an H200's: a sharp lower edge, a long tail."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Least possible time of a case: the binding resource, the certain part, and no honest way forgotten."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Two groups are found where they exist, and hardly ever in a single group, whatever its shape."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -5,8 +5,6 @@ ms; while it runs, it and the kernel share the core in slices. The real schedule
 it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

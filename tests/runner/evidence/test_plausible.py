@@ -1,7 +1,5 @@
 """Each rule finds its target, gives figures and a sentence, and accepts values just within its limit."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Honest runs are seldom held: at most 1 % of simulated runs, driven by the real timing."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import asdict, replace
 from typing import Any

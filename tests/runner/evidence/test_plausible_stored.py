@@ -3,8 +3,6 @@
 honest/*.json.gz hold the part of their evidence that the rules read.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """First place changes hands only for a gain that independent runs agree on; the verdict gives its size."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Evidence is parsed before any decision: valid evidence passes, each invalid field is named."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

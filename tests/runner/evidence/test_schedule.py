@@ -1,7 +1,5 @@
 """Order of blocks: warm-up until windows agree, ABBA, until the interval is narrow or a limit is reached."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

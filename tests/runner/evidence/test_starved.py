@@ -1,7 +1,5 @@
 """An expired time limit excuses only a container that foreign programs starved."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Estimates: the interval holds its promised coverage, drift cancels, order does not matter."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """On a CPU only foreign time counts: own work, however much, is no disturbance."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

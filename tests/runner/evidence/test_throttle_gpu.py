@@ -1,7 +1,5 @@
 """Readings of an NVIDIA device, and the ruling on the block."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A window is stored in the evidence and ruled again on replay: it must come back as it was."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """The verdict is a function of the evidence: the first failure decides, and a replay yields the same verdict."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Evidence of tests made whole: fields that a test leaves out get the values of an uneventful run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, fields

@@ -1,7 +1,5 @@
 """`runner doctor` on invented machines: each fault is found and shown with its reason and a remedy."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

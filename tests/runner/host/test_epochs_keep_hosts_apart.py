@@ -1,7 +1,5 @@
 """Times compare inside an epoch only: a change that affects times opens a new epoch, any different change does not."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

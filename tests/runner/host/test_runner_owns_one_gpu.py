@@ -1,7 +1,5 @@
 """One runner per GPU: its name has NVML's number, its mount the minor number, its CUDA device the UUID."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

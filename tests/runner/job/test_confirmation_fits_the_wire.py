@@ -1,7 +1,5 @@
 """A confirmation with more samples than the wire carries is reduced case by case and yields the same record."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A confirmation makes k runs with the incumbent in the blocks and yields one report that can be replayed."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

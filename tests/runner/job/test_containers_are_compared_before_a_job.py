@@ -1,7 +1,5 @@
 """Containers to be timed side by side are compared before foreign code enters them; a single container is not."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A `lang: cu` problem whose reference names cuda, judged on `cpu` hardware in real containers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A job begins only on a fit GPU: an unfit GPU is the host's fault, and the report names the cause with its remedy."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A host's files below a folder: a two-core virtual machine with cgroup v1; a test adds or removes files."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The judge's part of NVML: a healthy H200 that a test can make ill. Errors carry codes like NVML's."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

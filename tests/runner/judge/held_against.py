@@ -1,7 +1,5 @@
 """Outputs as the judge holds them, made from numpy arrays, for tests of comparing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

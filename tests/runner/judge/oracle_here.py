@@ -1,7 +1,5 @@
 """The real oracle program and the judge's real side of it, without a container: a process and a socket."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -1,7 +1,5 @@
 """Evidence of a run, made by hand: honest unless a test changes it."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The real harness and the judge's real side of it, without a container: a process, a socket and an arena."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

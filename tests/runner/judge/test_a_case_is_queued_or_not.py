@@ -1,7 +1,5 @@
 """All sides of a case go the same way: once most calls of a block could not be queued, no later call is queued."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Shared memory: sizes are sealed, a tenant cannot write orders, and old bytes never pass for a result."""
 
-from __future__ import annotations
-
 import mmap
 import os
 

@@ -1,7 +1,5 @@
 """A quad with a slow baseline and a normal candidate does not count; sides that waver by themselves are exempt."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Assignment of blame: work left on the device belongs to its last guest, and a broken device is no side's fault."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

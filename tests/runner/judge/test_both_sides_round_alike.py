@@ -1,7 +1,5 @@
 """A reference sent as a submission computes in the same formats as the expected outputs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.runner.judge.oracle_here import oracle_of

@@ -1,7 +1,5 @@
 """Choice of judged cases: all public cases, and fresh secret cases inside the declared ranges."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Comparing: every element counts, non-finite elements come first, and the message helps an honest person find the
 bug."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

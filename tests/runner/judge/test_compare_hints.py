@@ -1,7 +1,5 @@
 """A message names a pattern that the wrong elements share, and stays silent if they share none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Choice of the comparison rule of a case from its problem's declarations."""
 
-from __future__ import annotations
-
 import pytest
 
 from problems.spec import Precision, Problem, Tolerance

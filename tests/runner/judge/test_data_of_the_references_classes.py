@@ -1,7 +1,5 @@
 """Data made of a reference's classes, including a module with its own state, reach a submission."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Devices do a call by themselves: here memory plays the judge's device, and harness threads the tenant's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

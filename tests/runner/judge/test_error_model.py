@@ -1,7 +1,5 @@
 """The error model: any honest order of a sum passes, at any length; zeros, guesses and cheaper formats do not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Slow imports of a first call happen before it: a call has less time than the load of a submission."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

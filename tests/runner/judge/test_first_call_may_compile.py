@@ -1,7 +1,5 @@
 """Triton, torch.compile and similar tools compile at a kernel's first call: that call of each case has more time."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Any bad JSON from the problem's container is the problem's fault and never ends the judge."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

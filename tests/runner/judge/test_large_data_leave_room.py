@@ -1,7 +1,5 @@
 """Data that fill much of the judge's memory reduce the calls made at a time, and no side is blamed for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A layout from the problem's container is believed only if it fits its regions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

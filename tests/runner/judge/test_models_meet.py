@@ -1,7 +1,5 @@
 """Real oracle, real harness, no container: a ModelNew is held against the Model of a KernelBench file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`lang: cu` on a host without a GPU: the real harness compiles a file as C++, loads it and calls it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

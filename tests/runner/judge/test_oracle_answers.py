@@ -1,7 +1,5 @@
 """Outputs of the problem's container: near-duplicates, truth in double precision, its spread, the reference's time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

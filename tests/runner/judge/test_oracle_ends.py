@@ -1,7 +1,5 @@
 """When the problem's own code ends its container, the organiser learns how and where it ended, and a remedy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Oracle and error model together: honest kernels of many kinds pass, cheaper arithmetic does not."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace

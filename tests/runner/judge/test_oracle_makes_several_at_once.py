@@ -1,7 +1,5 @@
 """Several inputs in one request: the same bytes as in single requests, as many as room and time permit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A KernelBench file in the oracle: its Model's weights and state are data, and only inputs vary between calls."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

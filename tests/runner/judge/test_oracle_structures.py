@@ -1,7 +1,5 @@
 """Arguments and results of references, from the real oracle through the layout to the tenant's harness."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """A problem's own check raises or dies: the output is at fault if the check accepts the reference's, else the
 problem."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

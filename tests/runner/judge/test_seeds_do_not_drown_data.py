@@ -1,7 +1,5 @@
 """A generator may add its seed to its data. Fresh seeds then stay small: large seeds would drown the data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

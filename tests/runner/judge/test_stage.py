@@ -1,7 +1,5 @@
 """The submission loses a stage's time only if the submission itself spent it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """An experiment can leave out a step of a call by name; all remaining steps stay."""
 
-from __future__ import annotations
-
 import pytest
 
 from runner.judge.data.call import ALL, Steps

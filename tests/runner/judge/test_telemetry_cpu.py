@@ -1,7 +1,5 @@
 """A host's values of its cores arrive in the readings; a missing value lowers the level and never raises."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An obstacle to judging on a device is named with its remedy before the device judges a submission."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """NVML's values arrive in the readings; a missing value is None, lowers the level, and never raises."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os

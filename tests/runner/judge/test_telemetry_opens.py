@@ -1,7 +1,5 @@
 """A device that cannot be queried is judged blind, and the level records it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

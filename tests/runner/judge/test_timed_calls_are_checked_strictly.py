@@ -1,7 +1,5 @@
 """Timed calls have wider limits, since few are held against double precision; no submission knows which calls."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 All tests here run the real schedule, rules, certificate and verdict over simulated sides, heat and chance.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

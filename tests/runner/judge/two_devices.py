@@ -1,7 +1,5 @@
 """Devices that do a call by themselves: memory plays the judge's device, and harness threads the tenant's."""
 
-from __future__ import annotations
-
 import mmap
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Readings of an honest GPU and an honest CPU, in which a test changes a single value."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

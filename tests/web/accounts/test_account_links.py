@@ -1,7 +1,5 @@
 """The account page links further logins; signing in with any of them signs in to the account."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.web.test_pages_are_strict import check

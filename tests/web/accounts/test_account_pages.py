@@ -1,7 +1,5 @@
 """Sign-up, sign-in, sign-out and tokens: success, refusals and rate limits."""
 
-from __future__ import annotations
-
 import re
 
 PASSWORD = "hurdle-Rail-99"

@@ -1,7 +1,5 @@
 """Password guesses lock out no other person; addresses count as networks; a password can be changed."""
 
-from __future__ import annotations
-
 import pytest
 
 PASSWORD = "hurdle-Rail-99"

@@ -1,7 +1,5 @@
 """/api/v1 answers as docs/http.md promises, field by field."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

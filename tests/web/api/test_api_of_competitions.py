@@ -3,8 +3,6 @@
 These are tracks, phases, quota, news, awards, integrity and past leaders.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

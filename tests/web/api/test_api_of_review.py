@@ -1,7 +1,5 @@
 """/api/v1 lets reviewers read and decide, and owners answer, with the same acts and limits as the pages."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

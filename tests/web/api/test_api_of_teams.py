@@ -1,7 +1,5 @@
 """/api/v1 creates and changes teams by the acts that the pages call, with the same permissions."""
 
-from __future__ import annotations
-
 import pytest
 from django.utils import timezone
 

@@ -1,7 +1,5 @@
 """The API answers any input with a fitting status and a sentence: never a 500, never a row."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

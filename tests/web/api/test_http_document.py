@@ -1,7 +1,5 @@
 """docs/http.md is generated: its reference agrees with the OpenAPI schema."""
 
-from __future__ import annotations
-
 import io
 
 from django.core.management import call_command

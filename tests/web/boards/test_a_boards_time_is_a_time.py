@@ -1,7 +1,5 @@
 """A run's time is its measured time on every page, and no run of another entrant changes it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

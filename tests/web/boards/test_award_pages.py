@@ -1,7 +1,5 @@
 """Awards on pages and in exports: public tracks and prizes, winners after the announcement, a desk for owners alone."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Outsiders find no trace of a closed competition at any public address."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product

@@ -1,7 +1,5 @@
 """A collection's page ranks by fast_p, draws its curve, and shows an entrant's answers problem by problem."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard import pipeline

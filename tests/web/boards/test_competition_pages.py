@@ -1,7 +1,5 @@
 """Competition pages: the list by phase, all details of a competition, and entry with rules and codes."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from decimal import Decimal
 

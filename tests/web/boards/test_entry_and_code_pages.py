@@ -1,7 +1,5 @@
 """A published line has a page; its code is hidden until public, except from its entrant and organisers."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """While a board is frozen, only its owner and people with a role learn of a submission sent since."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

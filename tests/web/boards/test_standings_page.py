@@ -1,7 +1,5 @@
 """The standing over a competition's boards: its calculation, its visibility and the acts on it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

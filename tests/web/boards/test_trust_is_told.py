@@ -1,7 +1,5 @@
 """Pages explain in words how far a number can be trusted: ties, runs, forgeable share, telemetry, epochs."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

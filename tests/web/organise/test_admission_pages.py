@@ -1,7 +1,5 @@
 """Admission tests on pages and over the API, visible to organisers only."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Organisers issue invite codes and publish announcements on their pages; a code's text is shown once."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

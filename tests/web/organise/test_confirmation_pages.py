@@ -1,7 +1,5 @@
 """Organisers read the outcome of each confirmation, and settle undecided confirmations on the page."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

@@ -1,7 +1,5 @@
 """A proposed timing epoch waits on /organise and /runners, in words; administrators decide, owners move a pin."""
 
-from __future__ import annotations
-
 from leaderboard.competitions.models import Role
 from leaderboard.judging.live import EPOCH_WHY, hosts
 from leaderboard.judging.models import Epoch, EpochPin

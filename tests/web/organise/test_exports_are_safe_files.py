@@ -1,7 +1,5 @@
 """Exports hold every row once, agree between CSV and JSON, and contain no formula in any cell."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """An organiser creates, edits and clones a competition on its pages; errors appear beside their fields."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime

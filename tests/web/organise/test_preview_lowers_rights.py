@@ -1,7 +1,5 @@
 """A preview shows the real pages with lesser rights, for a limited time, and sends no forms."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Owners set the quotas of a competition; people with read access see them."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.competitions.models import Role

@@ -1,7 +1,5 @@
 """Organisers create a re-judging set, see its effects and settle it; people without a role see no trace of it."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Organisers upload sets as a zip file, see a preview of the import, and import exactly the preview."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from datetime import timedelta
@@ -14,8 +12,8 @@ from django.utils import timezone
 
 from leaderboard.admissions.models import FAILED, AdmissionTest
 from leaderboard.audit.models import Row
+from leaderboard.competitions.importing import MAX_WAITING, take_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
-from leaderboard.competitions.uploads import MAX_WAITING, take_upload
 from leaderboard.judging.models import DONE
 from tests.web.test_pages_are_strict import check
 

@@ -1,7 +1,5 @@
 """Owners freeze, reveal and end a standing on its page, which offers the possible acts and refuses the rest."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

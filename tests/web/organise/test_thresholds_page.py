@@ -1,7 +1,5 @@
 """Organisers see the held results and try thresholds without side effects; owners apply them."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.competitions.models import Role

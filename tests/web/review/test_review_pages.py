@@ -1,7 +1,5 @@
 """Reviewers find, read and decide cases on pages; owners answer on their own page."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The live page shows the queue, the running attempts and each runner's work; its JSON shows the same."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.utils import timezone

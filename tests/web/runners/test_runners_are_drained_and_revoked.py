@@ -1,7 +1,5 @@
 """The runners' page: an organiser drains a runner, rotates its token, or revokes its tokens."""
 
-from __future__ import annotations
-
 import re
 
 from django.utils import timezone

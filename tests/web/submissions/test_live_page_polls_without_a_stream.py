@@ -1,7 +1,5 @@
 """Without its event stream, a submission's page polls the submission itself and shows the verdict."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """The event stream over a real server: replay, follow, resume, end; for the owner and the organisers."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Seats for event streams: taken on request, and shared fairly between users and addresses."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """`Idempotency-Key`: a repeated submission is taken once."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

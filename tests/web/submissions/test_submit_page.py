@@ -1,7 +1,5 @@
 """The submit page: file or pasted code, with errors beside the field and the input preserved."""
 
-from __future__ import annotations
-
 import html
 
 import pytest

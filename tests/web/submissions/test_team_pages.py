@@ -1,7 +1,5 @@
 """The page of a person's own entrant: permitted acts, and visibility of a team's submissions."""
 
-from __future__ import annotations
-
 import pytest
 
 from leaderboard.web import limits

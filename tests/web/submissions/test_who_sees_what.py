@@ -1,7 +1,5 @@
 """A submission belongs to its owner and the organisers; for other people it does not exist."""
 
-from __future__ import annotations
-
 import pytest
 
 HELD = {"ratio": 0.2, "score_us": 200.0}

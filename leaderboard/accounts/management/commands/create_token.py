@@ -1,7 +1,5 @@
 """`create_token USER --name N`: make an API token and print it, once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

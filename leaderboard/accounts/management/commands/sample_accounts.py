@@ -3,8 +3,6 @@
 Prints {username: {password, token}} for new accounts; existing accounts stay unchanged and are not printed.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from typing import Any, Final

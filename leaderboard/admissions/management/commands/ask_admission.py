@@ -1,7 +1,5 @@
 """`ask_admission`: ask for a test of every board's problem that was never tested, by the runners of its hardware."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

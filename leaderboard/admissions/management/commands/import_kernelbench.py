@@ -1,7 +1,5 @@
 """`import_kernelbench PATH`: a KernelBench checkout as a competition, one board per problem; ranked by `fast_p`."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`import_problems PATH`: create or update competitions, boards and problems from a set's YAML file or a folder."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterator

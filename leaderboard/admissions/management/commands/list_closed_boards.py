@@ -1,7 +1,5 @@
 """`list_closed_boards [COMPETITION]`: boards that an admission test keeps closed, with the reason and the choices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

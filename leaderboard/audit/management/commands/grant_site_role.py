@@ -1,7 +1,5 @@
 """`grant_site_role ROLE`: after each migration, give the site's database role its privileges."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandParser

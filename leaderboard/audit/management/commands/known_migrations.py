@@ -1,7 +1,5 @@
 """`known_migrations`: the migrations of this code as JSON, for a backup to be compared with."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`choose_epoch HARDWARE NAME --reason TEXT`: make a timing epoch current for its hardware."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from leaderboard.judging.epochs import choose_epoch

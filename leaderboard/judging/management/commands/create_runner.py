@@ -1,7 +1,5 @@
 """`create_runner NAME --hardware cpu`: make a runner and print its token, once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

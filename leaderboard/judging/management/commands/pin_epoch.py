@@ -1,7 +1,5 @@
 """`pin_epoch COMPETITION HARDWARE NAME --reason TEXT`: let a contest rank another timing epoch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from leaderboard.competitions.models import Competition

@@ -1,7 +1,5 @@
 """`resume_runner NAME --reason TEXT`: put a suspended runner back into service."""
 
-from __future__ import annotations
-
 from leaderboard.judging.management import RunnerCommand
 from leaderboard.judging.runners import resume
 

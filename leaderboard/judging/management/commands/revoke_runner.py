@@ -1,7 +1,5 @@
 """`revoke_runner NAME --reason TEXT`: revoke all tokens of a runner for good."""
 
-from __future__ import annotations
-
 from leaderboard.judging.management import RunnerCommand
 from leaderboard.judging.runners import revoke
 

@@ -1,7 +1,5 @@
 """`rotate_runner NAME --reason TEXT [--grace MINUTES]`: a new token, printed once; the old token works for a while."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`suspend_runner NAME --reason TEXT`: take a runner out of service."""
 
-from __future__ import annotations
-
 from leaderboard.judging.management import RunnerCommand
 from leaderboard.judging.runners import suspend
 

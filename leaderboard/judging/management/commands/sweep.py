@@ -1,7 +1,5 @@
 """`sweep [--forever]`: expire leases and ring for queued work of all kinds, once or every SWEEP_EVERY_S."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

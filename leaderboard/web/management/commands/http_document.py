@@ -1,7 +1,5 @@
 """`http_document`: print docs/http.md, which is docs/http.in.md with the reference of /api/v1 from the schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path

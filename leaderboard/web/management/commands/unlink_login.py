@@ -1,7 +1,5 @@
 """`unlink_login LOGIN --by STAFF --reason WHY`: make a linked login an account of its own again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
