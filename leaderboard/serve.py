@@ -5,8 +5,6 @@ connection. SIGHUP replaces them in turn, by the code that lies on the disk then
 process serves. SIGTERM ends the host: see web/leaving.py. docs/upgrades.md explains both to operators.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -8,8 +8,6 @@ closes its connection, so that no client sends a request into a connection that 
 A process that is replaced by another gets SIGTERM alone: /readyz of its host stays 200.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Several web processes behave as one site: limits, streams, readiness, replacement, and the end of the host."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
