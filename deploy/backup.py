@@ -85,8 +85,10 @@ def main(arguments: list[str]) -> int:
 
 def backup(file: Path) -> None:
     with step(f"back up the database to {file}"):
-        manifest = dump(_place().url, file)
+        place = _place()
+        manifest = dump(place.url, file)
         note(f"{file.stat().st_size / 1e6:.1f} MB, {sum(manifest['rows'].values())} rows")
+        place.manage(place.url, "note_backup")
 
 
 def restore(file: Path) -> None:

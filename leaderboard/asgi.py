@@ -95,10 +95,13 @@ class BoundedHandler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._entrance = import_module("leaderboard.web.places").Entrance()  # Django's apps must be loaded first
+        # Django's apps must be loaded first.
+        self._entrance = import_module("leaderboard.web.places").Entrance()
+        self._observed = import_module("leaderboard.web.traffic").observed
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        response: HttpResponseBase = await self._entrance.answer(request, super().get_response_async)
+        make = super().get_response_async
+        response: HttpResponseBase = await self._observed(request, lambda it: self._entrance.answer(it, make))
         return response
 
 

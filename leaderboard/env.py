@@ -7,6 +7,7 @@ values never appear in an error.
 import os
 from collections.abc import Callable
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 Number = TypeVar("Number", int, float)
 
@@ -72,6 +73,15 @@ def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
     value = text(name, default)
     if value not in choices:
         raise ConfigError(f"{name}={value!r} is not one of {', '.join(choices)}")
+    return value
+
+
+def address(name: str, default: str, schemes: tuple[str, ...]) -> str:
+    """Read a URL. An error does not repeat it, because it may hold a password."""
+    value = text(name, default)
+    parts = urlsplit(value)
+    if value and (parts.scheme not in schemes or not (parts.hostname or (parts.scheme == "file" and parts.path))):
+        raise ConfigError(f"{name} is not an address that begins with {' or '.join(f'{one}://' for one in schemes)}")
     return value
 
 

@@ -1,7 +1,7 @@
 """Django's settings: one file for development, tests and production; differences come from env.py."""
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import structlog
 from psycopg.conninfo import conninfo_to_dict
@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "django_htmx",
     "leaderboard.audit",
+    "leaderboard.operations",
     "leaderboard.accounts",
     "leaderboard.competitions",
     "leaderboard.entrants",
@@ -210,6 +211,25 @@ ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400
 HINT_COMMAND = env.words("HINT_COMMAND", ())  # `kernelguard --api-mode`: review/rules/static_check.py; (): no checker
 REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # first wait for a calmer machine
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
+
+# --- monitoring ---
+METRICS_TOKEN = env.secret("METRICS_TOKEN") if env.text("METRICS_TOKEN", "") else ""  # "": there is no /metrics
+
+OPERATOR_MAIL = env.words("OPERATOR_MAIL", ())  # addresses that get notices
+OPERATOR_WEBHOOK = env.address("OPERATOR_WEBHOOK", "", ("https", "http"))  # gets them as JSON: {"text": "…"}
+
+# --- mail ---
+MAIL_URL = env.address("MAIL_URL", "", ("smtp", "smtps", "file"))
+_mail = urlsplit(MAIL_URL)
+_backend = {"": "dummy", "file": "filebased"}.get(_mail.scheme, "smtp")
+EMAIL_BACKEND = f"django.core.mail.backends.{_backend}.EmailBackend"
+EMAIL_FILE_PATH = _mail.path
+EMAIL_HOST, EMAIL_PORT = _mail.hostname or "", _mail.port or (465 if _mail.scheme == "smtps" else 587)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
+EMAIL_USE_SSL = _mail.scheme == "smtps"
+EMAIL_USE_TLS = _mail.scheme == "smtp" and bool(EMAIL_HOST_USER)  # a relay on the same host has neither
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MAIL_FROM", f"photofinish@{_site.hostname}")
 
 # --- logs: one JSON object a line, the same from Django, the worker and the sweeper ---
 LOG_LEVEL = env.one_of("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))

@@ -21,6 +21,8 @@ class Row(models.Model):
     reason = models.TextField()
     before = models.JSONField(default=dict)
     after = models.JSONField(default=dict)
+    address = models.CharField(max_length=64, blank=True)  # network of the request; "": no request
+    request = models.CharField(max_length=64, blank=True)  # its id in the log
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import structlog
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 
@@ -23,8 +24,10 @@ def record(
 ) -> Row:
     """Write an audit row. `actor` None means that the site acts automatically.
 
-    `before` and `after` are values of fields. Times are kept in ISO 8601, amounts as text.
+    `before` and `after` are values of fields. Times are kept in ISO 8601, amounts as text. Address and
+    id of the request come from web/traffic.py, which gives them to every line of the log as well.
     """
+    around = structlog.contextvars.get_contextvars()
     return Row.objects.create(
         actor_id=None if actor is None else actor.pk,
         act=act,
@@ -33,6 +36,8 @@ def record(
         reason=reason,
         before={name: _plain(value) for name, value in (before or {}).items()},
         after={name: _plain(value) for name, value in (after or {}).items()},
+        address=str(around.get("address", "")),
+        request=str(around.get("request", "")),
         created_at=now,
     )
 

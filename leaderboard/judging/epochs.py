@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import IntegerField, Value
 
@@ -21,6 +22,7 @@ from leaderboard.competitions.models import Board, Competition, Prize, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result, Runner
+from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.models import Submission
 
 MOST_PROPOSED: Final = 50  # per hardware, so that a runner with a new epoch each time cannot fill the table
@@ -69,6 +71,9 @@ def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], n
             state = Epoch.PROPOSED
             _open(hardware, name, state, fingerprint, now)
     log.info("epoch_opened", hardware=hardware, epoch=name, state=state)
+    if state == Epoch.PROPOSED:
+        text = f"A runner measures in the new timing epoch {name}. Decide on it: {settings.SITE_URL}/runners"
+        tell_operators("epoch_proposed", text, subject=hardware, now=now)
     return state
 
 

@@ -216,6 +216,7 @@ class Watch(models.Model):
     site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: never
     swept_at = models.DateTimeField(null=True)  # last sweep while the site was up
     back_at = models.DateTimeField(null=True)  # end of the last pause
+    backed_up_at = models.DateTimeField(null=True)  # last backup of the database
 
     class Meta:
         constraints = [CheckConstraint(condition=Q(pk=1), name="one_watch")]
@@ -368,6 +369,7 @@ class Attempt(Leased):
             ),
             models.Index(fields=["runner", "token"], name="attempt_by_runner"),
             models.Index(fields=["lease_expires_at"], condition=Q(state__in=RUNNING), name="attempt_leases"),
+            models.Index(fields=["hardware"], condition=Q(state=LOST), name="attempt_lost"),
         ]
 
     def __str__(self) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-import structlog
 from django.db import transaction
 
 from leaderboard.errors import IllegalMove, UserError
@@ -18,16 +17,16 @@ from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
 from leaderboard.judging.models import Attempt, AttemptEvent, Leased, Result, Runner, check_move
 from leaderboard.judging.runners import check_storable, set_aside
 from leaderboard.judging.verdicts import is_spoiled, measure_again
+from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.models import Submission
 from runner.wire import Event, Report
 
 MAX_EVENTS: Final = 10_000  # per claim
 EVENT_CHARS: Final = 500
+NOTICE_CHARS: Final = 2_000
 UNREADABLE_REPORT: Final = "The runner's report could not be read; an operator can see why"
 TIMED_MODES: Final = ("benchmark", "ranked")
 KEPT: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "telemetry", "forgeable")
-
-log = structlog.get_logger(__name__)
 
 
 @transaction.atomic
@@ -100,7 +99,8 @@ def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: date
     if is_spoiled(report.outcome, report.reason):
         measure_again(attempt=attempt, now=now)
     if report.outcome == "infra_error":
-        log.error("attempt_infra_error", attempt=attempt.pk, runner=runner.name, reason=report.reason)
+        text = f"Runner {runner.name}, attempt {attempt.pk}: {report.evidence.get('operator') or report.message}"
+        tell_operators("attempt_infra_error", text[:NOTICE_CHARS], subject=report.reason or runner.name, now=now)
     return result
 
 
@@ -120,6 +120,7 @@ def note_refused(*, attempt_id: str, runner: Runner, token: int, problem: str, n
     """Record a report that broke the contract: the problem for operators, a notice for watchers."""
     attempt = lease.lock(attempt_id=attempt_id, runner=runner, token=token)
     lease.check_live(attempt, now=now)
-    log.error("report_refused", attempt=attempt_id, runner=runner.name, problem=problem)
+    text = f"Attempt {attempt_id}: {problem}. Are site and runner of the same version?"
+    tell_operators("report_refused", text, subject=runner.name, now=now)
     if isinstance(attempt, Attempt):
         append_events([event_of(attempt, now=now, kind=AttemptEvent.PROGRESS, message=UNREADABLE_REPORT)])

@@ -28,6 +28,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoch
 from leaderboard.judging.lease import hand_back, kinds, lock_held
 from leaderboard.judging.models import DONE, LOST, Attempt, Runner, Watch
+from leaderboard.operations.notices import tell_operators
 
 KIND: Final = "pfr_"
 GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token on the host and restart the runner
@@ -187,7 +188,12 @@ def suspend(*, runner: Runner, actor: User | None, reason: str, now: datetime) -
     if not Runner.objects.filter(pk=runner.pk, suspended_at=None).update(suspended_at=now, suspended_reason=reason):
         raise UserError("runner", runner.name, "is suspended already", status=409)
     record(act="suspend_runner", target=runner, actor=actor, reason=reason, now=now)
-    log.error("runner_suspended", runner=runner.name, reason=reason)
+    tell_operators(
+        "runner_suspended",
+        f"{reason}\nWhen the host is sound: resume_runner {runner.name}",
+        subject=runner.name,
+        now=now,
+    )
 
 
 @transaction.atomic
@@ -203,7 +209,7 @@ def resume(*, runner: Runner, actor: User | None, reason: str, now: datetime) ->
 def set_aside(*, runner: Runner, reason: str, now: datetime) -> None:
     Runner.objects.filter(pk=runner.pk).update(set_aside_at=now, set_aside_reason=reason)
     record(act="set_aside_runner", target=runner, actor=None, reason=reason, now=now)
-    log.error("runner_set_aside", runner=runner.name, reason=reason)
+    tell_operators("runner_set_aside", f"{reason}\nIt returns once its canary passes.", subject=runner.name, now=now)
 
 
 @transaction.atomic

@@ -26,6 +26,7 @@ from leaderboard.judging.lease import finish, kinds, requeue
 from leaderboard.judging.models import ERROR, QUEUED, REPLACEMENT, Attempt, Leased, Requested, Runner, Watch
 from leaderboard.judging.runners import suspend_if_losing
 from leaderboard.judging.verdicts import give_back_if_ours
+from leaderboard.operations.notices import tell_operators
 
 MAX_LOSSES: Final = 3  # in a row
 HINT: Final = "sweep"
@@ -136,7 +137,7 @@ def give_back(work: Requested, *, why: str, now: datetime) -> None:
     work.losses += 1
     if work.losses >= MAX_LOSSES:
         finish(work, ERROR, UNFINISHABLE.format(noun=work.NOUN, why=why.rstrip(".")), now)
-        log.error("requested_work_given_up", work=work.attempt_id, why=why)
+        tell_operators("requested_work_given_up", work.message, subject=work.attempt_id, now=now)
     else:
         requeue(work)
 
@@ -147,4 +148,5 @@ def _give_up(attempt: Attempt, now: datetime, *, reason: str, why: str) -> None:
     after = {"outcome": "infra_error", "submission": attempt.submission_id}
     why_given_up = f"{why}, the last was {attempt.runner}"
     record(act="give_up_attempt", target=attempt, actor=None, reason=why_given_up, now=now, after=after)
-    log.error("attempt_given_up", attempt=attempt.pk, submission=attempt.submission_id, why=why)
+    text = f"Submission {attempt.submission_id} {why_given_up}."
+    tell_operators("attempt_given_up", text, subject=f"attempt {attempt.pk}", now=now)

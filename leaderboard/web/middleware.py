@@ -39,7 +39,7 @@ HEADERS: Final = {
 }
 PRIVATE: Final = "private, no-store"
 PUBLIC_S: Final = 10
-PUBLIC: Final = ("boards", "competitions", "collections", "entries")  # at the top, and below /api/v1
+PUBLIC: Final = ("boards", "competitions", "collections", "entries", "status")  # at the top, and below /api/v1
 REFUSED: Final = {
     429: "Too many requests. Try again in {wait} s.",
     503: "The site is busy. Nothing was done; try again in {wait} s.",

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponseBase
 
-from leaderboard.web import limits
+from leaderboard.web import limits, metrics
 from leaderboard.web.middleware import refuse
 
 RUNNERS: Final = "runners"
@@ -26,7 +26,7 @@ FRONT: Final = "front"
 PAGES: Final = "pages"
 STREAMS: Final = "streams"  # to open one
 READS: Final = "reads"  # of streams that are open; they take turns (web/stream.py)
-READY: Final = "ready"
+READY: Final = "ready"  # questions of monitors
 STATIC: Final = "static"
 
 SHARES: Final = {RUNNERS: 5, ACCOUNTS: 3, API: 4, FRONT: 4, PAGES: 3, STREAMS: 2, READS: 2, READY: 1}
@@ -39,9 +39,12 @@ MOST_WAITING_AT_AN_ADDRESS: Final = 60
 
 CLASSES: Final = {  # by the first part of a path
     **dict.fromkeys(("sign-in", "sign-up", "sign-out", "account", "tokens", "invite-code"), ACCOUNTS),
-    **dict.fromkeys(("", "boards", "competitions", "runners", "robots.txt"), FRONT),  # pages that everybody asks for
+    **dict.fromkeys(
+        ("", "boards", "competitions", "status", "runners", "robots.txt"), FRONT
+    ),  # pages that everybody asks for
     "static": STATIC,
     "readyz": READY,
+    "metrics": READY,
 }
 
 Answer = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
@@ -124,16 +127,22 @@ class Entrance:
     async def answer(self, request: HttpRequest, make: Answer) -> HttpResponseBase:
         kind = class_of(request.path)
         if kind not in (RUNNERS, STATIC) and (wait := limits.floods.take(*limits.by_address(limits.ANY_IP, request))):
-            return refuse(request.path, 429, wait)
+            return self._refuse(request, kind, 429, wait)
         places, address = self._places[kind], limits.address(request)
         try:
-            await places.enter(address)
+            with metrics.PLACE_WAIT_S.labels(kind).time():
+                await places.enter(address)
         except Busy:
-            return refuse(request.path, 503, RETRY_AFTER_S)
+            return self._refuse(request, kind, 503, RETRY_AFTER_S)
         # A thread cannot be cancelled. If the client goes away, the place stays taken until the thread is done.
         work = asyncio.ensure_future(_make_and_close(request, make))
         work.add_done_callback(lambda _: places.leave(address))
         return await asyncio.shield(work)
+
+    @staticmethod
+    def _refuse(request: HttpRequest, kind: str, status: int, retry_after_s: int) -> HttpResponseBase:
+        metrics.REFUSED.labels(kind, str(status)).inc()
+        return refuse(request.path, status, retry_after_s)
 
 
 async def _make_and_close(request: HttpRequest, make: Answer) -> HttpResponseBase:

@@ -32,7 +32,7 @@ from leaderboard.accounts.models import User
 from leaderboard.judging.attempts import CHANNEL
 from leaderboard.judging.models import FINISHED, Attempt, AttemptEvent
 from leaderboard.submissions.models import Submission
-from leaderboard.web import limits
+from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
 from leaderboard.web.limits import share
@@ -99,12 +99,14 @@ class Hub:
         taken = Seat(submission_id, user_id, address, now)
         self._seats[taken] = None
         self._by_submission[submission_id].add(taken)
+        metrics.STREAMS.inc()
         return taken
 
     def leave(self, seat: Seat) -> None:
         """Give the place back. A second call is harmless."""
         if self._seats.pop(seat, seat) is seat:
             return
+        metrics.STREAMS.dec()
         watching = self._by_submission[seat.submission_id]
         watching.discard(seat)
         if not watching:

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView, TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from leaderboard.web import service, stream
+from leaderboard.web import metrics, service, status, stream
 from leaderboard.web.accounts import pages as account
 from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
@@ -77,7 +77,11 @@ pages: list[URLPattern | URLResolver] = [
     path("account/password", account.password),
     path("tokens", account.tokens),
     path("tokens/<int:pk>/revoke", account.revoke),
+    path("status", status.page),
+    path("status/incidents", status.open_incident),
+    path("status/incidents/<int:pk>", status.add_note),
     path("readyz", service.readyz),
+    path("metrics", metrics.page),
     path("robots.txt", service.robots),
     path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
     path("organise", organise.index),
@@ -140,6 +144,7 @@ people: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/announcements", competitions_api.Announcements.as_view()),
     path("competitions/<slug:slug>/awards", competitions_api.AwardsOf.as_view()),
     path("competitions/<slug:slug>/integrity", competitions_api.IntegrityOf.as_view()),
+    path("status", status.Status.as_view()),
     path("boards", api.Boards.as_view()),
     path("boards/<slug:slug>/<str:hardware>/history", competitions_api.History.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).parents[2]
-READERS = ("text", "secret", "boolean", "whole", "seconds", "one_of", "words")
+READERS = ("text", "secret", "boolean", "whole", "seconds", "one_of", "address", "words")
 BY_PROCESS = ("STATEMENT_TIMEOUT_S", "LOCK_TIMEOUT_S", "IDLE_IN_TRANSACTION_TIMEOUT_S")  # differ in web processes
 LINE = re.compile(r"(#?)([A-Z][A-Z0-9_]+)=(.*)")
 

@@ -122,6 +122,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
     "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
     "runners": [("/runners", STAFF, READ_ONLY)],
+    "metrics": [("/metrics", "N", NOT_SENT)],  # METRICS_TOKEN is not set
+    "status": [("/status", ALL, NOT_SENT)],
+    "status/incidents": [("/status/incidents", "IMMMMMMM", STAFF)],
+    "status/incidents/<int:pk>": [("/status/incidents/1", "IMMMMMMM", "N")],
     "epochs/<int:pk>/<slug:name>": [
         ("/epochs/{epoch}/choose", "IMMMMMMM", STAFF),
         ("/epochs/{epoch}/dismiss", "IMMMMMMM", STAFF),
@@ -203,6 +207,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "preview/leave": [("/preview/leave", "M", ALL)],
     # the API
     "api/v1/me": [("/api/v1/me", SIGNED_IN, READ_ONLY)],
+    "api/v1/status": [("/api/v1/status", ALL, NOT_SENT)],
     "api/v1/boards": [("/api/v1/boards", ALL, NOT_SENT)],
     "api/v1/boards/<slug:slug>": [("/api/v1/boards/softmax", ALL, NOT_SENT)],
     "api/v1/boards/<slug:slug>/<str:hardware>/entries": [("/api/v1/boards/softmax/cpu/entries", ALL, NOT_SENT)],

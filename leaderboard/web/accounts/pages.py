@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import structlog
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -17,12 +18,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from leaderboard.accounts.logins import change_password, logins_of
 from leaderboard.accounts.models import USUAL_SCOPES, ApiToken, User
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
+from leaderboard.audit.record import record
 from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.entrants.teams import open_invites_of
 from leaderboard.errors import UserError
 from leaderboard.pipeline import link_logins
-from leaderboard.web import limits
+from leaderboard.web import limits, metrics
 from leaderboard.web.forms import TAKEN, LinkForm, PasswordForm, SignInForm, SignUpForm, TokenForm, add_refusal
 
 SCOPE_TEXTS: Final = (
@@ -31,6 +33,8 @@ SCOPE_TEXTS: Final = (
     {"value": "review", "about": "Read and decide review cases, if you are a reviewer."},
 )
 SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page after it
+
+log = structlog.get_logger(__name__)
 
 
 @sensitive_post_parameters()
@@ -42,16 +46,28 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     name = request.POST.get("username", "")
     tried = limits.count_try(request, name)
     if tried.wait_s:
+        _note_sign_in(request, "refused")
         form = SignInForm(request, initial={"username": name})
         return form_page(request, "sign_in", form, wait_s=tried.wait_s, **context)
     form = SignInForm(request, data=request.POST)
     if not form.is_valid():
+        _note_sign_in(request, "failed", User.objects.filter(username=form.cleaned_data.get("username", "")).first())
         return form_page(request, "sign_in", form, **context)
     tried.was_right()
     login(request, form.get_user())
+    _note_sign_in(request, "done", form.get_user())
     response = redirect(_next(request))
     limits.remember_device(request, response, User.objects.get(username=form.cleaned_data["username"]))
     return response
+
+
+def _note_sign_in(request: HttpRequest, result: str, user: User | None = None) -> None:
+    """Record an attempt to sign in. The typed name is not kept: it may be a password in the wrong field."""
+    metrics.SIGN_INS.labels(result).inc()
+    if user is not None:
+        record(f"sign_in_{result}", user, actor=user if result == "done" else None, now=timezone.now())
+    agent = request.headers.get("User-Agent", "")[:200]
+    log.info("sign_in", result=result, login=user.pk if user else None, agent=agent)
 
 
 @sensitive_post_parameters()

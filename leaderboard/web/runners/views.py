@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+import structlog
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest
@@ -36,7 +37,7 @@ from leaderboard.judging.runners import (
     note_seen,
     set_draining,
 )
-from leaderboard.web import limits
+from leaderboard.web import limits, metrics, traffic
 from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
 
 SMALL_BODY_BYTES: Final = 1_000_000  # of any call but a report
@@ -59,6 +60,7 @@ class RunnerToken(BaseAuthentication):
             if guess and (wait_s := limits.take(limits.RUNNER_GUESS_IP, limits.address(request))):
                 raise Throttled(wait_s)
             raise AuthenticationFailed(UNKNOWN if runner is None else REVOKED.format(runner=runner.name))
+        request._request.META[traffic.CALLER] = runner.name
         note_seen(runner, address=str(request.META.get("REMOTE_ADDR") or ""), now=now)
         return None, runner
 
@@ -140,6 +142,7 @@ class Claim(RunnerView):
         check_hardware(runner, _text(sent, "hardware"))
         with _rolled_back_at(self._give_up_at):
             job = pipeline.claim_work(runner=runner, now=timezone.now())
+        metrics.CLAIMS.labels(runner.hardware, "nothing" if job is None else "work").inc()
         if job is not None:
             return Response(job.to_json())
         standing = Runner.objects.get(pk=runner.pk).standing
@@ -160,7 +163,8 @@ class WorkView(RunnerView):
 
     def post(self, request: Request, attempt_id: str) -> Response:
         sent, runner = self.read(request), self.runner_of(request)
-        return Response(self.act(sent, attempt_id=attempt_id, runner=runner, now=timezone.now()))
+        with structlog.contextvars.bound_contextvars(attempt=attempt_id):
+            return Response(self.act(sent, attempt_id=attempt_id, runner=runner, now=timezone.now()))
 
     def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
         """Act on the body and return the answer. `known`: attempt_id, runner and now."""
@@ -200,7 +204,10 @@ class TakeReport(WorkView):
             if report.attempt_id != known["attempt_id"]:
                 said = f"the address says attempt {known['attempt_id']}"
                 raise UserError("report.attempt_id", report.attempt_id, said)
-            return {"recorded": pipeline.take_report(runner=known["runner"], report=report, now=known["now"])}
+            recorded = pipeline.take_report(runner=known["runner"], report=report, now=known["now"])
+            if recorded:
+                metrics.count_report(report, known["runner"].hardware)
+            return {"recorded": recorded}
         except UserError as error:
             # A refused report must not vanish. The work goes on and ends with a better report or with its lease.
             with suppress(StaleLease, UserError):  # not this runner's work, or no token: the answer explains it

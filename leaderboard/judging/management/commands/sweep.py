@@ -9,11 +9,12 @@ from typing import Any, Final
 import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 from django.utils import timezone
 
 from leaderboard.judging import sweep
 from leaderboard.judging.models import Watch
+from leaderboard.operations.notices import send_notices
 
 CLEAR_EVERY_S: Final = 3600.0  # deletes expired sessions; not urgent
 
@@ -35,6 +36,7 @@ class Command(BaseCommand):
         stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
+        threading.Thread(target=_send_notices_until, args=(stopped,), name="notices", daemon=True).start()
         while not stopped.is_set():
             try:
                 _sweep()
@@ -59,6 +61,17 @@ def _sweep() -> tuple[int, int]:
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung
+
+
+def _send_notices_until(stopped: threading.Event) -> None:
+    """Send notices beside the sweeps: a slow mail server must not delay them."""
+    while not stopped.wait(settings.SWEEP_EVERY_S):
+        try:
+            send_notices(now=timezone.now())
+        except Exception:  # the top of the loop
+            log.exception("notices_failed")
+        finally:
+            connections.close_all()
 
 
 def clear_sessions() -> None:

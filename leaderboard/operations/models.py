@@ -1,0 +1,60 @@
+"""Tables of running the site: Notice (to its operators), Incident and IncidentNote (for everybody)."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import CheckConstraint, F, Index, Q
+
+
+class Notice(models.Model):
+    """A fact that an operator should act on. It waits here until mail or webhook has taken it."""
+
+    event = models.CharField(max_length=64)  # its name in the log
+    subject = models.CharField(max_length=200)  # its object, such as a runner's name
+    text = models.TextField()
+    created_at = models.DateTimeField()
+    try_at = models.DateTimeField()  # not sent before
+    tries = models.PositiveIntegerField(default=0)  # failed
+    failure = models.CharField(max_length=300, blank=True)  # of the last try
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            Index(fields=["try_at"], condition=Q(sent_at=None), name="notice_unsent"),
+            Index(fields=["event", "subject", "created_at"], name="notice_by_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event}: {self.subject}"
+
+
+class Incident(models.Model):
+    """A disturbance of the service, as the status page shows it."""
+
+    title = models.CharField(max_length=120)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-began_at", "-id"]
+        constraints = [
+            CheckConstraint(condition=Q(ended_at=None) | Q(ended_at__gte=F("began_at")), name="incident_ends_later")
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class IncidentNote(models.Model):
+    """What was known about an incident at a time."""
+
+    incident = models.ForeignKey(Incident, on_delete=models.PROTECT, related_name="notes")
+    text = models.TextField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"note on incident {self.incident_id}"

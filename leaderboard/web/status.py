@@ -1,0 +1,173 @@
+"""Public status of the service: machines, queue and expected wait by hardware, and incidents that staff write."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+
+from leaderboard.competitions.permissions import boards_seen_by
+from leaderboard.errors import UserError
+from leaderboard.judging import live
+from leaderboard.judging.models import DONE, Attempt
+from leaderboard.operations import incidents
+from leaderboard.operations.models import Incident, IncidentNote
+from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.api.base import Public
+from leaderboard.web.forms import ActForm, add_refusal
+from leaderboard.web.organise.gate import restricted_page
+
+NEWEST: Final = 50  # finished attempts of a hardware from which the wait is estimated
+PAST: Final = timedelta(days=90)
+MOST_INCIDENTS: Final = 50
+WORKS: Final = "Everything works"
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The runners of one hardware and their queue."""
+
+    hardware: str
+    ready: int
+    queued: int
+    running: int
+    wait_s: float | None  # expected, of a submission that arrives now; None: unknown
+
+    @property
+    def chip(self) -> tuple[str, str]:
+        """Return text and tone."""
+        if not self.ready:
+            return "no machine", "bad"
+        return ("busy", "running") if self.running or self.queued else ("ready", "good")
+
+
+def machines(hardware: Sequence[str], *, now: datetime) -> list[Machines]:
+    return [
+        Machines(queue.hardware, queue.runners, queue.queued, queue.running, _expected_wait_s(queue))
+        for queue in live.queues(hardware, competition_id=0, now=now)
+    ]
+
+
+def _expected_wait_s(queue: live.Queue) -> float | None:
+    """Return the time until the queue is done by today's runners, each attempt as long as the median of late ones."""
+    if not queue.runners:
+        return None
+    if queue.queued + queue.running < queue.runners:
+        return 0.0
+    newest = Attempt.objects.filter(hardware=queue.hardware, state=DONE, rejudge_set=None)
+    times = newest.order_by("-finished_at").values_list("claimed_at", "finished_at")[:NEWEST]
+    took = [(finished - claimed).total_seconds() for claimed, finished in times if claimed and finished]
+    return median(took) * (queue.queued + queue.running / 2) / queue.runners if took else None
+
+
+def _shown(request: HttpRequest | Request) -> dict[str, Any]:
+    now = timezone.now()
+    listed = boards_seen_by(request.user, listed=True).order_by().values_list("hardware", flat=True).distinct()
+    rows = machines(list(listed), now=now)
+    recent = Incident.objects.filter(began_at__gt=now - PAST).prefetch_related("notes__author")[:MOST_INCIDENTS]
+    current = [incident for incident in recent if incident.ended_at is None]
+    without = [row.hardware for row in rows if not row.ready]
+    summary = WORKS
+    if current:
+        summary = current[0].title
+    elif without:
+        summary = f"No machine with {' or '.join(without)} is at work. Submissions wait, and nothing is lost"
+    past = [incident for incident in recent if incident.ended_at is not None]
+    return {
+        "now": now,
+        "machines": rows,
+        "current": current,
+        "past": past,
+        "summary": summary,
+        "good": summary == WORKS,
+    }
+
+
+class IncidentForm(ActForm):
+    title = forms.CharField(max_length=incidents.MAX_TITLE_CHARS, help_text="Such as “H200 submissions wait”.")
+    text = forms.CharField(
+        max_length=incidents.MAX_TEXT_CHARS,
+        label="For everybody",
+        help_text="What is affected, since when, and what happens next.",
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    return render(request, "web/status.html", _shown(request) | {"form": IncidentForm()})
+
+
+@restricted_page("POST")
+def open_incident(request: HttpRequest) -> HttpResponse:
+    form = IncidentForm(request.POST)
+    if form.is_valid():
+        try:
+            incidents.open_incident(**form.arguments(), actor=user_of(request), now=timezone.now())
+        except UserError as error:
+            add_refusal(form, error)
+        else:
+            messages.success(request, "Published.")
+            return redirect("/status")
+    return render(request, "web/status.html", _shown(request) | {"form": form}, status=400)
+
+
+@restricted_page("POST")
+def add_note(request: HttpRequest, pk: int) -> HttpResponse:
+    incident = get_object_or_404(Incident, pk=pk)
+    text, ends = request.POST.get("text", ""), "ends" in request.POST
+    try:
+        incidents.add_note(incident=incident, text=text, ends=ends, actor=user_of(request), now=timezone.now())
+    except UserError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Published. The incident has ended." if ends else "Published.")
+    return redirect("/status")
+
+
+class MachinesRow(Serializer[Machines]):
+    hardware = serializers.CharField()
+    ready = serializers.IntegerField(help_text="Runners that can take work now.")
+    queued = serializers.IntegerField()
+    running = serializers.IntegerField()
+    wait_s = serializers.FloatField(
+        allow_null=True, help_text="Expected wait of a submission that arrives now; null: unknown."
+    )
+
+
+class IncidentNoteRow(Serializer[IncidentNote]):
+    text = serializers.CharField()
+    at = serializers.DateTimeField(source="created_at")
+
+
+class IncidentRow(Serializer[Incident]):
+    title = serializers.CharField()
+    began_at = serializers.DateTimeField()
+    notes = IncidentNoteRow(many=True, source="notes.all")
+
+
+class ServiceStatus(Serializer[dict[str, Any]]):
+    at = serializers.DateTimeField(source="now")
+    ok = serializers.BooleanField(source="good")
+    summary = serializers.CharField()
+    machines = MachinesRow(many=True)
+    incidents = IncidentRow(many=True, source="current")
+
+
+class Status(Public):
+    @extend_schema(responses=ServiceStatus)
+    def get(self, request: Request) -> Response:
+        """Return the machines and queues of the listed boards, and the current incidents."""
+        return Response(ServiceStatus(_shown(request)).data)
