@@ -10,22 +10,40 @@ import os
 import signal
 import sys
 import time
-from typing import Final
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
 from leaderboard import env
 
 STARTED_WITHIN_S: Final = 60  # a process that is silent for this long is replaced as well
+METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # web/metrics.py: the processes' figures are added up there
 FINISHED_WITHIN_S: Final = 20  # longer than a wait for a place and a statement of the database together
 
 
 class WebProcesses(Multiprocess):
     """The web processes of this host and their parent, which holds the socket."""
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._counted: set[int | None] = set()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace processes that ended, and take them out of the figures of /metrics."""
+        super().keep_subprocess_alive()
+        present = {process.pid for process in self.processes}
+        if env.text(METRICS_FOLDER, ""):
+            for pid in self._counted - present:
+                mark_process_dead(pid)
+        self._counted = present
+
     def handle_term(self) -> None:
-        """Announce the end to the proxy, then end every process. They announce by themselves when they are alone."""
+        """Announce the end to the proxy, then end every process."""
         from django.conf import settings
 
         for process in self.processes:
@@ -58,7 +76,13 @@ def main() -> None:
         timeout_graceful_shutdown=FINISHED_WITHIN_S,
         timeout_worker_healthcheck=STARTED_WITHIN_S,
     )
-    WebProcesses(config, sockets=[config.bind_socket()]).run()
+    folder = env.text(METRICS_FOLDER, "")
+    with nullcontext(folder) if folder or count == 1 else TemporaryDirectory(prefix="photofinish-metrics-") as shared:
+        if shared:
+            env.hand_down(METRICS_FOLDER, shared)
+            for old in Path(shared).glob("*.db"):  # figures of processes before this start
+                old.unlink()
+        WebProcesses(config, sockets=[config.bind_socket()]).run()
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "leaderboard.web.limits.page_limits",
+    "leaderboard.web.maintenance.changes_wait",
     "leaderboard.web.middleware.form_only_pages",
     "leaderboard.web.preview.preview_rights",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -238,6 +238,8 @@ class Api:
         if 300 <= status < 400:
             target = response.headers.get("Location", "another address")[:200]
             raise SiteProblem(f"{self.url}: sends us to {target}; if that is the site, use it as --url")
+        if status == 503 and detail:  # busy, or maintenance with its end
+            raise SiteProblem(f"{self.url}: {detail}")
         if status >= 500:
             raise SiteProblem(f"{self.url}: the site failed ({status}); try again later")
         if status == 401:

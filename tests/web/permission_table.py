@@ -124,6 +124,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "runners": [("/runners", STAFF, READ_ONLY)],
     "metrics": [("/metrics", "N", NOT_SENT)],  # METRICS_TOKEN is not set
     "status": [("/status", ALL, NOT_SENT)],
+    "status/maintenance": [("/status/maintenance", "IMMMMMMM", STAFF)],
+    "status/maintenance/end": [("/status/maintenance/end", "IMMMMMMM", STAFF)],
     "status/incidents": [("/status/incidents", "IMMMMMMM", STAFF)],
     "status/incidents/<int:pk>": [("/status/incidents/1", "IMMMMMMM", "N")],
     "epochs/<int:pk>/<slug:name>": [

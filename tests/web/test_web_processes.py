@@ -1,6 +1,7 @@
 """Several web processes behave as one site: limits, streams, readiness, replacement, and the end of the host."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.runner.conftest import is_alive
 from tests.web.live_site import LiveSite, web_processes
 
 PASSWORD = "hurdle-Rail-99"
+KEY = "0123456789abcdefghijklmnopqrstuv"
 TWO = {"WEB_PROCESSES": "2"}
 
 
@@ -93,7 +95,7 @@ def test_limits_hold_over_two_web_processes(stage) -> None:
 
     stage.ada.password = PBKDF2PasswordHasher().encode(PASSWORD, "salt")  # the live site's hasher, not the tests'
     stage.ada.save()
-    with web_processes(**TWO) as site:
+    with web_processes(**TWO, METRICS_TOKEN=KEY) as site:
         until(lambda: len(children(site)) == 2)
 
         def guess(_: int) -> int:
@@ -108,9 +110,12 @@ def test_limits_hold_over_two_web_processes(stage) -> None:
         with ThreadPoolExecutor(8) as crowd:
             guesses = Counter(crowd.map(guess, range(SIGN_IN_HERE.most + 6)))
             calls = Counter(crowd.map(call, range(API_IP.most + 60)))
+        metrics = get(f"{site.address}/metrics", headers={"Authorization": f"Bearer {KEY}"}).text
     assert guesses == {200: SIGN_IN_HERE.most, 429: 6}, "guesses have one count for the whole site"
     assert API_IP.most // 2 < calls[404] <= API_IP.most, "each of the two processes counts its half"
     assert set(calls) == {404, 429}
+    counted = re.findall(r'^photofinish_request_seconds_count\{.*status="404".*\} ([0-9.]+)$', metrics, re.MULTILINE)
+    assert sum(map(float, counted)) == calls[404], "metrics add both processes up"
     assert share(API_IP.most) == API_IP.most, "a single process has the whole limit"
 
 
