@@ -102,7 +102,7 @@ class IncidentForm(ActForm):
     title = forms.CharField(max_length=incidents.MAX_TITLE_CHARS, help_text="Such as “H200 submissions wait”.")
     text = forms.CharField(
         max_length=incidents.MAX_TEXT_CHARS,
-        label="For everybody",
+        label="Text, for everybody",
         help_text="What is affected, since when, and what happens next.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
@@ -170,8 +170,9 @@ def add_note(request: HttpRequest, pk: int) -> HttpResponse:
         incidents.add_note(incident=incident, text=text, ends=ends, actor=user_of(request), now=timezone.now())
     except UserError as error:
         messages.error(request, str(error))
-    else:
-        messages.success(request, "Published. The incident has ended." if ends else "Published.")
+        kept = {"form": IncidentForm(), "noted": pk, "text": text}
+        return render(request, "web/status.html", _shown(request) | kept, status=error.status)
+    messages.success(request, "Published. The incident has ended." if ends else "Published.")
     return redirect("/status")
 
 

@@ -127,7 +127,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "status/maintenance": [("/status/maintenance", "IMMMMMMM", STAFF)],
     "status/maintenance/end": [("/status/maintenance/end", "IMMMMMMM", STAFF)],
     "status/incidents": [("/status/incidents", "IMMMMMMM", STAFF)],
-    "status/incidents/<int:pk>": [("/status/incidents/1", "IMMMMMMM", "N")],
+    "status/incidents/<int:pk>": [("/status/incidents/1", "IMMMMMMM", "INNNNNNN")],
     "epochs/<int:pk>/<slug:name>": [
         ("/epochs/{epoch}/choose", "IMMMMMMM", STAFF),
         ("/epochs/{epoch}/dismiss", "IMMMMMMM", STAFF),

@@ -68,3 +68,11 @@ def test_a_wrong_incident_is_refused_with_the_field(stage, browser) -> None:
     assert "Not saved. Fix" in text(answer)
     assert browser(stage.ada).post("/status/incidents", {"title": "x", "text": "x"}).status_code == 404
     assert not Incident.objects.exists()
+
+
+def test_a_note_that_is_refused_is_not_lost(stage, browser) -> None:
+    olga = browser(stage.olga)
+    olga.post("/status/incidents", {"title": "Results are late", "text": "A host is being repaired."})
+    answer = olga.post(f"/status/incidents/{Incident.objects.get().pk}", {"text": "x" * 2_001})
+    assert answer.status_code == 400
+    assert "x" * 2_001 in text(answer)

@@ -276,4 +276,4 @@ def test_ratio_that_ranks_is_the_judges() -> None:
     for timing, clock in ((honest, "wall"), *((one, "event") for one in (honest, forged, gaps, copies))):
         (run,), _ = read({"evidence": evidence(timing, clock=clock)})
         theirs = certify(run.evidence.timing[0], run.evidence)
-        assert run.cases[0].ratio == pytest.approx(2.718281828459045 ** median(differences(theirs.quads)))
+        assert run.cases[0].ratio_of(B) == pytest.approx(2.718281828459045 ** median(differences(theirs.quads)))
