@@ -50,6 +50,8 @@ class WebProcesses(Multiprocess):
             if process.pid is not None and process.process.is_alive():
                 os.kill(process.pid, signal.SIGUSR1)
         time.sleep(settings.WEB_DRAIN_S)
+        for socket in self.sockets:  # or the kernel would go on taking connections, and reset them at the end
+            socket.close()
         super().handle_term()
 
 
