@@ -28,8 +28,9 @@ class Balancer:
         async with server, httpx.AsyncClient(trust_env=False, timeout=5) as client:
             looking = [asyncio.create_task(self._look(client, host)) for host in self._hosts]
             await ended.wait()
-            for task in looking:
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
                 task.cancel()
+            await asyncio.gather(*looking, return_exceptions=True)
 
     async def _look(self, client: httpx.AsyncClient, host: int) -> None:
         while True:
@@ -68,3 +69,4 @@ def balanced(port: int, hosts: list[int]) -> Iterator[Balancer]:
     finally:
         loop.call_soon_threadsafe(ended.set)
         thread.join(10)
+        loop.close()

@@ -69,8 +69,7 @@ class Stage:
             PHOTOFINISH_URL=self.url,
             RUNNER_TOKEN=token,
             RUNNER_STATE=str(state),
-            RUNNER_LOCKS=str(self.folder / "locks"),
-            **{"RUNNER_DRAIN_S": "0", **changes},
+            **{"RUNNER_DRAIN_S": "0", "RUNNER_LOCKS": str(self.folder / "locks"), **changes},
         )
 
     def photofinish(self, *arguments: str) -> subprocess.CompletedProcess[str]:

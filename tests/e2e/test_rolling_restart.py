@@ -34,7 +34,7 @@ class Load:
         self.sent: list[int] = []
         self.answers: Counter[int] = Counter()
         self.failures: list[str] = []
-        places = itertools.product(boards, tokens)
+        places = itertools.cycle(itertools.product(boards, tokens))
         self._threads = [
             *(threading.Thread(target=self._act, args=(self._read,)) for _ in range(2)),
             threading.Thread(target=self._act, args=(lambda client: self._submit(client, *next(places)),)),
@@ -78,6 +78,12 @@ def begin_host(stage: Stage, balancer: Balancer, port: int) -> subprocess.Popen[
     return host
 
 
+def begin_runner(stage: Stage, name: str, token: str) -> subprocess.Popen[bytes]:
+    """Start a runner that shares its device with the other runner."""
+    locks = str(stage.folder / f"locks-{name}")
+    return stage.begin_runner(name, token, RUNNER_JUDGE_COMMAND=JUDGE, RUNNER_DRAIN_S="20", RUNNER_LOCKS=locks)
+
+
 def end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     assert process.wait(60) == 0
@@ -98,8 +104,7 @@ def test_an_upgrade_under_load_fails_no_request_and_loses_no_attempt(empty_stage
 
     with balanced(int(stage.url.rpartition(":")[2]), ports) as balancer:
         hosts = {port: begin_host(stage, balancer, port) for port in ports}
-        judge = {"RUNNER_JUDGE_COMMAND": JUDGE, "RUNNER_DRAIN_S": "20"}
-        runners = {name: stage.begin_runner(name, key, **judge) for name, key in keys.items()}
+        runners = {name: begin_runner(stage, name, key) for name, key in keys.items()}
         boards = [board["slug"] for board in httpx.get(f"{stage.url}/api/v1/boards", trust_env=False).json()]
         load = Load(stage.url, [token for token in tokens if token], boards)
         try:
@@ -111,7 +116,7 @@ def test_an_upgrade_under_load_fails_no_request_and_loses_no_attempt(empty_stage
             hosts[ports[0]].send_signal(signal.SIGHUP)
             for name, key in keys.items():
                 end(runners[name])
-                runners[name] = stage.begin_runner(name, key, **judge)
+                runners[name] = begin_runner(stage, name, key)
             judged = len(load.sent)
             await_that(lambda: len(load.sent) >= judged + 5)
         finally:
