@@ -123,8 +123,10 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, **sent: ActForm) -> HttpResponse:
-    context = {"form": IncidentForm(), "maintenance_form": MaintenanceForm(), **sent}
-    return render(request, "web/status.html", _shown(request) | context, status=400 if sent else 200)
+    shown = _shown(request)
+    first = {"sentence": shown["maintenance"].text} if shown["maintenance"] else None
+    drawn = {"form": IncidentForm(), "maintenance_form": MaintenanceForm(initial=first), **sent}
+    return render(request, "web/status.html", shown | drawn, status=400 if sent else 200)
 
 
 @restricted_page("POST")
