@@ -261,3 +261,16 @@ structlog.configure(
     wrapper_class=structlog.stdlib.BoundLogger,
     cache_logger_on_first_use=False,
 )
+
+# --- errors, for those who collect them with Sentry ---
+SENTRY_DSN = env.address("SENTRY_DSN", "", ("https", "http"))
+if SENTRY_DSN:
+    import sentry_sdk  # of the extra `sentry`
+
+    sentry_sdk.init(
+        SENTRY_DSN,
+        send_default_pii=False,  # neither cookies, nor tokens, nor names
+        include_local_variables=False,  # a competitor's source may be among them
+        max_request_body_size="never",
+        max_breadcrumbs=0,
+    )
