@@ -61,7 +61,7 @@ class IncidentNote(models.Model):
 
 
 class Maintenance(models.Model):
-    """A time in which only staff and runners change anything. There is one row while it lasts, and else none."""
+    """A time in which only staff and runners change the site. The table has a row only while it lasts."""
 
     text = models.CharField(max_length=300)
     began_at = models.DateTimeField()
