@@ -115,7 +115,8 @@ async def _send(send: Send, status: int, kind: str, body: str) -> None:
 
 env.choose_settings("leaderboard.settings", serves_requests=True)
 django.setup(set_prefix=False)
-from leaderboard.web.service import Application, Receive, Send, WithHeartbeat  # noqa: E402  (Django must be set up first)
+from leaderboard.web.leaving import Send  # noqa: E402  (Django must be set up first)
+from leaderboard.web.service import Application, Receive, WithHeartbeat  # noqa: E402
 
 application = WithHeartbeat(Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES)))
 sys.setswitchinterval(SWITCH_S)

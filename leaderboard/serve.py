@@ -39,7 +39,7 @@ class WebProcesses(Multiprocess):
         present = {process.pid for process in self.processes}
         if env.text(METRICS_FOLDER, ""):
             for pid in self._counted - present:
-                mark_process_dead(pid)
+                mark_process_dead(pid)  # type: ignore[no-untyped-call]
         self._counted = present
 
     def handle_term(self) -> None:

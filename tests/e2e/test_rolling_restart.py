@@ -11,7 +11,9 @@ import sys
 import threading
 import time
 from collections import Counter
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -24,10 +26,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 JUDGE = json.dumps([sys.executable, str(Path(__file__).with_name("slow_judge.py")), "0.5"])
 PAGES = ("/", "/boards", "/competitions", "/api/v1/boards", "/submissions")
 EVERY_S = 0.4
+KNOCK_S = 0.03
 
 
 class Load:
-    """Visitors and competitors, each on a connection of its own; a failed request is kept and not repeated."""
+    """Visitors and competitors, each on a connection of its own; a failed request is kept and not repeated.
+
+    Another visitor opens a connection for each request, so often that the balancer may err at no moment.
+    """
 
     def __init__(self, url: str, tokens: list[str], boards: list[str]) -> None:
         self._url, self._ended = url, threading.Event()
@@ -38,6 +44,7 @@ class Load:
         self._threads = [
             *(threading.Thread(target=self._act, args=(self._read,)) for _ in range(2)),
             threading.Thread(target=self._act, args=(lambda client: self._submit(client, *next(places)),)),
+            threading.Thread(target=self._knock),
         ]
         for thread in self._threads:
             thread.start()
@@ -58,6 +65,18 @@ class Load:
                 self.answers[answer.status_code] += 1
                 if answer.is_error:
                     self.failures.append(f"{answer.request.url}: {answer.status_code} {answer.text[:200]}")
+
+    def _knock(self) -> None:
+        address = urlsplit(self._url)
+        while not self._ended.wait(KNOCK_S):
+            connection = HTTPConnection(str(address.hostname), address.port, timeout=30)
+            try:
+                connection.request("GET", "/healthz")
+                self.answers[connection.getresponse().status] += 1
+            except (OSError, HTTPException) as error:
+                self.failures.append(f"{time.monotonic():.1f} a new connection: {type(error).__name__}: {error}")
+            finally:
+                connection.close()
 
     def _read(self, client: httpx.Client) -> httpx.Response:
         return client.get(PAGES[sum(self.answers.values()) % len(PAGES)])
