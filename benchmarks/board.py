@@ -133,7 +133,7 @@ def set_up(url: str) -> None:
         BROKER_URL="redis://127.0.0.1:1/0",  # the benchmark queues no message
         SECRET_KEY=secrets.token_urlsafe(48),
         ALLOWED_HOSTS="testserver",
-        SITE_URL="http://testserver",
+        SITE_URL="http://127.0.0.1:8000",
         DEBUG="0",
         LOG_LEVEL="ERROR",
     )

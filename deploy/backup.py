@@ -159,7 +159,12 @@ def load(place: Place, file: Path) -> str:
         try:
             with archive.open(DUMP) as source:
                 _restore_from(source, place.at(fresh))
-            _compare_rows(place.at(fresh), manifest)
+            with psycopg.connect(place.at(fresh)) as db:
+                found, said = _manifest(db)["rows"], manifest["rows"]
+            for table in sorted(found.keys() | said):
+                if (rows := found.get(table)) != (saved := said.get(table)):
+                    differs = f"the restored database has {rows} rows in {table}, the backup's manifest says {saved}"
+                    raise SetupError(f"{differs}: nothing was changed")
             bring_up_to_date(place, fresh)
         except BaseException:
             drop(place, fresh)
@@ -255,16 +260,6 @@ def _manifest(db: psycopg.Connection[Any]) -> dict[str, Any]:
         "migrations": [name for (name,) in db.execute(applied).fetchall()] if applied else [],
         "rows": rows,
     }
-
-
-def _compare_rows(url: str, manifest: dict[str, Any]) -> None:
-    with psycopg.connect(url) as db:
-        found = _manifest(db)["rows"]
-    said = manifest["rows"]
-    for table in sorted(found.keys() | said):
-        if (rows := found.get(table)) != (saved := said.get(table)):
-            differs = f"the restored database has {rows} rows in {table}, the backup's manifest says {saved}"
-            raise SetupError(f"{differs}: nothing was changed")
 
 
 def _restore_from(source: IO[bytes], url: str) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from deploy.console import SetupError, captured, exit_status, note, step
 from deploy.docker_engine import install_packages
-from deploy.parties import CHECKOUT, environment_folder, is_private, is_root, others_may_read
+from deploy.parties import CHECKOUT, is_private, is_root, others_may_read, state_folder
 
 LEAST_PYTHON: Final = (3, 11)
 SYSTEM_PYTHON: Final = Path("/usr/bin/python3")
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def ensure_environment(extras: list[str]) -> Path:
     """Return the Python of an environment with these extras installed."""
-    folder = environment_folder()
+    folder = state_folder() / "venv" if is_private() else CHECKOUT / ".venv"
     python = folder / "bin" / "python"
     wanted = inputs_digest(CHECKOUT)
     installed = folder / "photofinish-installed"

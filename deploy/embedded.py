@@ -167,13 +167,12 @@ def postgres_conf(sockets: Path, *, durable: bool) -> str:
 
 
 def open_database(state: Path, server: Server, process: subprocess.Popen[bytes] | None = None) -> Databases:
-    """Wait for the server, create both roles and the database where missing.
+    """Wait for the server, then create both roles and the database where missing.
 
     OWNER_ROLE owns the tables, migrates, and may create databases (a restore and a test run need them). The site runs
     as SITE_ROLE, which owns nothing: `manage grant_site_role` gives it its privileges.
     """
     import psycopg
-    from psycopg import sql
 
     home = state / "postgres"
     superuser = parties.kept_secret(home / "superuser.password", server.party)
@@ -193,19 +192,30 @@ def open_database(state: Path, server: Server, process: subprocess.Popen[bytes] 
         return True
 
     wait_until(connect, server, process)
-    with psycopg.connect(superuser_url("postgres"), autocommit=True) as db:
+    create_roles(superuser_url("postgres"), passwords)
+    owner, site = (postgres_url(role, password, server.socket.parent) for role, password in passwords.items())
+    return Databases(owner, site)
+
+
+def create_roles(superuser_url: str, passwords: dict[str, str]) -> None:
+    """Create OWNER_ROLE, SITE_ROLE and the database where missing, with these passwords, also changed ones."""
+    import psycopg
+    from psycopg import sql
+    from psycopg.conninfo import make_conninfo
+
+    with psycopg.connect(superuser_url, autocommit=True) as db:
         for role, password in passwords.items():
-            if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone():
-                create = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
-                db.execute(create.format(sql.Identifier(role), sql.Literal(password)))
+            exists = db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone()
+            change = sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(
+                sql.SQL("ALTER" if exists else "CREATE"), sql.Identifier(role), sql.Literal(password)
+            )
+            db.execute(change)
         db.execute(f"ALTER ROLE {OWNER_ROLE} CREATEDB")
         db.execute(f"ALTER ROLE {SITE_ROLE} NOCREATEDB")
         if not db.execute("SELECT 1 FROM pg_database WHERE datname = 'photofinish'").fetchone():
             db.execute(f"CREATE DATABASE photofinish OWNER {OWNER_ROLE}")
-    with psycopg.connect(superuser_url("photofinish"), autocommit=True) as db:
+    with psycopg.connect(make_conninfo(superuser_url, dbname="photofinish"), autocommit=True) as db:
         db.execute(f"REASSIGN OWNED BY {SITE_ROLE} TO {OWNER_ROLE}")  # of a state folder from before there were two
-    owner, site = (postgres_url(role, password, server.socket.parent) for role, password in passwords.items())
-    return Databases(owner, site)
 
 
 def postgres_url(user: str, password: str, sockets: Path, database: str = "photofinish") -> str:

@@ -38,16 +38,16 @@ IMAGE_FOLDER: Final = CHECKOUT / "sandbox" / "image"
 
 def ensure_image() -> str:
     """Return the image's tag for the inputs in this checkout, built when missing. Also move `latest` to it."""
-    client = docker.from_env(timeout=900)
+    client, work = docker.from_env(timeout=900), state_folder() / "image"
     tag = f"{REPOSITORY}:{image_digest(digest_inputs(CHECKOUT))}"
     if _has(client, tag):
         note(f"{tag} exists")
     else:
-        _build(client, tag)
-        with (state_folder() / "image" / "built").open("a") as noted:
+        _build(client, tag, work)
+        with (work / "built").open("a") as noted:
             noted.write(f"{tag}\n")
     client.images.get(tag).tag(REPOSITORY, "latest")
-    prune(client, tag, state_folder() / "image")
+    prune(client, tag, work)
     return tag
 
 
@@ -118,8 +118,7 @@ def debootstrap_command(tarball: Path) -> list[str]:
     return ["mmdebstrap", "--variant=minbase", included, *excludes, "bookworm", str(tarball)]
 
 
-def _build(client: docker.DockerClient, tag: str) -> None:
-    work = state_folder() / "image"
+def _build(client: docker.DockerClient, tag: str, work: Path) -> None:
     work.mkdir(parents=True, exist_ok=True)
     base = _base(client, work)
     wheels = _wheels(work)
@@ -156,20 +155,16 @@ def _base(client: docker.DockerClient, work: Path) -> str:
         except (OSError, subprocess.TimeoutExpired) as error:
             note(f"not possible: {type(error).__name__}")
     with step("base of the sandbox image, made by mmdebstrap (the image hub cannot be reached)"):
-        _make_base(client, work / "base.tar")
+        if shutil.which("mmdebstrap") is None:
+            install_packages(["mmdebstrap", "debian-archive-keyring"])
+        part = work / "base.part.tar"
+        done = captured([*([] if is_root() else ["sudo", "-n"]), *debootstrap_command(part)])
+        if done.returncode:
+            raise SetupError(f"mmdebstrap failed, give a base with BASE_IMAGE=…: {done.stderr.strip()[-1500:]}")
+        repository, version = OWN_BASE.split(":")
+        client.api.import_image_from_file(str(part), repository=repository, tag=version)
+        part.unlink()
     return OWN_BASE
-
-
-def _make_base(client: docker.DockerClient, tarball: Path) -> None:
-    if shutil.which("mmdebstrap") is None:
-        install_packages(["mmdebstrap", "debian-archive-keyring"])
-    part = tarball.with_name("base.part.tar")
-    done = captured([*([] if is_root() else ["sudo", "-n"]), *debootstrap_command(part)])
-    if done.returncode:
-        raise SetupError(f"mmdebstrap failed, give a base with BASE_IMAGE=…: {done.stderr.strip()[-1500:]}")
-    repository, version = OWN_BASE.split(":")
-    client.api.import_image_from_file(str(part), repository=repository, tag=version)
-    part.unlink()
 
 
 def _wheels(work: Path) -> Path:

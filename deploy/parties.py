@@ -112,7 +112,7 @@ def kept_secret(path: Path, owner: Party) -> str:
     """Return the secret in `path`, made on first use."""
     if path.exists():
         return path.read_text().strip()
-    secret = secrets.token_urlsafe(32)
+    secret = secrets.token_urlsafe(48)  # Django asks for 50 characters, which this exceeds
     write_private(path, secret + "\n", owner)
     return secret
 
@@ -142,11 +142,6 @@ def state_folder() -> Path:
     if is_private():
         return Path("/var/lib") / f"photofinish-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:12]}"
     return CHECKOUT / "state"
-
-
-def environment_folder() -> Path:
-    """Return the virtual environment."""
-    return state_folder() / "venv" if is_private() else CHECKOUT / ".venv"
 
 
 def code_folder() -> Path:

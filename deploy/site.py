@@ -26,7 +26,7 @@ from deploy.processes import CLEAN_ENVIRONMENT
 DEFAULT_PORT: Final = 8000
 HEALTH_TIMEOUT_S: Final = 180.0  # a busy machine takes its time
 COMMAND_TIMEOUT_S: Final = 300.0
-PASSED_TO_RUNNER: Final = ("DOCKER_HOST", "XDG_RUNTIME_DIR", "RUNNER_LOCKS")
+PASSED_TO_RUNNER: Final = ("BROKER_CA_FILE", "DOCKER_HOST", "XDG_RUNTIME_DIR", "RUNNER_LOCKS")
 QUICK_REMEASURE_S: Final = "15"  # a laptop's programs come and go: a calmer moment is near, so the wait is short
 RUNNER_TOKEN: Final = re.compile(r"\bpfr_[A-Za-z0-9_-]+")
 
@@ -119,6 +119,7 @@ def write_site_environment(site: Site, databases: Databases, broker_url: str) ->
         "SECRET_KEY": secret_key,
         "DATABASE_URL": databases.site_url,
         "BROKER_URL": broker_url,
+        "BROKER_CA_FILE": os.environ.get("BROKER_CA_FILE", ""),
         "SITE_URL": site.url,
         "ALLOWED_HOSTS": os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost"),
         "STATIC_ROOT": str(static),

@@ -1,14 +1,19 @@
 """The site's worker: `dramatiq leaderboard.actors --queues site`. Its actors wrap acts that may run twice."""
 
+import sys
 from typing import Any
 
 import django
 import dramatiq
 
-from leaderboard import env
+from leaderboard import env, safety
 
 env.choose_settings("leaderboard.settings")
-django.setup()
+try:
+    django.setup()
+    safety.refuse_unsafe_settings()
+except env.ConfigError as error:
+    sys.exit(f"{error}")
 
 from django.conf import settings  # noqa: E402  (Django must be set up first)
 from django.db import connections  # noqa: E402

@@ -6,7 +6,8 @@ reading for a while before it answers, because most senders listen only after se
 page, all clients besides browsers JSON.
 
 Alive answers /healthz before Django, with neither a thread nor the database. BoundedHandler gives every remaining
-request a place in its class of requests (web/places.py).
+request a place in its class of requests (web/places.py). ProxyHeadersMiddleware believes only TRUSTED_PROXIES about a
+client's address and scheme, so serve.py keeps uvicorn from it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponseBase
 from django.template.loader import render_to_string
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from leaderboard import env
+from leaderboard import env, safety
 from leaderboard.web.middleware import HEADERS
 
 TOO_LARGE: Final = 413
@@ -114,11 +116,18 @@ async def _send(send: Send, status: int, kind: str, body: str) -> None:
 
 
 env.choose_settings("leaderboard.settings", serves_requests=True)
-django.setup(set_prefix=False)
+try:
+    django.setup(set_prefix=False)
+    safety.refuse_unsafe_settings()
+except env.ConfigError as error:
+    sys.exit(f"{error}")
 from leaderboard.web.leaving import Send  # noqa: E402  (Django must be set up first)
 from leaderboard.web.service import Application, Receive, WithHeartbeat  # noqa: E402
 
-application = WithHeartbeat(Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES)))
+_site: Any = Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES))
+if settings.TRUSTED_PROXIES:
+    _site = ProxyHeadersMiddleware(_site, settings.TRUSTED_PROXIES)
+application = WithHeartbeat(_site, refusal=safety.unsafe_role)
 sys.setswitchinterval(SWITCH_S)
 import_module(settings.ROOT_URLCONF)
 # Objects that exist by now live as long as the process. Scanning them took 0.1 s in each garbage collection.

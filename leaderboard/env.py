@@ -6,7 +6,8 @@ values never appear in an error.
 
 import os
 from collections.abc import Callable
-from typing import Final, TypeVar
+from ipaddress import ip_address, ip_network
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 Number = TypeVar("Number", int, float)
@@ -14,6 +15,9 @@ Number = TypeVar("Number", int, float)
 SERVES_REQUESTS = False  # whether this process is a web process, which has shorter time limits
 
 SECRET_CHARS: Final = 32  # at least
+SECRET_VARIETY: Final = 12  # different characters at least: random text of 32 has more
+PREFIX_BITS: Final = 8  # of a network of proxies, at least
+NO_PROXY: Final = "none"
 _TRUE: Final = ("1", "true", "yes", "on")
 _FALSE: Final = ("0", "false", "no", "off", "")
 
@@ -22,7 +26,22 @@ class ConfigError(RuntimeError):
     """The environment lacks a setting or has an invalid value. The operator can fix it."""
 
 
-def text(name: str, default: str | None = None) -> str:
+class Reading(NamedTuple):
+    """Default and valid values of a setting, as text."""
+
+    default: str | None  # None: the setting is needed
+    valid: str
+
+
+READ: Final[dict[str, Reading]] = {}  # every setting that this process has read, for docs/settings.md
+
+
+def is_set(name: str) -> bool:
+    return bool(os.environ.get(name, "").strip())
+
+
+def text(name: str, default: str | None = None, valid: str = "") -> str:
+    READ[name] = Reading(default, valid)
     value = os.environ.get(name, "").strip()
     if value:
         return value
@@ -31,14 +50,20 @@ def text(name: str, default: str | None = None) -> str:
     return default
 
 
-def secret(name: str) -> str:
-    value = text(name)
+def secret(name: str, default: str | None = None) -> str:
+    value = text(name, default, f"at least {SECRET_CHARS} random characters")
+    if value == default:
+        return value
     if len(value) < SECRET_CHARS:
         raise ConfigError(f"{name} has {len(value)} characters; a secret needs at least {SECRET_CHARS} random ones")
+    if len(set(value)) < SECRET_VARIETY:
+        remedy = "take one from: openssl rand -base64 48"
+        raise ConfigError(f"{name} has only {len(set(value))} different characters and can be guessed; {remedy}")
     return value
 
 
 def boolean(name: str, default: bool) -> bool:
+    READ[name] = Reading(str(int(default)), "0, 1")
     value = os.environ.get(name)
     if value is None:
         return default
@@ -59,7 +84,7 @@ def seconds(name: str, default: float, *, least: float, most: float) -> float:
 def _number(
     name: str, default: Number, read: Callable[[str], Number], kind: str, least: Number, most: Number, unit: str = ""
 ) -> Number:
-    value = text(name, str(default))
+    value = text(name, str(default), f"{least} … {most}{unit}")
     try:
         number = read(value)
     except ValueError:
@@ -70,7 +95,7 @@ def _number(
 
 
 def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
-    value = text(name, default)
+    value = text(name, default, ", ".join(choices))
     if value not in choices:
         raise ConfigError(f"{name}={value!r} is not one of {', '.join(choices)}")
     return value
@@ -78,16 +103,43 @@ def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 def address(name: str, default: str, schemes: tuple[str, ...]) -> str:
     """Read a URL. An error does not repeat it, because it may hold a password."""
-    value = text(name, default)
+    value = text(name, default, ", ".join(f"{scheme}://" for scheme in schemes))
     parts = urlsplit(value)
     if value and (parts.scheme not in schemes or not (parts.hostname or (parts.scheme == "file" and parts.path))):
         raise ConfigError(f"{name} is not an address that begins with {' or '.join(f'{one}://' for one in schemes)}")
     return value
 
 
-def words(name: str, default: tuple[str, ...]) -> list[str]:
+def words(name: str, default: tuple[str, ...], valid: str = "") -> list[str]:
     """Read a list, separated by commas or blanks."""
-    return text(name, " ".join(default)).replace(",", " ").split()
+    return text(name, " ".join(default), valid).replace(",", " ").split()
+
+
+def networks(name: str) -> list[str] | None:
+    """Read the addresses and networks of proxies. None: not set; an empty list: there is no proxy."""
+    given = words(name, (), f"addresses, networks, {NO_PROXY}")
+    if given == [NO_PROXY]:
+        return []
+    found = []
+    for word in given:
+        try:
+            network = ip_network(word)
+        except ValueError as error:
+            remedy = f"expected addresses or networks such as 127.0.0.1 or 10.1.2.0/24, or {NO_PROXY}"
+            raise ConfigError(f"{name}={word!r} is no address of a proxy ({error}); {remedy}") from None
+        if network.prefixlen < PREFIX_BITS:
+            danger = "visitors there could choose the address that they seem to come from"
+            raise ConfigError(f"{name}={word!r} trusts too many addresses: {danger}; name the proxies alone")
+        found.append(str(network))
+    return found or None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches the host of this name or address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def hand_down(name: str, value: str) -> None:

@@ -5,7 +5,7 @@ import sys
 
 from django.core.management import execute_from_command_line
 
-from leaderboard import env
+from leaderboard import env, safety  # noqa: F401  (safety registers its checks)
 
 
 def main() -> None:

@@ -182,14 +182,12 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
         may_work = lock_able(runner, now=now)  # the loss may have suspended the runner
     if not may_work:
         return None
-    overdue = None
     if others_wait and _is_others_turn(runner):
-        overdue = claim_test(runner=runner, now=now, asked_before=asked_before) or claim_confirmation(
-            runner=runner, now=now, asked_before=asked_before
-        )
+        overdue: dict[str, Any] = {"runner": runner, "now": now, "asked_before": asked_before}
+        if job := claim_test(**overdue) or claim_confirmation(**overdue):
+            return job
     return (
-        overdue
-        or claim_next(runner=runner, now=now)
+        claim_next(runner=runner, now=now)
         or claim_confirmation(runner=runner, now=now)
         or claim_test(runner=runner, now=now)
     )

@@ -18,8 +18,7 @@ from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.verdicts import is_spoiled, kernel_runs, newest_verdicts, with_reports
 from leaderboard.review.case import holds
-from leaderboard.review.rules.known import Compared
-from leaderboard.review.rules.screen import foresee, screen, screen_all
+from leaderboard.review.rules.screen import Compared, foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
 from leaderboard.review.suspension import is_suspended, suspended_users
 from leaderboard.standings.publish import (
@@ -33,7 +32,7 @@ from leaderboard.standings.publish import (
 )
 from leaderboard.standings.ranking.ranking import Value
 from leaderboard.standings.read.records import contest_leader, incumbent_ratio, incumbent_ratios
-from leaderboard.standings.read.windows import stage_at
+from leaderboard.standings.read.table import stage_at
 from leaderboard.submissions.models import Submission
 
 

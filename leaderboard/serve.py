@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from leaderboard import env
@@ -63,7 +64,10 @@ def main() -> None:
     env.choose_settings("leaderboard.settings", serves_requests=True)
     from django.conf import settings
 
+    from leaderboard import safety
+
     try:
+        safety.refuse_unsafe_settings()
         count = settings.WEB_PROCESSES
     except env.ConfigError as error:
         sys.exit(f"{error}")
@@ -73,6 +77,7 @@ def main() -> None:
         port=given.port,
         workers=count,
         lifespan="on",
+        proxy_headers=False,  # asgi.py believes TRUSTED_PROXIES alone
         access_log=False,
         log_level=settings.LOG_LEVEL.lower(),
         timeout_graceful_shutdown=FINISHED_WITHIN_S,
@@ -84,7 +89,10 @@ def main() -> None:
             env.hand_down(METRICS_FOLDER, shared)
             for old in Path(shared).glob("*.db"):  # figures of processes before this start
                 old.unlink()
-        WebProcesses(config, sockets=[config.bind_socket()]).run()
+        host = WebProcesses(config, sockets=[config.bind_socket()])
+        host.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in host.processes):
+        sys.exit(STARTUP_FAILURE)
 
 
 if __name__ == "__main__":

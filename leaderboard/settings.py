@@ -8,6 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 from structlog.stdlib import ProcessorFormatter
 
 from leaderboard import env
+from runner.broker import check_broker
 from runner.wire import ANSWER_S
 
 # --- identity ---
@@ -17,7 +18,9 @@ SITE_URL = env.text("SITE_URL", "http://127.0.0.1:8000").rstrip("/")
 _site = urlsplit(SITE_URL)
 if _site.scheme not in ("http", "https") or not _site.hostname:
     raise env.ConfigError(f"SITE_URL={SITE_URL!r} is not an address such as https://example.org")
+SITE_INSECURE = env.boolean("SITE_INSECURE", default=False)  # safety.py: allows http to other machines
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("127.0.0.1", "localhost", _site.hostname))
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")  # asgi.py: their X-Forwarded-For and X-Forwarded-Proto count
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
 
 # --- parts ---
@@ -132,6 +135,11 @@ DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_MAX)}
 
 # --- queue ---
 BROKER_URL = env.text("BROKER_URL")
+BROKER_CA_FILE = env.text("BROKER_CA_FILE", "")
+try:
+    check_broker(BROKER_URL, BROKER_CA_FILE)
+except ValueError as error:
+    raise env.ConfigError(str(error)) from None
 
 # --- people ---
 AUTH_USER_MODEL = "accounts.User"
@@ -150,8 +158,12 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 31_536_000 if _https else 0
-if env.boolean("BEHIND_PROXY", default=False):  # only behind a proxy that sets the header and strips a client's own
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SILENCED_SYSTEM_CHECKS = [
+    "security.W002",  # X-Frame-Options: web/middleware.py sets it
+    "security.W005",  # HSTS for subdomains and preloading: for the owner of the domain to decide
+    "security.W008",  # http is redirected by the proxy
+    "security.W021",
+]
 
 # --- static files ---
 STATIC_URL = "/static/"
@@ -214,7 +226,7 @@ REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  #
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
 
 # --- monitoring ---
-METRICS_TOKEN = env.secret("METRICS_TOKEN") if env.text("METRICS_TOKEN", "") else ""  # "": there is no /metrics
+METRICS_TOKEN = env.secret("METRICS_TOKEN", "")  # "": there is no /metrics
 
 OPERATOR_MAIL = env.words("OPERATOR_MAIL", ())  # addresses that get notices
 OPERATOR_WEBHOOK = env.address("OPERATOR_WEBHOOK", "", ("https", "http"))  # gets them as JSON: {"text": "…"}
@@ -253,7 +265,10 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL, "propagate": True}},
+    "loggers": {
+        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "pika": {"level": "CRITICAL"},  # reports each lost connection with a traceback; broker.py reports it in a line
+    },
 }
 structlog.configure(
     processors=[*_shared, ProcessorFormatter.wrap_for_formatter],

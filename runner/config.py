@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from runner.broker import IN_THE_CLEAR, check_broker, scheme_of, shown
 from runner.errors import ConfigError
 
 # Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
@@ -72,23 +73,43 @@ class _Settings(BaseSettings):
 
 
 class JudgeSettings(_Settings):
-    """Settings that the judge process may know."""
+    """Settings that the judge process may know. A field without a description is not for operators."""
 
-    sandbox_image: str = "photofinish-sandbox:latest"
-    runner_hardware: Hardware = "cpu"
-    runner_state: Folder = Field(default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner")
-    runner_locks: Folder = Field(  # shared by all runners of a host
-        default_factory=lambda: Path("/run/lock" if os.access("/run/lock", os.W_OK) else tempfile.gettempdir())
+    sandbox_image: str = Field(default="photofinish-sandbox:latest", description="image of the containers")
+    runner_hardware: Hardware = Field(default="cpu", description="hardware that it judges on")
+    runner_state: Folder = Field(
+        default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner",
+        description="folder of the spool, refused reports, the name of its containers, whether the device is fit; "
+        "without it `~/.local/state/photofinish-runner`",
     )
-    runner_gpu: int = Field(default=0, ge=0, le=255)  # nvidia-smi's number of the GPU
-    runner_gpu_stack: str = Field(default="toolkit", pattern=r"^(toolkit|cdi|host)$")  # policy.Gpu explains the values
-    runner_gpu_interpreter: str = "/opt/venv/bin/python"
-    runner_gpu_library_path: str = ""
+    runner_locks: Folder = Field(
+        default_factory=lambda: Path("/run/lock" if os.access("/run/lock", os.W_OK) else tempfile.gettempdir()),
+        description="folder of the device locks, one for all runners of a host: one runner holds a device; without it "
+        "`/run/lock` or the temporary folder",
+    )
+    runner_gpu: int = Field(
+        default=0,
+        ge=0,
+        le=255,
+        description="`nvidia-smi`'s number of the GPU: one runner each, with its own cores (`taskset`) and its own "
+        "`RUNNER_STATE`",
+    )
+    runner_gpu_stack: str = Field(
+        default="toolkit",
+        pattern=r"^(toolkit|cdi|host)$",
+        description="source of CUDA in a GPU's containers: [gpu-hosts](gpu-hosts.md#2-where-containers-have-cuda-from)",
+    )
+    runner_gpu_interpreter: str = Field(default="/opt/venv/bin/python", description="the Python with torch there")
+    runner_gpu_library_path: str = Field(default="", description="its `LD_LIBRARY_PATH`")
     # Steps of a call, for experiments: runner/judge/data/call.py.
     runner_leave_out: str = Field(default="", max_length=100)
-    runner_prepared_s: float = Field(default=3_600.0, ge=1)  # containers that waited longer for a job are replaced
+    runner_prepared_s: float = Field(
+        default=3_600.0, ge=1, description="containers that waited longer for a job are replaced"
+    )
     runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
-    log_level: str = Field(default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")
+    log_level: str = Field(
+        default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$", description="least level of a line in the log"
+    )
 
 
 def show_cuda(device: str) -> None:
@@ -99,19 +120,45 @@ def show_cuda(device: str) -> None:
 class DaemonSettings(JudgeSettings):
     """Settings of the daemon; each field is the environment variable of the same name in capitals."""
 
-    photofinish_url: Annotated[str, AfterValidator(_site_url)]
-    runner_token: SecretStr = Field(min_length=8)
-    broker_url: SecretStr = Field(min_length=1)
-    runner_insecure: bool = False  # allow secrets in the clear to another machine (inside a private network)
-    runner_ca_file: Path | None = None  # certificates to trust instead of the usual ones, for a private authority
-    runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = SecretStr("")  # the only way to the site
-    runner_drain_s: float = Field(default=40.0, ge=0, le=86_400)  # from SIGTERM until an attempt is handed back
-    runner_poll_s: float = Field(default=60.0, ge=0.1, le=3_600)  # claims this often even without a doorbell
-    # Hard wall-clock limit of one run; a confirmation has several.
-    runner_judge_limit_s: float = Field(default=1_800.0, ge=1, le=86_400)
-    runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60)  # between SIGTERM and SIGKILL
-    runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000)
-    runner_judge_command: Command = (sys.executable, "-m", "runner.job.judge_main")
+    photofinish_url: Annotated[str, AfterValidator(_site_url)] = Field(description="the site: https, or this machine")
+    runner_token: SecretStr = Field(min_length=8, description="`pfr_…`, from `manage create_runner`")
+    broker_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="`redis://`, `rediss://`, `unix://` or `amqps://` of the site's broker; the account needs the "
+        "queues `gpu.*` only. Without it, the site holds a call back until there is work",
+    )
+    broker_ca_file: str = Field(
+        default="",
+        description="PEM file of a private authority for `rediss://` or `amqps://`, trusted beside the usual ones",
+    )
+    runner_insecure: bool = Field(
+        default=False,
+        description="1: a token over plain http, or the broker's password over `redis://` or `amqp://`, to another "
+        "machine, inside a private network",
+    )
+    runner_ca_file: Path | None = Field(
+        default=None,
+        description="certificates (PEM) to trust instead of the usual ones, for a site with a private authority",
+    )
+    runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = Field(
+        default=SecretStr(""),
+        description="`http://…` or `https://…`: the proxy to the site; proxies in the environment do not count",
+    )
+    runner_drain_s: float = Field(
+        default=40.0,
+        ge=0,
+        le=86_400,
+        description="from SIGTERM until an unfinished attempt is handed back; below the service manager's own limit",
+    )
+    runner_poll_s: float = Field(
+        default=60.0, ge=0.1, le=3_600, description="claims this often even without a doorbell"
+    )
+    runner_judge_limit_s: float = Field(
+        default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"
+    )
+    runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60, description="from SIGTERM to SIGKILL")
+    runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000, description="most that may wait on disk")
+    runner_judge_command: Command = (sys.executable, "-m", "runner.job.judge_main")  # for tests
 
 
 SettingsT = TypeVar("SettingsT", bound=_Settings)
@@ -138,16 +185,18 @@ def load() -> DaemonSettings:
             "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
             "network between runner and site is yours alone"
         )
-    broker = urlsplit(settings.broker_url.get_secret_value())
-    if broker.scheme not in ("redis", "rediss", "unix"):
-        raise ConfigError("BROKER_URL: expected redis://, rediss:// or unix://")
-    if broker.scheme == "redis" and not (settings.runner_insecure or _is_loopback(broker.hostname or "")):
-        account, at, host = broker.netloc.rpartition("@")
-        shown = f"redis://{account.partition(':')[0]}{':…' if ':' in account else ''}{at}{host}{broker.path}"
-        raise ConfigError(
-            f"BROKER_URL: {shown[:SAID_CHARS]!r}: the password would travel in the clear; use rediss://, a tunnel that "
-            "ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is yours alone"
-        )
+    if url := settings.broker_url.get_secret_value():
+        try:
+            check_broker(url, settings.broker_ca_file)
+        except ValueError as error:
+            raise ConfigError(f"{error}; a runner without BROKER_URL waits for work over HTTP") from None
+        in_the_clear = scheme_of(url) in IN_THE_CLEAR and not _is_loopback(urlsplit(url).hostname or "")
+        if in_the_clear and not settings.runner_insecure:
+            raise ConfigError(
+                f"BROKER_URL: {shown(url)!r}: the password would travel in the clear; use rediss:// or amqps://, a "
+                "tunnel that ends on 127.0.0.1, or RUNNER_INSECURE=1 where the network between runner and broker is "
+                "yours alone"
+            )
     return settings
 
 

@@ -38,6 +38,7 @@ MAX_MESSAGE_CHARS: Final = 8_000
 MAX_LOGS: Final = 4
 MAX_LOG_CHARS: Final = 140_000  # first and last 64 kB of each stream, with the mark between
 ANSWER_S: Final = 15.0  # that a runner waits for the site's answer
+BELL_S: Final = 25.0  # longer, while it waits for work; below the usual time limits of proxies
 MAX_REPORT_BYTES: Final = 16_000_000
 MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000

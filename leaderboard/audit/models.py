@@ -2,11 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
 from django.db import models
 from django.db.migrations import RunSQL
 from django.utils import timezone
+
+TABLES: Final = """
+SELECT c.relname, EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'append_only')
+  FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname
+"""  # every table, and whether it is append-only
 
 
 class Row(models.Model):

@@ -18,10 +18,17 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
-from leaderboard.awards.contested import Pair, newest
-from leaderboard.awards.contested import pairs as pairs_of
 from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, WITHDRAWN, Award, Step
-from leaderboard.awards.standing import barred_entrants, board_standings, held_entrants, places_of, unjudged
+from leaderboard.awards.standing import (
+    Pair,
+    barred_entrants,
+    board_standings,
+    held_entrants,
+    newest,
+    places_of,
+    unjudged,
+)
+from leaderboard.awards.standing import pairs as pairs_of
 from leaderboard.awards.winners import Outcome, ordinal, propose, won
 from leaderboard.competitions.calendar import is_frozen_at, is_over_at
 from leaderboard.competitions.models import Announcement, Competition, Role, Track

@@ -1,12 +1,13 @@
-"""Access to a competition: roles, of which the last owner stays, and invite codes.
+"""People of a competition: roles, of which the last owner stays, invite codes, and announcements to all.
 
 The text of a code is shown once; only its digest is kept. Each code is used once, by one person. permissions.py defines
-the boards that a code opens and the effect of its revocation.
+the boards that a code opens and the effect of its revocation. A withdrawn announcement stays in the table and is
+hidden.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
@@ -18,8 +19,8 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.accounts.tokens import MAX_SECRET_CHARS, digest_of, make_secret
 from leaderboard.audit.record import record
 from leaderboard.competitions.checks import check_choice
-from leaderboard.competitions.models import Board, Competition, InviteCode, Role
-from leaderboard.competitions.permissions import boards_seen_by, check_role, may_see
+from leaderboard.competitions.models import Announcement, Board, Competition, InviteCode, Role
+from leaderboard.competitions.permissions import Viewer, announcements_seen_by, boards_seen_by, check_role, may_see
 from leaderboard.errors import UserError
 
 KIND: Final = "pfi_"
@@ -30,6 +31,10 @@ MAX_NOTE_CHARS: Final = 200
 NOT_GOOD: Final = "this code is not known, already used, or revoked; ask who gave it to you for another one"
 
 MAX_ROLES: Final = 200  # per competition
+
+MAX_TITLE_CHARS: Final = 200  # of an announcement
+MAX_TEXT_CHARS: Final = 20_000
+IS_NEWS_FOR: Final = timedelta(days=14)
 
 
 @dataclass(frozen=True)
@@ -170,3 +175,44 @@ def _check_another_owner(role: Role) -> None:
     others = Role.objects.filter(competition=role.competition_id, role=Role.OWNER).exclude(pk=role.pk)
     if role.role == Role.OWNER and not others.exists():
         raise UserError("role", role.role, "the last owner stays: make somebody else an owner first", status=409)
+
+
+@transaction.atomic
+def publish_announcement(
+    *, competition: Competition, title: str, text: str, actor: User, now: datetime
+) -> Announcement:
+    """Publish an announcement; `text` is Markdown, like a description."""
+    check_role(actor, competition, Role.OWNER, "announce something")
+    title = title.strip()
+    if not title or len(title) > MAX_TITLE_CHARS or not title.isprintable():
+        raise UserError("title", title, f"expected 1 to {MAX_TITLE_CHARS} printable characters")
+    if len(text) > MAX_TEXT_CHARS or "\x00" in text:
+        raise UserError("text", text, f"expected at most {MAX_TEXT_CHARS:,} characters")
+    announcement = Announcement.objects.create(
+        competition=competition, author=actor, title=title, text=text, created_at=now
+    )
+    record("announce", announcement, actor=actor, reason=title, now=now)
+    return announcement
+
+
+@transaction.atomic
+def withdraw_announcement(*, announcement: Announcement, actor: User, reason: str, now: datetime) -> bool:
+    """Withdraw an announcement; return whether this call did."""
+    check_role(actor, announcement.competition, Role.OWNER, "withdraw an announcement")
+    check_reason(reason)
+    if not Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now):
+        return False
+    record("withdraw_announcement", announcement, actor=actor, reason=reason, now=now)
+    return True
+
+
+def announcements_of(competition: Competition, viewer: Viewer) -> QuerySet[Announcement]:
+    """Return the announcements visible to the viewer, newest first."""
+    return announcements_seen_by(viewer).filter(competition=competition)
+
+
+def news_for(viewer: Viewer, now: datetime, competition: Competition | None = None) -> Announcement | None:
+    """Return the newest announcement of the last days, of this competition or of all listed for the viewer."""
+    shown = announcements_seen_by(viewer, listed=competition is None).filter(created_at__gt=now - IS_NEWS_FOR)
+    shown = shown.filter(competition=competition) if competition is not None else shown
+    return shown.select_related("competition").first()

@@ -157,9 +157,7 @@ def takes_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime |
     A board that closed early reopens with its competition.
     """
     phase = phase_at(schedule, moment)
-    if phase is Phase.OPEN:
-        return True
-    return phase in TAKING and not _is_past(board_deadline, moment)
+    return phase is Phase.OPEN or (phase in TAKING and not _is_past(board_deadline, moment))
 
 
 def is_over_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime | None = None) -> bool:

@@ -11,7 +11,7 @@ import hashlib
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from leaderboard.accounts import logins
 from leaderboard.accounts.logins import logins_of
@@ -21,7 +21,7 @@ from leaderboard.competitions.calendar import Phase, phase_at
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import may_see
 from leaderboard.entrants.models import Entrant, Membership
-from leaderboard.entrants.permissions import checked_division, lock_names, lock_person, membership_of
+from leaderboard.entrants.permissions import checked_division, lock_names, lock_person, membership_of, memberships_of
 from leaderboard.errors import UserError
 
 
@@ -39,7 +39,7 @@ def rules_digest(competition: Competition) -> str:
 def has_accepted(user: User, competition: Competition) -> bool:
     """Return whether the person has accepted the current rules. True if there are no rules."""
     rules = rules_digest(competition)
-    return not rules or _membership(user, competition).filter(rules_digest=rules).exists()
+    return not rules or memberships_of(user).filter(competition=competition).filter(rules_digest=rules).exists()
 
 
 def page_of(competition: Competition) -> str:
@@ -67,7 +67,7 @@ def enter(
     entrant = known or enter_alone(
         user=user, competition=competition, now=now, division=division, model_name=model_name
     )
-    mine = _membership(user, competition).exclude(rules_digest=rules).first()
+    mine = memberships_of(user).filter(competition=competition).exclude(rules_digest=rules).first()
     if mine is not None and rules:
         Membership.objects.filter(pk=mine.pk).update(rules_digest=rules)
         record("accept_rules", mine, actor=user, reason=rules, now=now)
@@ -90,7 +90,7 @@ def enter_by_submitting(*, user: User, competition: Competition, now: datetime) 
     Raise UserError with the address of the rules if they are not accepted.
     """
     if not has_accepted(user, competition):
-        is_in = _membership(user, competition).exists()
+        is_in = memberships_of(user).filter(competition=competition).exists()
         text = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
         where = f"read and accept them at {page_of(competition)}, then submit again"
         raise UserError("competition", competition.slug, f"{text}; {where}", status=409)
@@ -147,11 +147,6 @@ def _known_or_may_enter(user: User, competition: Competition, now: datetime) -> 
     if known is None and phase_at(competition.schedule, now) in (Phase.REVIEW, Phase.FINAL):
         raise UserError("competition", competition.slug, "its contest is over; nobody enters it now", status=409)
     return known
-
-
-def _membership(user: User, competition: Competition) -> QuerySet[Membership]:
-    """Return the person's current membership as a queryset."""
-    return Membership.objects.filter(user__in=logins_of(user), competition=competition, left_at__isnull=True)
 
 
 @transaction.atomic

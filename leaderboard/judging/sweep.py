@@ -103,7 +103,10 @@ def ring_idle() -> int:
     for hardware, number in sorted(waiting.items()):
         able = Runner.objects.able().filter(hardware=hardware)
         idle = able.exclude(attempts__state__in=Attempt.HELD_STATES).count()
-        unheard = broker.rings_waiting(hardware) if idle else None
+        if not idle:
+            continue
+        broker.wake(hardware)  # rings of runners without a broker stay unheard
+        unheard = broker.rings_waiting(hardware)
         if unheard is None:
             continue
         for _ in range(min(idle, number) - unheard):

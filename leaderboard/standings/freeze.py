@@ -22,7 +22,7 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.review.standing import held_results
-from leaderboard.standings.read.windows import inside
+from leaderboard.standings.read.table import inside
 
 FREEZE: Final = "freeze"
 UNFREEZE: Final = "unfreeze"

@@ -29,7 +29,7 @@ from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
 from leaderboard.review.permissions import check_reviewer, may_review
 from leaderboard.standings.models import Entry, Retraction
-from leaderboard.standings.read.windows import stage_at
+from leaderboard.standings.read.table import stage_at
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import may_dispose
 
@@ -89,7 +89,7 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
     submissions = [result.attempt.submission for result in results]
     lock_entrants(submission.entrant_id for submission in submissions)
     retracted = retracted_kernels({submission.board_id for submission in submissions})
-    may = [result for result in results if kernel_of(result.attempt.submission) not in retracted]
+    may = [result for result in results if result.attempt.submission.kernel_key not in retracted]
     pin_contests(may, now=now)
     entries = []
     for result in may:
@@ -119,10 +119,6 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
     return {result.pk for result in may}
 
 
-def kernel_of(submission: Submission) -> tuple[int, int, str]:
-    return submission.board_id, submission.entrant_id, submission.kernel
-
-
 def withdraw_all(*, submissions: Iterable[Submission]) -> int:
     """Take the submissions' lines off their boards. Return the number of lines."""
     deleted, _ = Entry.objects.filter(submission__in=[submission.pk for submission in submissions]).delete()
@@ -132,12 +128,6 @@ def withdraw_all(*, submissions: Iterable[Submission]) -> int:
 def withdraw(*, submission: Submission) -> bool:
     """Take the submission's line off its board, if it has one."""
     return withdraw_all(submissions=[submission]) > 0
-
-
-def withdraw_kernel(submission: Submission) -> int:
-    """Take all runs of the submission's kernel off its board. Return the number of lines."""
-    deleted, _ = kernel_lines(submission).delete()
-    return deleted
 
 
 def kernel_lines(submission: Submission) -> QuerySet[Entry]:
@@ -199,25 +189,22 @@ def may_retract(actor: User, submission: Submission, now: datetime) -> bool:
     return may_dispose(actor, submission) and not is_final
 
 
-def usual_reason(actor: User, submission: Submission) -> str:
-    """Return the default reason; an organiser must write their own."""
-    return BY_OWNER if may_dispose(actor, submission) else ""
-
-
 @transaction.atomic
 def retract(*, submission: Submission, actor: User, reason: str, now: datetime) -> int:
     """Retract all runs of this submission's kernel and return the number of lines.
 
-    The same code does not rank again.
+    The same code does not rank again. The owner need not give a reason; an organiser must.
     """
     if not may_retract(actor, submission, now):
         text = "only its owner, until the standing is final, or a reviewer may retract it"
         raise UserError("actor", actor.get_username(), text, status=403)
+    if not reason and may_dispose(actor, submission):
+        reason = BY_OWNER
     check_reason(reason)
     lock_entrants([submission.entrant_id])
     if retraction_of(submission) is not None:
         return 0
-    lines = withdraw_kernel(submission)
+    lines, _ = kernel_lines(submission).delete()
     if not lines:
         raise UserError("submission", submission.pk, "has no line on its board that could be retracted", status=409)
     _write(Retraction.RETRACT, submission, actor, reason, now, before=lines, after=0)

@@ -57,6 +57,11 @@ class Submission(models.Model):
         """Return the digest that near-identical submissions of the owner share."""
         return self.code_digest or self.source_digest
 
+    @property
+    def kernel_key(self) -> tuple[int, int, str]:
+        """Return board, entrant and kernel, which a retraction and a review case name together."""
+        return self.board_id, self.entrant_id, self.kernel
+
 
 class QuotaLine(models.Model):
     """A quota token that was spent or given back; see ledger.py."""

@@ -1,5 +1,6 @@
 """State of the service: heartbeats and readiness; robots.txt, the page for an uncaught exception."""
 
+import asyncio
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,12 +34,13 @@ log = structlog.get_logger(__name__)
 class WithHeartbeat:
     """ASGI application with heartbeats from startup to shutdown, from which sweepers notice an outage.
 
-    It leaves without a failed request (web/leaving.py).
+    It does not start if `refusal` returns a reason, and leaves without a failed request (web/leaving.py).
     """
 
-    def __init__(self, app: Application, every_s: float = BEAT_S) -> None:
+    def __init__(self, app: Application, every_s: float = BEAT_S, refusal: Callable[[], str] = str) -> None:
         self._app = app
         self._every_s = every_s
+        self._refusal = refusal
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -46,6 +48,9 @@ class WithHeartbeat:
             return
         ended = threading.Event()
         while (event := await receive())["type"] == "lifespan.startup":
+            if reason := await asyncio.to_thread(self._refusal):
+                await send({"type": "lifespan.startup.failed", "message": reason})
+                return
             leaving.await_signals(stream.hub.end)
             threading.Thread(target=self._beat_until, args=(ended,), name="heartbeat", daemon=True).start()
             await send({"type": "lifespan.startup.complete"})

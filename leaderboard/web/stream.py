@@ -1,8 +1,8 @@
 """The live stream of a submission (server-sent events): replays the table after Last-Event-ID, then follows it.
 
 The truth is AttemptEvent in PostgreSQL; a notification only asks for another look. A lost notification therefore costs
-at most one PING_S, and a reconnect costs nothing. A single LISTEN connection per process wakes all its streams; each
-ends after `done`.
+at most one PING_S, and a reconnect costs nothing. A single LISTEN connection per process wakes all its streams, and the
+runners that wait for work over HTTP; each stream ends after `done`.
 
 A stream has its place from the moment of its request. If all places are taken, a newcomer gets the newest place of the
 address, else of the user, with the most places: many accounts cannot shut everybody else out. A client that is refused
@@ -28,6 +28,7 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHt
 from psycopg.conninfo import make_conninfo
 from rest_framework.exceptions import APIException
 
+from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.judging.attempts import CHANNEL
 from leaderboard.judging.models import FINISHED, Attempt, AttemptEvent
@@ -37,6 +38,7 @@ from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
 from leaderboard.web.limits import share
 from leaderboard.web.places import READS, counts_for
+from leaderboard.web.runners.bells import bells
 from leaderboard.web.submissions import view
 
 PING_S: Final = 15
@@ -132,9 +134,14 @@ class Hub:
             try:
                 async with await psycopg.AsyncConnection.connect(database, autocommit=True) as listener:
                     await listener.execute(f"LISTEN {CHANNEL}")
+                    await listener.execute(f"LISTEN {broker.CHANNEL}")
                     for seat in self._seats:  # notifications were lost while no connection listened
                         seat.wake.set()
+                    bells.ring_all()
                     async for notification in listener.notifies():
+                        if notification.channel == broker.CHANNEL:
+                            bells.ring(notification.payload)
+                            continue
                         for seat in self._by_submission.get(_whole(notification.payload), ()):
                             seat.wake.set()
             except (psycopg.Error, OSError) as error:

@@ -6,19 +6,17 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import metrics, service, status, stream
 from leaderboard.web.accounts import pages as account
-from leaderboard.web.api import admissions as admissions_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
-from leaderboard.web.boards import collection_pages, competition_pages, entries
+from leaderboard.web.boards import competition_pages, entries
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
 from leaderboard.web.review import pages as review
 from leaderboard.web.submissions import pages as submissions
-from leaderboard.web.submissions import team_pages
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -39,10 +37,10 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/publish-code", entries.publish_code),
     path("competitions/<slug:slug>/integrity", review.integrity_page),
     path("invite-code", competition_pages.invite_code),
-    path("collections/<slug:slug>", collection_pages.index),
-    path("collections/<slug:slug>/<str:username>", collection_pages.entrant),
-    path("competitions/<slug:slug>/team", team_pages.mine),
-    path("competitions/<slug:slug>/team/<slug:name>", team_pages.act),
+    path("collections/<slug:slug>", boards.collection),
+    path("collections/<slug:slug>/<str:username>", boards.entrant),
+    path("competitions/<slug:slug>/team", submissions.team),
+    path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),
@@ -166,8 +164,8 @@ people: list[URLPattern | URLResolver] = [
     path("review/hold", review_api.Hold.as_view()),
     path("review/<int:pk>", review_api.Detail.as_view()),
     *(path(f"review/<int:pk>/{act}", view.as_view()) for act, view in review_api.VIEWS.items()),
-    path("admission", admissions_api.Tests.as_view()),
-    path("admission/<int:pk>", admissions_api.Test.as_view()),
+    path("admission", api.AdmissionTests.as_view()),
+    path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,

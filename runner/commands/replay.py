@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.errors import RunnerError
 from runner.evidence import records, rules, schema, verdict
@@ -69,9 +69,6 @@ class _Told(BaseModel):
     set_aside: str = ""
     cases: list[dict[str, bool | float | str | None]] = []
     confirmation: _Confirmation = _Confirmation()
-
-
-_TOLD: Final = TypeAdapter(_Told)
 
 
 @dataclass(frozen=True)
@@ -145,7 +142,7 @@ def replay(data: JSON) -> Replayed:
     if told.get("outcome") == "infra_error":
         raise ReplayError("The host or the problem failed (infra_error); there is no verdict to replay.")
     try:
-        _TOLD.validate_json(json.dumps(told))
+        _Told.model_validate_json(json.dumps(told))
         parsed = schema.parse(evidence)
     except ValidationError as error:
         raise ReplayError(schema.explained(error, "report")) from None

@@ -20,9 +20,10 @@ import httpx
 
 from runner.config import DaemonSettings
 from runner.errors import ConfigError, SiteRefused, SiteUnreachable, StaleLease, Unauthorised
-from runner.wire import ANSWER_S, JSON, MAX_REPORT_BYTES, WIRE_VERSION, Event, Job, Report, WireError, dump
+from runner.wire import ANSWER_S, BELL_S, JSON, MAX_REPORT_BYTES, WIRE_VERSION, Event, Job, Report, WireError, dump
 
 TIMEOUT = httpx.Timeout(ANSWER_S, connect=5.0)
+BELL_TIMEOUT = httpx.Timeout(BELL_S + ANSWER_S, connect=5.0)
 MAX_ANSWER_BYTES: Final = 8_000_000  # a Job: a source of 1 MB, a problem of 1 MB, both escaped
 STANDING: Final = "Photofinish-Runner"  # header of an answer without a job: draining, suspended, set aside
 BACKOFF_BASE_S: Final = 0.25
@@ -130,6 +131,11 @@ class SiteClient:
         except WireError as error:
             raise SiteRefused(f"the site sent a job that does not fit the contract: {error}", status=200) from None
 
+    def await_bell(self, hardware: str) -> bool:
+        """Wait at most BELL_S for work. Returns True if there may be some."""
+        _, answer = self._exchange("/bell", {"hardware": hardware}, BELL_TIMEOUT)
+        return bool(_field(answer, "rung"))
+
     def renew(self, job: Job) -> bool:
         """Renew the lease. Returns True if the site cancelled the attempt."""
         return bool(_field(self._of(job, "renew"), "cancel"))
@@ -160,11 +166,13 @@ class SiteClient:
     def _post(self, path: str, body: JSON | bytes) -> JSON | None:
         return self._exchange(path, body)[1]
 
-    def _exchange(self, path: str, body: JSON | bytes) -> tuple[httpx.Headers, JSON | None]:
+    def _exchange(
+        self, path: str, body: JSON | bytes, timeout: httpx.Timeout = TIMEOUT
+    ) -> tuple[httpx.Headers, JSON | None]:
         content = body if isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
         try:
             headers = {"Content-Type": "application/json"}
-            with self._http.stream("POST", path, content=content, headers=headers) as response:
+            with self._http.stream("POST", path, content=content, headers=headers, timeout=timeout) as response:
                 text = b""
                 for part in response.iter_bytes():
                     text += part

@@ -1,6 +1,7 @@
 """The daemon: hears the doorbell, claims the next attempt over HTTP, has it judged, reports, until none is left.
 
-It claims when the bell rings, at the start, and every RUNNER_POLL_S: a lost broker costs only time. It claims only with
+It claims when the bell rings, at the start, and every RUNNER_POLL_S: a lost broker costs only time. Without a broker,
+the bell rings over HTTP, as the answer to a call that the site holds back until there is work. It claims only with
 a judge that is prepared and waits (runner/daemon/judge_handle.py): a host that cannot judge takes no work, and no work
 waits for containers. Always true: one attempt at a time, under a lease; a report is on disk before it is sent; there is
 no report for a lost lease; there is no preparation and no claim before the last judge is gone, and no claim while the
@@ -16,16 +17,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from typing import Final
 
 import dramatiq
-import redis
 import structlog
-from dramatiq.brokers.redis import RedisBroker
 from structlog.typing import Processor
 
 from runner import config, errors
+from runner.broker import open_broker
 from runner.config import DaemonSettings
 from runner.daemon import canary
 from runner.daemon.attempt import EventFeed, Lease
@@ -49,8 +49,6 @@ HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it cle
 RELEASE_PATIENCE_S: Final = 5.0  # how long an ending daemon asks the site to take its attempt back
 
 BROKER_TIMEOUT_S: Final = 5.0
-HEARTBEAT_TIMEOUT_MS: Final = 15_000  # a runner silent for this long is dead: its messages go to other runners
-MAINTENANCE_CHANCE: Final = 1_000_000  # in a million: check for dead runners at every command
 WORKER_TIMEOUT_MS: Final = 50  # longest pause between two looks at an empty queue
 SHUTDOWN_MS: Final = 5_000
 
@@ -113,12 +111,31 @@ class Daemon:
             if not self._greet():
                 return
             broker_url = self._settings.broker_url.get_secret_value()
-            with listening(broker_url, self._settings.runner_hardware, self.judge_until_idle):
+            ca_file, hardware = self._settings.broker_ca_file, self._settings.runner_hardware
+            if not broker_url:
+                threading.Thread(target=self._listen_over_http, name="bell", daemon=True).start()
+            with listening(broker_url, ca_file, hardware, self.judge_until_idle) if broker_url else nullcontext():
                 while not self._stopping.is_set():
                     self.judge_until_idle()
                     self._idle()
         finally:
             self.close()
+
+    def _listen_over_http(self) -> None:
+        """Claim whenever the site answers that there may be work, until stopped. A busy runner does not ask."""
+        log.info("listening", over="http")
+        failures = 0
+        while not self._stopping.is_set():
+            self.judge_until_idle()
+            try:
+                self._client.await_bell(self._settings.runner_hardware)
+                failures = 0
+            except errors.SiteUnreachable as error:
+                self._stopping.wait(backoff_s(failures, error.retry_after_s))
+                failures += 1
+            except errors.SiteError as error:  # an older site, a token that was revoked: there is the poll
+                log.warning("no_bell_over_http", error=str(error))
+                self._stopping.wait(self._settings.runner_poll_s)
 
     def judge_until_idle(self) -> None:
         """Judge until the site has no more work. Returns at once when stopping, waits while another thread judges."""
@@ -366,7 +383,7 @@ class Daemon:
 
 
 @contextmanager
-def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
+def listening(broker_url: str, ca_file: str, hardware: str, answer: Callable[[], None]) -> Iterator[None]:
     """Listen on the queue "gpu.<hardware>", and call `answer` in a separate thread for every bell, one after another.
 
     A message carries no truth, only the hint that there may be work. It is kept until the runner has found the site
@@ -374,10 +391,7 @@ def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Ite
     limit, no middleware. After the loss of a broker, the worker waits for it in the background.
     """
     queue = f"gpu.{hardware}"
-    client = redis.Redis.from_url(broker_url, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S)
-    broker = RedisBroker(  # type: ignore[no-untyped-call]
-        client=client, middleware=[], heartbeat_timeout=HEARTBEAT_TIMEOUT_MS, maintenance_chance=MAINTENANCE_CHANCE
-    )
+    broker = open_broker(broker_url, ca_file, timeout_s=BROKER_TIMEOUT_S, middleware=[])
 
     @dramatiq.actor(broker=broker, actor_name="doorbell", queue_name=queue)
     def doorbell(hint: str = "") -> None:
@@ -392,6 +406,7 @@ def listening(broker_url: str, hardware: str, answer: Callable[[], None]) -> Ite
         yield
     finally:
         worker.stop(timeout=SHUTDOWN_MS)
+        broker.close()
 
 
 def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
@@ -432,6 +447,7 @@ def log_to_stderr(level: str) -> None:
     root.setLevel(level)
     for noisy in ("httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("pika").setLevel(logging.CRITICAL)  # dramatiq reports a lost connection in one line
 
 
 def main() -> int:

@@ -149,7 +149,7 @@ def empty_stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Sta
     environment = {
         **os.environ,
         "DATABASE_URL": database,
-        "BROKER_URL": f"{broker}{'&' if '?' in broker else '?'}db=3",  # a separate queue
+        "BROKER_URL": broker if broker.startswith("amqps:") else f"{broker}?db=3",  # a separate queue
         "SITE_URL": url,
         "LEASE_S": str(LEASE_S),
         "RENEW_S": "0.5",

@@ -19,6 +19,9 @@ def hanging_broker(settings) -> Iterator[None]:
     broker.breaker.reset()
 
 
+pytestmark = pytest.mark.django_db
+
+
 @pytest.mark.usefixtures("hanging_broker")
 def test_broker_that_hangs_is_left_alone_after_one_try() -> None:
     began = time.monotonic()

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.tools.settings_document import document
+
 TOP = Path(__file__).parents[2]
-READERS = ("text", "secret", "boolean", "whole", "seconds", "one_of", "address", "words")
+READERS = ("text", "secret", "boolean", "whole", "seconds", "one_of", "address", "words", "networks")
 BY_PROCESS = ("STATEMENT_TIMEOUT_S", "LOCK_TIMEOUT_S", "IDLE_IN_TRANSACTION_TIMEOUT_S")  # differ in web processes
 LINE = re.compile(r"(#?)([A-Z][A-Z0-9_]+)=(.*)")
 
@@ -60,3 +62,8 @@ def test_env_example_is_a_working_environment_once_the_needed_lines_are_filled_i
     command = [sys.executable, "-m", "leaderboard.manage", "check"]
     done = subprocess.run(command, cwd=TOP, env={**given, **filled}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_settings_document_is_what_the_generator_prints() -> None:
+    remedy = "python -m tests.tools.settings_document > docs/settings.md"
+    assert (TOP / "docs" / "settings.md").read_text() == document(), remedy

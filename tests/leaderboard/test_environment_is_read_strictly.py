@@ -69,6 +69,8 @@ def test_a_weak_secret_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPat
         ({"DATABASE_URL": "postgresql://host"}, "names no database"),
         ({"SITE_URL": "example.org"}, "is not an address"),
         ({"LEASE_S": "10", "RENEW_S": "6"}, "at most half"),
+        ({"BROKER_URL": "kafka://queue"}, "BROKER_URL: expected redis://"),
+        ({"BROKER_CA_FILE": "/etc/ca.pem"}, "BROKER_CA_FILE: unix:// uses no TLS"),
     ],
 )
 def test_the_site_does_not_start_on_a_mistake(changes: dict[str, str], words: str) -> None:

@@ -40,6 +40,9 @@ class FakeSite:
         self.set_aside = ""  # why the last report took the runner out; until the next hello it gets no work
         self.claims = 0
         self.draining = False
+        self.bell_s = 5.0  # how long a call of `bell` waits
+        self.bell_status = 200
+        self.bells_waiting = 0
         self.holds: list[str] = []  # answers to `drain`, one per call
         self.attempts: dict[str, Attempt] = {}
         self._queue: list[Job] = []
@@ -75,7 +78,17 @@ class FakeSite:
             assert time.monotonic() < give_up_at, "what the test waits for did not happen"
             time.sleep(0.01)
 
+    def await_work(self) -> tuple[int, dict[str, Any]]:
+        self.bells_waiting += 1
+        give_up_at = time.monotonic() + self.bell_s
+        while self.bell_status == 200 and not self._queue and time.monotonic() < give_up_at:
+            time.sleep(0.01)
+        self.bells_waiting -= 1
+        return self.bell_status, {"rung": bool(self._queue)}
+
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+        if path == "bell":
+            return self.await_work()
         with self._guard:
             if path == "hello":
                 self.hellos.append(body)

@@ -112,8 +112,8 @@ def plainness(texts: dict[str, str]) -> dict[str, float]:
 
 
 def is_uncounted(name: str) -> bool:
-    """Return whether a document is history, or generated like the reference of the API."""
-    return name in ("CHANGELOG.md", "docs/http.md") or name.startswith("docs/lab-notebook/")
+    """Return whether a document is history, or generated: the references of API and settings."""
+    return name in ("CHANGELOG.md", "docs/http.md", "docs/settings.md") or name.startswith("docs/lab-notebook/")
 
 
 def measure() -> dict[str, float]:

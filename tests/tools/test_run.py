@@ -12,12 +12,13 @@ import tempfile
 from pathlib import Path
 from typing import Final, NoReturn
 
-from deploy.console import SetupError, exit_status, note, say, step
+from deploy.console import SetupError, captured, exit_status, note, say, step
 from deploy.docker_engine import ensure_docker, install_packages
 from deploy.image import ensure_image
 from deploy.parties import CHECKOUT
 
 BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
+BROKER_PACKAGES: Final = ("rabbitmq-server",)  # in CI alone: elsewhere its service would start, and stay
 # Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a
 # third process gains no time. ARGS="-n 0": one process.
 PYTEST: Final = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "--maxschedchunk", "4")
@@ -29,6 +30,8 @@ SETTINGS_FOR_MYPY: Final = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1/none",
     "BROKER_URL": "redis://127.0.0.1:1/0",
 }
+# `manage check --deploy` finds faults in the settings of a public site; these have none.
+PUBLIC_SITE: Final = {"SITE_URL": "https://photofinish.example", "TRUSTED_PROXIES": "127.0.0.1"}
 
 
 def main(arguments: list[str]) -> int:
@@ -48,6 +51,7 @@ def check_commands(programs: Path) -> list[list[str]]:
         [str(programs / "ruff"), "format", "--check", "."],
         [str(programs / "mypy")],
         [str(programs / "lint-imports")],
+        [sys.executable, "-m", "leaderboard.manage", "check", "--deploy", "--fail-level", "WARNING"],
         [sys.executable, "-m", "tests.tools.ratchet"],
     ]
 
@@ -58,7 +62,7 @@ def check(_: list[str]) -> int:
     for command in check_commands(Path(sys.executable).parent):
         name = " ".join([Path(command[0]).name, *command[1:]])
         say(f"==>  {name}")
-        if subprocess.run(command, env={**os.environ, **SETTINGS_FOR_MYPY}, check=False).returncode:
+        if subprocess.run(command, env={**os.environ, **SETTINGS_FOR_MYPY, **PUBLIC_SITE}, check=False).returncode:
             failed.append(name)
     say(f"failed: {', '.join(failed)}" if failed else "all checks passed")
     return 1 if failed else 0
@@ -92,12 +96,20 @@ def set_up_tests() -> None:
         ensure_docker()
     with step("sandbox image"):
         os.environ["SANDBOX_IMAGE"] = ensure_image()
-    with step("browser for the page tests"):
-        if not shutil.which("chromium"):
-            try:
-                install_packages(BROWSER_PACKAGES)
-            except SetupError as error:
-                note(f"the tests in a browser will not run: {error}")
+    has_compose = shutil.which("docker-compose") or captured(["docker", "compose", "version"]).returncode == 0
+    wanted = [
+        ("browser for the page tests", shutil.which("chromium"), BROWSER_PACKAGES),
+        ("Docker Compose for the test of the production stack", has_compose, ("docker-compose",)),
+    ]
+    if os.environ.get("CI") == "true":  # elsewhere its service would start, and stay
+        wanted.append(("RabbitMQ for the broker's tests", shutil.which("/usr/sbin/rabbitmq-server"), BROKER_PACKAGES))
+    for title, is_there, packages in wanted:
+        with step(title):
+            if not is_there:
+                try:
+                    install_packages(packages)
+                except SetupError as error:
+                    note(f"the tests that need it will not run: {error}")
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
 from leaderboard.awards.models import Award
-from leaderboard.competitions.access import issue_codes
-from leaderboard.competitions.announce import publish_announcement
+from leaderboard.competitions.access import issue_codes, publish_announcement
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
 from leaderboard.confirmations.models import HELD as NOT_SETTLED
 from leaderboard.confirmations.models import RECORD, Confirmation, Found

@@ -303,7 +303,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
             (f"/api/runner/v1/{route}".replace("<attempt:attempt_id>", name), RUNNERS, RUNNERS) for name in names
         ]
         for route, names in (
-            *((route, ("",)) for route in ("hello", "claim", "drain")),
+            *((route, ("",)) for route in ("hello", "claim", "bell", "drain")),
             *(
                 (f"attempts/<attempt:attempt_id>/{act}", ("1", "admission-1", "confirmation-1"))
                 for act in ("renew", "release", "events", "report")

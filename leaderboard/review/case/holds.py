@@ -25,7 +25,6 @@ from leaderboard.judging.verdicts import kernel_runs, newest_verdicts
 from leaderboard.review import permissions
 from leaderboard.review.case import log, states
 from leaderboard.review.models import Case, Decision, Finding
-from leaderboard.submissions.models import Submission
 
 BY_ITSELF: Final = ("impossible", "clock_mismatch")  # reasons of `policy` that reject without a person
 REJECTED_BEFORE: Final = "rejected_before"
@@ -100,17 +99,13 @@ def stopped_before(results: Sequence[Result]) -> dict[int, Case]:
     found = found.defer("result__report", "result__attempt__submission__source")
     last: dict[tuple[int, int, str], list[Case]] = defaultdict(list)
     for row in found:
-        last[_kernel(row.result.attempt.submission)].append(row)
+        last[row.result.attempt.submission.kernel_key].append(row)
     stopped = {}
     for result in results:
-        others = [row for row in last[_kernel(result.attempt.submission)] if row.result_id != result.pk]
+        others = [row for row in last[result.attempt.submission.kernel_key] if row.result_id != result.pk]
         if others and others[-1].state != states.CLEARED:
             stopped[result.pk] = others[-1]
     return stopped
-
-
-def _kernel(submission: Submission) -> tuple[int, int, str]:
-    return submission.board_id, submission.entrant_id, submission.kernel
 
 
 @transaction.atomic

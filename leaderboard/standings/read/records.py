@@ -34,8 +34,7 @@ from leaderboard.standings.ranking.ranking import (
     pool,
     rank,
 )
-from leaderboard.standings.read.table import COLUMNS, level_pairs, run_of, run_of_result
-from leaderboard.standings.read.windows import inside, stage_at, whole_window
+from leaderboard.standings.read.table import COLUMNS, inside, level_pairs, run_of, run_of_result, stage_at, whole_window
 from leaderboard.submissions.models import Submission
 
 AT_FIRST: Final = 16  # runs in the first query; each further query takes twice as many

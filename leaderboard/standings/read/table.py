@@ -5,6 +5,10 @@ every transaction that touches a line of the board: the cache is right with any 
 trigger also lists the changed lines (Change), so that the first look after a change reads only these and ranks the
 lines that they move. All lines of a board are read if too many changes are unknown or no table is kept. Confirmations,
 which can tie two lines, are read each time. Four queries at most, for any number of boards and lines.
+
+A window bounds the lines of a stage that a viewer sees at a moment. Only this module turns calendar.py's windows into
+queries: all code that shows lines, counts them or compares with them in public uses it. `in_full` is for people with a
+role in the competition, who also see frozen lines.
 """
 
 from __future__ import annotations
@@ -21,12 +25,12 @@ from uuid import UUID
 from django.db.models import BigIntegerField, F, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Extract
 
-from leaderboard.competitions.calendar import Window
+from leaderboard.competitions.calendar import Stage, Window, shown_at, stage_of, window_of
+from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Change, Entry, Revision
 from leaderboard.standings.ranking.ranking import Field, Place, Record, Run, Value, mean_time_us, records
-from leaderboard.standings.read.windows import inside_each
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
 SHOWN: Final = ("score_us", "telemetry")  # columns of a table besides the ranking
@@ -38,6 +42,48 @@ LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KEPT_LINES: Final = 200_000  # in memory, over all boards; some 200 MB
 
 Pair = tuple[int, int]  # candidate, incumbent
+
+
+def window(board: Board, stage: Stage, now: datetime, *, in_full: bool = False) -> Window:
+    if in_full:
+        return whole_window(board, stage)
+    return shown_at(board.competition.schedule, stage, now, board_deadline=board.deadline)
+
+
+def whole_window(board: Board, stage: Stage) -> Window:
+    """Return the window without regard to a freeze."""
+    return window_of(board.competition.schedule, stage, board_deadline=board.deadline)
+
+
+def stage_at(board: Board, submitted_at: datetime) -> Stage:
+    """Return the stage to which a submission of this time to this board belongs."""
+    return stage_of(board.competition.schedule, submitted_at, board_deadline=board.deadline)
+
+
+def inside(window: Window, field: str = "submitted_at") -> Q:
+    """Return `Window.holds` as a query condition."""
+    condition = Q()
+    if window.since is not None:
+        condition &= Q(**{f"{field}__gte": window.since})
+    if window.until is not None:
+        condition &= Q(**{f"{field}__lt": window.until})
+    return condition
+
+
+def inside_each(windows: Mapping[int, Window]) -> Q:
+    """Match lines of any of these boards, each inside its own window. Without boards it matches no line."""
+    boards: dict[Window, list[int]] = defaultdict(list)
+    for board, window in windows.items():
+        boards[window].append(board)
+    condition = Q(pk__in=[])
+    for window, same in boards.items():
+        condition |= Q(inside(window), board__in=same)
+    return condition
+
+
+def is_shown(board: Board, submitted_at: datetime, now: datetime) -> bool:
+    """Return whether a line of that time of submission is public now; if not, it counts from the reveal on."""
+    return window(board, stage_at(board, submitted_at), now).holds(submitted_at)
 
 
 class BoardLine(NamedTuple):

@@ -12,8 +12,7 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.competitions.access import NOT_GOOD, competition_of
-from leaderboard.competitions.announce import announcements_of
+from leaderboard.competitions.access import NOT_GOOD, announcements_of, competition_of
 from leaderboard.competitions.calendar import Phase, current_stage
 from leaderboard.competitions.models import DIVISIONS, SCORINGS
 from leaderboard.competitions.models import Track as TrackRow

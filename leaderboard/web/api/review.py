@@ -25,7 +25,7 @@ from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_
 from leaderboard.web.review import case as review_case
 from leaderboard.web.review import queue
 from leaderboard.web.review.acts import ACTS
-from leaderboard.web.review.queue import ANY, OPEN, STATES, state_at
+from leaderboard.web.review.queue import ANY, OPEN, STATES, is_claimed, state_at
 from leaderboard.web.submissions import view as shape
 from runner.evidence.sample import SIDES
 
@@ -74,17 +74,14 @@ class CaseSummary(drf.Serializer[Any]):
 
     @extend_schema_field(drf.CharField(allow_null=True))
     def get_claimed_by(self, row: Case) -> str | None:
-        return row.claimed_by.get_username() if row.claimed_by and self._is_claimed(row) else None
+        return row.claimed_by.get_username() if row.claimed_by and is_claimed(row, self.context["now"]) else None
 
     @extend_schema_field(drf.DateTimeField(allow_null=True))
     def get_claimed_until(self, row: Case) -> Any:
-        return row.claimed_until if self._is_claimed(row) else None
+        return row.claimed_until if is_claimed(row, self.context["now"]) else None
 
     def get_rules(self, row: Case) -> list[str]:
         return [finding.rule for finding in row.result.findings.all()]
-
-    def _is_claimed(self, row: Case) -> bool:
-        return row.claimed_until is not None and self.context["now"] < row.claimed_until
 
 
 class Finding(drf.Serializer[Any]):
@@ -202,7 +199,7 @@ class CaseDetail(drf.Serializer[Any]):
     filename = drf.CharField(source="submission.filename")
     code = drf.CharField(source="submission.source")
     compared = Compared(many=True)
-    history = drf.SerializerMethodField(help_text="The entrant's submissions to this board, newest first.")
+    history = SubmissionSummary(many=True, help_text="The entrant's submissions to this board, newest first.")
     log = LogLine(many=True, help_text="Newest first.")
     others = drf.SerializerMethodField(help_text="Ranked submissions of the same kernel; see `hold_others`.")
 
@@ -223,10 +220,6 @@ class CaseDetail(drf.Serializer[Any]):
 
     def get_machine(self, shown: dict[str, Any]) -> dict[str, Any]:
         return dict(shown["fingerprint"])
-
-    @extend_schema_field(SubmissionSummary(many=True))
-    def get_history(self, shown: dict[str, Any]) -> Any:
-        return SubmissionSummary(shown["history"], many=True).data
 
 
 class Sent(drf.Serializer[Any]):

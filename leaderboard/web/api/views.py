@@ -1,4 +1,7 @@
-"""The calls of /api/v1. Each looks up, validates, makes one call and answers; web/errors.py forms the errors."""
+"""The calls of /api/v1, with admission tests for organisers. Each looks up, validates, makes one call and answers.
+
+web/errors.py forms the errors.
+"""
 
 import json
 import re
@@ -12,16 +15,22 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers as drf
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
-from leaderboard.competitions.permissions import boards_seen_by
+from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.door import refusal
+from leaderboard.admissions.models import AdmissionTest
+from leaderboard.admissions.permissions import boards_of, tests_of
+from leaderboard.competitions.models import Role
+from leaderboard.competitions.permissions import boards_seen_by, competitions_of, has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel
-from leaderboard.standings.publish import retract, usual_reason
+from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
@@ -40,6 +49,8 @@ KEYED: Final = OpenApiParameter(
     HEADER, str, "header", description="Repetitions with the same key within 24 hours get the first answer."
 )
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+MAX_MARK_CHARS: Final = 64  # of an admission test
+MAX_ROWS: Final = 200  # admission tests in an answer
 
 
 class Me(Private):
@@ -72,7 +83,7 @@ class Entries(Public):
         query = parse(serializers.EntriesQuery, request.query_params)
         place = cards.card(slug, request.user, timezone.now()).place(hardware)
         shown = standing.show(place.board, standing.Asked(**query), request.user, timezone.now(), known=place.look)
-        if shown.in_full and not standing.may_see_in_full(request.user, place.board):
+        if shown.in_full and not has_role(request.user, place.board.competition, Role.VIEWER):
             raise serializers.in_full_refused(place.board.competition)
         headers = {"X-Total-Count": str(shown.total)}
         return Response(serializers.Entry(shown.rows, many=True).data, headers=headers)
@@ -169,8 +180,8 @@ class Retract(Private):
         """Retract all runs of this submission's kernel from every board. Its code does not rank again."""
         user = self.caller(request)
         found = get_object_or_404(view.visible_to(user), pk=pk)
-        reason = parse(serializers.RetractRequest, request.data)["reason"] or usual_reason(user, found)
-        return Response({"lines": retract(submission=found, actor=user, reason=reason, now=timezone.now())})
+        sent = parse(serializers.RetractRequest, request.data)
+        return Response({"lines": retract(submission=found, actor=user, now=timezone.now(), **sent)})
 
 
 class Quota(Private):
@@ -186,6 +197,87 @@ class Quota(Private):
         if not boards:
             raise Http404
         return Response(serializers.Left(what_is_left(caller, boards, now), many=True).data)
+
+
+class AdmissionLine(drf.Serializer[Any]):
+    name = drf.CharField()
+    expected = drf.CharField()
+    got = drf.CharField()
+    good = drf.BooleanField(allow_null=True)
+    explained = drf.CharField(allow_blank=True)
+    figures = drf.DictField()
+
+
+class AdmissionSummary(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    problem = drf.CharField(source="version.problem.slug")
+    digest = drf.CharField(source="version.digest")
+    hardware = drf.CharField()
+    state = drf.CharField()
+    outcome = drf.CharField(allow_blank=True)
+    marks = drf.ListField(child=drf.CharField())
+    margin = drf.SerializerMethodField()
+    overridden = drf.BooleanField(source="is_overridden")
+    open = drf.SerializerMethodField(help_text="Whether this version accepts submissions on this hardware.")
+    created_at = drf.DateTimeField()
+    finished_at = drf.DateTimeField(allow_null=True)
+
+    def get_margin(self, test: AdmissionTest) -> float | None:
+        margin: float | None = test.told.get("margin")
+        return margin
+
+    def get_open(self, test: AdmissionTest) -> bool:
+        return not refusal(version_id=test.version_id, hardware=test.hardware)
+
+
+class AdmissionDetail(AdmissionSummary):
+    message = drf.CharField(allow_blank=True)
+    override_reason = drf.CharField(allow_blank=True)
+    lines = AdmissionLine(many=True)
+
+
+class AskForTest(drf.Serializer[Any]):
+    board = drf.SlugField()
+    hardware = drf.CharField(max_length=64)
+
+
+class Organisers(Private):
+    """Base of the views of admission tests, which answer 404 to a caller who organises no competition."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        caller = self.caller(request)
+        if not caller.is_staff and not competitions_of(caller).exists():
+            raise Http404
+
+
+class AdmissionTests(Organisers):
+    @extend_schema(
+        parameters=[OpenApiParameter("mark", description="Only tests with this mark, such as near_constant.")],
+        responses=AdmissionSummary(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """List admission tests, newest first. Organisers only."""
+        tests = tests_of(self.caller(request))
+        if mark := request.query_params.get("mark", ""):
+            tests = tests.filter(told__marks__contains=[mark[:MAX_MARK_CHARS].replace("\0", "?")])
+        return Response(AdmissionSummary(tests[:MAX_ROWS], many=True).data)
+
+    @extend_schema(request=AskForTest, responses={201: AdmissionDetail})
+    def post(self, request: Request) -> Response:
+        """Have the current version of a board's problem tested. Organisers only."""
+        sent = parse(AskForTest, request.data)
+        board = get_object_or_404(boards_of(self.caller(request)), slug=sent["board"], hardware=sent["hardware"])
+        test = ask_test(version=board.version, hardware=board.hardware, actor=self.caller(request), now=timezone.now())
+        return Response(AdmissionDetail(test).data, status=201)
+
+
+class OneAdmissionTest(Organisers):
+    @extend_schema(responses=AdmissionDetail)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return an admission test: the test answers, their outcomes and the margin. Organisers only."""
+        found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
+        return Response(AdmissionDetail(found).data)
 
 
 class NotHere(Public):

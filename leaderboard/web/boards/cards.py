@@ -9,8 +9,7 @@ from django.http import Http404
 
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.standings.read.boards import Look, RankedEntry, leaders_of, looks
-from leaderboard.standings.read.competition import problems_by_collection
+from leaderboard.standings.read.boards import Look, RankedEntry, leaders_of, looks, problems_by_collection
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from leaderboard.web.boards import contests
 from leaderboard.web.forms import CodeForm, EnterForm, sentence
 from leaderboard.web.middleware import with_wait
 from leaderboard.web.organise import awards
+from leaderboard.web.organise.gate import act_of
 
 AWARD_ACTS: Final[dict[str, tuple[Callable[..., Any], str, str]]] = {  # act, its argument for a sent reason, message
     "confirm": (life.confirm_award, "without", "confirmed"),
@@ -137,9 +138,7 @@ def propose_award(request: HttpRequest, slug: str, track: str) -> HttpResponse:
 @require_POST
 def change_award(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResponse:
     award = get_object_or_404(Award.objects.select_related("track"), pk=pk, track__in=_owned_tracks(request, slug))
-    if name not in AWARD_ACTS:
-        raise Http404
-    run, argument, done = AWARD_ACTS[name]
+    run, argument, done = act_of(AWARD_ACTS, name)
     given = {argument: request.POST.get("reason", "")} if argument else {}
 
     def call(**actor: Any) -> str:

@@ -17,13 +17,13 @@ from django.template.defaultfilters import pluralize
 
 from leaderboard.accounts.models import User
 from leaderboard.awards.winners import money
-from leaderboard.competitions.announce import announcements_of
+from leaderboard.competitions.access import announcements_of
 from leaderboard.competitions.calendar import TAKING, Phase, Schedule, is_frozen_at, span_at, timeline
 from leaderboard.competitions.models import DIVISIONS, Announcement, Board, Competition, Prize, Track
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.read.competition import problems_by_collection
+from leaderboard.standings.read.boards import problems_by_collection
 from leaderboard.wording.figures import significant
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from leaderboard.standings.ranking.fast_p import MOST_P, Standing, Step
+from leaderboard.standings.ranking.overall import MOST_P, Standing, Step
 from leaderboard.standings.read.boards import RecordLine
 
 MOST_CURVES: Final = 6  # as many as a reader can distinguish: tokens.css has a colour and a dash for each

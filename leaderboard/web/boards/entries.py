@@ -23,10 +23,10 @@ from leaderboard.competitions.checks import licence_in_words
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
-from leaderboard.standings.publish import may_retract, usual_reason
+from leaderboard.standings.publish import may_retract
 from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.standings.read.boards import Standing, board_records, standing_of
-from leaderboard.standings.read.windows import is_shown
+from leaderboard.standings.read.table import is_shown
 from leaderboard.submissions.models import CodeRelease, Submission
 from leaderboard.submissions.permissions import may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of
@@ -115,7 +115,6 @@ def button(act: Callable[[Submission, User, str], str]) -> Callable[[HttpRequest
 
 @button
 def retract(submission: Submission, actor: User, reason: str) -> str:
-    reason = reason or usual_reason(actor, submission)
     count = retract_kernel(submission=submission, actor=actor, reason=reason, now=timezone.now())
     return f"Retracted: {count} run{pluralize(count)} of this kernel left the board."
 

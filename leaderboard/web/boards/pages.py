@@ -1,4 +1,7 @@
-"""Home, the list of boards, a problem's page, its files, a board, and the standing over a competition's boards."""
+"""Home, the list of boards, a problem's page, its files, a board, and the standing over a competition's boards.
+
+A collection has its standings by `fast_p`, and a page for each entrant's answers to its problems.
+"""
 
 import re
 from collections.abc import Sequence
@@ -11,19 +14,25 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.accounts.models import User
 from leaderboard.admissions.door import accepts_half, newest_verdicts, refusals, seen_hardware, starter_outcomes
-from leaderboard.competitions.announce import news_for
+from leaderboard.competitions.access import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS, Role
-from leaderboard.competitions.permissions import has_role
+from leaderboard.competitions.permissions import boards_seen_by, has_role
 from leaderboard.entrants.teams import open_invites_of
-from leaderboard.standings.read.boards import lines_of
+from leaderboard.standings.ranking.overall import SHOWN, relative, score, standings
+from leaderboard.standings.read.boards import Collection, lines_of
+from leaderboard.standings.read.boards import collection as read_collection
 from leaderboard.web.boards import cards, standing
+from leaderboard.web.boards.curves import plot
 from leaderboard.web.submissions import starter_code
 from leaderboard.web.submissions.meanings import HOW_RANKED, MEANINGS, RANKINGS, SCORING_NAMES, SCORINGS_EXPLAINED
 
 PREVIEW_ROWS: Final = 5
 CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import it, a test compares the two
 FIRST_CALL_LIMIT_S: Final = 60  # likewise, for the first call of a case
+EAGER: Final = "eager"
+COMPILE: Final = "compile"
+MOST_LINES: Final = 200  # of a collection
 
 
 @require_safe
@@ -83,7 +92,7 @@ def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     card = cards.card(slug, request.user, timezone.now())
     place = card.place(hardware)
-    sees_more = standing.may_see_in_full(request.user, place.board)
+    sees_more = has_role(request.user, card.competition, Role.VIEWER)
     asked = asked_for(request, in_full=sees_more and "public" not in request.GET)
     shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
     context = {
@@ -144,3 +153,66 @@ def asked_for(request: HttpRequest, *, in_full: bool) -> standing.Asked:
         in_full=in_full,
         start=int(start),
     )
+
+
+@require_safe
+def collection(request: HttpRequest, slug: str) -> HttpResponse:
+    found, context = _chosen_collection(request, slug)
+    compiled = found.compiled()
+    answers = found.answers()
+    if context["baseline"] == COMPILE:
+        answers = {name: relative(own, compiled) for name, own in answers.items()}
+    lines = standings(answers, found.levels)
+    context |= {
+        "lines": lines[:MOST_LINES],
+        "entrants": len(lines),
+        "plot": plot(lines),
+        "levels": sorted(set(found.levels.values())),
+        "compiled": len(compiled),
+        "compiled_score": score(compiled.values(), len(found.members)) if compiled else None,
+    }
+    return render(request, "web/collection.html", context)
+
+
+@require_safe
+def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    found, context = _chosen_collection(request, slug)
+    own = found.answers().get(username)
+    if own is None:
+        raise Http404
+    shown = relative(own, found.compiled()) if context["baseline"] == COMPILE else own
+    [line] = standings({username: shown}, found.levels)
+    levels = []
+    for level, result in line.levels:
+        cells = [
+            {
+                "member": member,
+                "answer": own.get(member.slug),
+                "shown": shown.get(member.slug),  # against the chosen baseline
+                "wins": [member.slug in shown and shown[member.slug].wins(p) for p in SHOWN],
+            }
+            for member in found.members
+            if member.level == level
+        ]
+        levels.append((level, result, cells))
+    context |= {"entrant": username, "line": line, "plot": plot([line]), "levels": levels}
+    return render(request, "web/entrant.html", context)
+
+
+def _chosen_collection(request: HttpRequest, slug: str) -> tuple[Collection, dict[str, Any]]:
+    """Return the collection on the requested hardware, and the context that its pages share.
+
+    Raises Http404.
+    """
+    found = read_collection(slug, boards_seen_by(request.user), request.GET.get("hardware", ""), now=timezone.now())
+    baseline = request.GET.get("baseline", EAGER)
+    if found is None or baseline not in (EAGER, COMPILE):
+        raise Http404
+    return found, {
+        "collection": found,
+        "hardware": found.hardware,
+        "places": found.places,
+        "baseline": baseline,
+        "baselines": ((EAGER, "eager"), (COMPILE, "torch.compile")),
+        "ps": [f"{p:g}" for p in SHOWN],
+    }

@@ -18,8 +18,7 @@ from leaderboard.competitions.models import SCORINGS, Board, Competition, Role
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, has_role
 from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.read.boards import BoardEpoch, Look, RankedEntry, lines_of, look
-from leaderboard.standings.read.competition import Overall, overall_standing
+from leaderboard.standings.read.boards import BoardEpoch, Look, Overall, RankedEntry, lines_of, look, overall_standing
 from leaderboard.standings.read.records import marks
 from leaderboard.standings.read.table import NO_LINES
 
@@ -141,10 +140,6 @@ class OverallShown(Shown):
     @property
     def columns(self) -> bool:
         return len(self.standing.boards) <= MOST_COLUMNS
-
-
-def may_see_in_full(viewer: Viewer, board: Board) -> bool:
-    return has_role(viewer, board.competition, Role.VIEWER)
 
 
 def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Look) -> BoardShown:

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from leaderboard.awards import life
-from leaderboard.awards.contested import newest
 from leaderboard.awards.models import ANNOUNCED, APPROVED, WITHDRAWN, Award
+from leaderboard.awards.standing import newest
 from leaderboard.awards.winners import TIE_RULES, ordinal, won
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import Viewer, tracks_seen_by

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django import forms
 
-from leaderboard.competitions import access, announce, checks, models
+from leaderboard.competitions import access, checks, models
 from leaderboard.competitions.edit import values_of
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Role, Track
 from leaderboard.web.forms import ActForm, plain_input, reason_field
@@ -333,5 +333,5 @@ class CodesForm(ActForm):
 
 
 class AnnouncementForm(ActForm):
-    title = forms.CharField(max_length=announce.MAX_TITLE_CHARS)
-    text = long_text(8, announce.MAX_TEXT_CHARS, "Markdown with math.")
+    title = forms.CharField(max_length=access.MAX_TITLE_CHARS)
+    text = long_text(8, access.MAX_TEXT_CHARS, "Markdown with math.")

@@ -15,8 +15,15 @@ from django.views.decorators.http import require_POST
 
 from leaderboard.admissions.door import refusals
 from leaderboard.audit.models import Row
-from leaderboard.competitions.access import codes_of, grant_role, issue_codes, revoke_code, revoke_role
-from leaderboard.competitions.announce import publish_announcement, withdraw_announcement
+from leaderboard.competitions.access import (
+    codes_of,
+    grant_role,
+    issue_codes,
+    publish_announcement,
+    revoke_code,
+    revoke_role,
+    withdraw_announcement,
+)
 from leaderboard.competitions.checks import TIMES
 from leaderboard.competitions.edit import clone_competition, create_competition, edit_competition
 from leaderboard.competitions.models import PUBLIC, Announcement, Board, Competition, InviteCode, Prize, Role, Track

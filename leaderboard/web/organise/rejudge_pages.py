@@ -18,7 +18,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import FINISHED, RejudgeItem, RejudgeSet, Runner
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging import sets
-from leaderboard.rejudging.compare import Difference, compare
+from leaderboard.rejudging.apply import Difference, compare
 from leaderboard.rejudging.sets import MAX_NAME_CHARS, MOST, Kind, Selection, estimate_s, make_set, select
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ActForm, ReasonForm, add_refusal, reason_field

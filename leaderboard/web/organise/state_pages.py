@@ -57,7 +57,20 @@ SHOW_ONCE: Final = "new_runner_token"  # session key; lives from the act to the 
 
 @competition_page("GET", "HEAD")
 def page(request: HttpRequest, competition: Competition) -> HttpResponse:
-    context = _state(competition) | {"epochs": _epochs(competition), "explained": EXPLAINED}
+    boards = {board.hardware: board for board in competition.boards.order_by("-hardware").select_related("competition")}
+    ranked = RankedEpochs([*boards.values()])
+    pins = {pin.hardware: pin for pin in competition.epoch_pins.all()}
+    epochs = [
+        {
+            "hardware": hardware,
+            "epoch": ranked.known.get((hardware, ranked.of(board, Stage.CONTEST))),
+            "pin": pins.get(hardware),
+            "others": [one for one in known if one.name != ranked.of(board, Stage.CONTEST)],  # that it may move to
+        }
+        for hardware, board in sorted(boards.items())
+        if (known := [epoch for (of, _), epoch in ranked.known.items() if of == hardware])
+    ]
+    context = _state(competition) | {"epochs": epochs, "explained": EXPLAINED}
     return shell(request, competition, "state", context)
 
 
@@ -98,23 +111,6 @@ def _state(competition: Competition) -> dict[str, Any]:
         for queue in queues(hardware, competition_id=competition.pk, now=now)
     ]
     return {"at": now, "queues": shown_queues, "runners": runners}
-
-
-def _epochs(competition: Competition) -> list[dict[str, Any]]:
-    """Return for each hardware: the contest's epoch, whether it is pinned, and the epochs that it may move to."""
-    boards = {board.hardware: board for board in competition.boards.order_by("-hardware").select_related("competition")}
-    ranked = RankedEpochs([*boards.values()])
-    pins = {pin.hardware: pin for pin in competition.epoch_pins.all()}
-    return [
-        {
-            "hardware": hardware,
-            "epoch": ranked.known.get((hardware, ranked.of(board, Stage.CONTEST))),
-            "pin": pins.get(hardware),
-            "others": [one for one in known if one.name != ranked.of(board, Stage.CONTEST)],
-        }
-        for hardware, board in sorted(boards.items())
-        if (known := [epoch for (of, _), epoch in ranked.known.items() if of == hardware])
-    ]
 
 
 def title_of(fingerprint: Mapping[str, Any]) -> str:

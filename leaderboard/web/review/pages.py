@@ -26,7 +26,7 @@ from leaderboard.review.permissions import is_reviewer_anywhere, may_suspend_som
 from leaderboard.review.rules.thresholds import RULES
 from leaderboard.review.suspension import standing_suspensions
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.organise.gate import posted, restricted_page, send
+from leaderboard.web.organise.gate import act_of, posted, restricted_page, send
 from leaderboard.web.review import case
 from leaderboard.web.review.acts import ACTS, AccountForm, CaseForm, HoldForm, OwnerForm, form_for
 from leaderboard.web.review.queue import Filters, queue
@@ -77,11 +77,9 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
-    row = case.find(user_of(request), pk)
-    if name not in ACTS:
-        raise Http404
-    form, do = form_for(name, request.POST), partial(ACTS[name], result=row.result)
-    done = f"{ACTS[name].done}: submission {row.result.attempt.submission_id}."
+    row, wanted = case.find(user_of(request), pk), act_of(ACTS, name)
+    form, do = form_for(name, request.POST), partial(wanted, result=row.result)
+    done = f"{wanted.done}: submission {row.result.attempt.submission_id}."
     return send(request, form, do, to=f"/review/{pk}", done=done) or _case_page(request, row, {name: form})
 
 

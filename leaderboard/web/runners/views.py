@@ -5,14 +5,14 @@ Each call reads the clock once, here; the acts below take time as an argument.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import structlog
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 from django.utils import timezone
@@ -38,7 +38,9 @@ from leaderboard.judging.runners import (
     set_draining,
 )
 from leaderboard.web import limits, metrics, traffic
-from runner.wire import MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
+from leaderboard.web.runners.bells import bells
+from leaderboard.web.stream import hub
+from runner.wire import BELL_S, MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
 
 SMALL_BODY_BYTES: Final = 1_000_000  # of any call but a report
 STANDING: Final = "Photofinish-Runner"  # header of a 204 to a runner that gets no work: Runner.standing
@@ -147,6 +149,22 @@ class Claim(RunnerView):
             return Response(job.to_json())
         standing = Runner.objects.get(pk=runner.pk).standing
         return Response(status=204, headers={STANDING: standing} if standing else None)
+
+
+class Bell(RunnerView):
+    """Wait for work: the doorbell of a runner without a broker."""
+
+    def post(self, request: Request) -> StreamingHttpResponse:
+        runner, sent = self.runner_of(request), self.read(request)
+        check_hardware(runner, _text(sent, "hardware"))
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        # A stream, because a request holds its place only until the body of the answer begins (web/places.py).
+        return StreamingHttpResponse(_wait_for(runner), content_type="application/json", headers=headers)
+
+
+async def _wait_for(runner: Runner) -> AsyncIterator[str]:
+    hub.listen()
+    yield json.dumps({"rung": await bells.wait(runner.hardware, runner.pk, BELL_S)})
 
 
 class Drain(RunnerView):
@@ -261,6 +279,7 @@ register_converter(AttemptId, "attempt")
 urlpatterns = [
     path("hello", Hello.as_view()),
     path("claim", Claim.as_view()),
+    path("bell", Bell.as_view()),
     path("drain", Drain.as_view()),
     path("attempts/<attempt:attempt_id>/renew", Renew.as_view()),
     path("attempts/<attempt:attempt_id>/release", Release.as_view()),

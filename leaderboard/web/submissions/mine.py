@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition
-from leaderboard.entrants import permissions, profile, teams
+from leaderboard.entrants import permissions, teams
 from leaderboard.entrants.enter import enter_in_division, has_accepted
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
@@ -40,11 +40,11 @@ ACTS: Final = {
     "leave": Act(teams.leave, "You have left. Your earlier submissions stay where they are.", of="competition"),
     "remove": Act(teams.remove_member, "{username} is no longer in the team.", USERNAME),
     "hand-over": Act(teams.hand_over, "{username} is captain now.", USERNAME),
-    "division": Act(profile.choose_division, "The division is saved.", DIVISION),
-    "affiliation": Act(profile.say_affiliation, "The affiliation is saved.", ("affiliation",)),
-    "pseudonym": Act(profile.take_pseudonym, "Boards show the pseudonym from now on.", ("pseudonym",)),
-    "reveal": Act(profile.reveal, "Boards show your name again."),
-    "declare": Act(profile.declare, "Your declaration is saved.", ("tracks",)),
+    "division": Act(teams.choose_division, "The division is saved.", DIVISION),
+    "affiliation": Act(teams.say_affiliation, "The affiliation is saved.", ("affiliation",)),
+    "pseudonym": Act(teams.take_pseudonym, "Boards show the pseudonym from now on.", ("pseudonym",)),
+    "reveal": Act(teams.reveal, "Boards show your name again."),
+    "declare": Act(teams.declare, "Your declaration is saved.", ("tracks",)),
 }
 
 
@@ -69,8 +69,8 @@ def mine(user: User, competition: Competition, now: datetime) -> dict[str, Any]:
         "members": members,
         "is_full": len(members) >= competition.max_team_size,
         "waiting": list(entrant.invites.filter(answer="").select_related("user")) if entrant else [],
-        "division_fixed": entrant is not None and profile.division_is_fixed(entrant),
-        "tracks": profile.tracks_to_declare(competition) if entrant else [],
+        "division_fixed": entrant is not None and teams.division_is_fixed(entrant),
+        "tracks": teams.tracks_to_declare(competition) if entrant else [],
     }
 
 

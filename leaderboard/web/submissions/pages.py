@@ -1,6 +1,9 @@
-"""Submission pages: send a submission, list one's own, follow and cancel a submission."""
+"""A user's own pages: send, list, follow and cancel submissions; their entrant in a competition.
 
-from typing import Final
+The page of the entrant shows people, invites and profile. Each of its acts has its own address and plain form.
+"""
+
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -12,6 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from leaderboard import pipeline
 from leaderboard.admissions.door import newest_verdicts, starter_outcomes
 from leaderboard.competitions.checks import LICENCES
+from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
+from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants.enter import has_accepted
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel as cancel_attempt
@@ -24,13 +29,15 @@ from leaderboard.submissions.intake import Upload
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
-from leaderboard.web.forms import SubmitForm, add_refusal
+from leaderboard.web.forms import SubmitForm, add_refusal, sentence
+from leaderboard.web.limits import check_team_acts
 from leaderboard.web.middleware import with_wait
+from leaderboard.web.organise.gate import act_of
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.case import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
-from leaderboard.web.submissions.mine import what_is_left
+from leaderboard.web.submissions.mine import ACTS, mine, perform, what_is_left
 from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
@@ -40,6 +47,12 @@ MODES: Final = {
     "test": "Checked on public and secret cases, without timing. The fastest mode.",
     "benchmark": "Checked and timed against the baseline. The result does not go to the board.",
     "ranked": "Checked and timed on secret inputs. A pass goes to the board.",
+}
+SHOWN_SUBMISSIONS: Final = 20  # of a team
+DIVISIONS: Final = {
+    HUMAN: {"title": "Human", "about": "People write the code. A model may complete single lines."},
+    AGENT: {"title": "Agent", "about": "A model writes the code by itself. Name the model below."},
+    MIXED: {"title": "Mixed", "about": "People and a model write the code together. Name the model below."},
 }
 
 
@@ -175,3 +188,46 @@ def detail_page(
         **for_owner(item.submission, user_of(request), timezone.now(), owner_form),
     }
     return render(request, "web/submission.html", context, status=status)
+
+
+@login_required
+@require_safe
+def team(request: HttpRequest, slug: str) -> HttpResponse:
+    return _team_page(request, get_object_or_404(competitions_seen_by(request.user), slug=slug))
+
+
+@login_required
+@require_POST
+def act_on_team(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
+    user, wanted = user_of(request), act_of(ACTS, name)
+    given: dict[str, Any] = {field: request.POST.get(field, "") for field in wanted.fields}
+    if "invite_id" in given:
+        text = request.POST.get("invite", "")
+        given["invite_id"] = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    if "tracks" in given:
+        given["tracks"] = request.POST.getlist("declared")
+    try:
+        check_team_acts(user.account_id, name)
+        made = perform(wanted, user, competition, given, timezone.now())
+    except UserError as error:
+        return with_wait(_team_page(request, competition, failed=name, error=error), error)
+    messages.success(request, wanted.done.format(made=made, competition=competition, **given))
+    return redirect(f"/competitions/{slug}/team")
+
+
+def _team_page(
+    request: HttpRequest, competition: Competition, *, failed: str = "", error: UserError | None = None
+) -> HttpResponse:
+    user = user_of(request)
+    found = mine(user, competition, timezone.now())
+    entrant = found["entrant"]
+    of_team = view.visible_to(user).filter(entrant=entrant) if entrant and entrant.is_team else None
+    context = found | {
+        "divisions": [{"value": value, **DIVISIONS[value]} for value in DIVISIONS if value in competition.divisions],
+        "subs": view.shown_list(of_team[:SHOWN_SUBMISSIONS]) if of_team is not None else [],
+        "failed": failed,
+        "error": sentence(error.message) if error else "",
+        "sent": request.POST if error else {},
+    }
+    return render(request, "web/team.html", context, status=error.status if error else 200)

@@ -219,7 +219,11 @@ class _Comparison:
         self._leeway = 1.0
         if rule.tolerance is None:
             self._model = _model(given, number, rule)
-            self._usual = self._usual_size()
+            # The 90th percentile of |true values| that are neither 0 nor infinite, from evenly spaced elements.
+            source = self._expected if self._truth is None else self._truth
+            sample = np.abs(arrays.sample(source[:: len(source) // SAMPLE | 1]))
+            sample = sample[np.isfinite(sample) & (sample > 0)]
+            self._usual = float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
             spread, relative = given.condition[number] if number < len(given.condition) else (0.0, 1.0)
             self._other = relative * self._usual or spread or self._usual
             self._leeway = error_model.leeway(self._reference_share() if self._truth is not None else 1.0)
@@ -316,13 +320,6 @@ class _Comparison:
         at = int(distance.argmax())
         if self._worst is None or float(distance[at]) > self._worst[0]:
             self._worst = float(distance[at]), _element(self._slot, expected, got, at, start)
-
-    def _usual_size(self) -> float:
-        """Return the 90th percentile of |true values| that are neither 0 nor infinite, from evenly spaced elements."""
-        source = self._expected if self._truth is None else self._truth
-        sample = np.abs(self._arrays.sample(source[:: len(source) // SAMPLE | 1]))
-        sample = sample[np.isfinite(sample) & (sample > 0)]
-        return float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
 
     def _reference_share(self) -> float:
         """Return the reference's own largest error as a share of the allowed error."""

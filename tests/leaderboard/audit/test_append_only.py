@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.utils import IntegrityError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from leaderboard.audit.management.commands.grant_site_role import TABLES
+from leaderboard.audit.models import TABLES
 
 pytestmark = pytest.mark.django_db
 SITE_ROLE = "photofinish"

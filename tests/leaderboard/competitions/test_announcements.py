@@ -7,11 +7,12 @@ from django.contrib.auth.models import AnonymousUser
 
 from leaderboard.audit.models import Row
 from leaderboard.awards.models import ANNOUNCED, Award
-from leaderboard.competitions.access import issue_codes, redeem_code
-from leaderboard.competitions.announce import (
+from leaderboard.competitions.access import (
     announcements_of,
+    issue_codes,
     news_for,
     publish_announcement,
+    redeem_code,
     withdraw_announcement,
 )
 from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Board, Competition, Role, Track

@@ -6,7 +6,7 @@ import pytest
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition, Track
-from leaderboard.entrants import profile
+from leaderboard.entrants import teams
 from leaderboard.entrants.enter import enter_alone
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
@@ -24,7 +24,7 @@ def ada_s(stage: Stage) -> Entrant:
 
 
 def choose(stage: Stage, entrant: Entrant, division: str, model_name: str = "", actor: User | None = None) -> None:
-    profile.choose_division(
+    teams.choose_division(
         entrant=entrant, actor=actor or stage.ada, division=division, model_name=model_name, now=stage.later(1)
     )
 
@@ -64,37 +64,37 @@ def test_only_divisions_of_the_competition(stage: Stage, ada_s: Entrant) -> None
 
 
 def test_a_pseudonym_is_shown_stays_and_is_lifted_by_choice(stage: Stage, ada_s: Entrant) -> None:
-    profile.take_pseudonym(entrant=ada_s, actor=stage.ada, pseudonym="Night Owl", now=stage.later(1))
+    teams.take_pseudonym(entrant=ada_s, actor=stage.ada, pseudonym="Night Owl", now=stage.later(1))
     ada_s.refresh_from_db()
     assert ada_s.shown_name == "Night Owl"
     with pytest.raises(UserError, match="it stays the same"):
-        profile.take_pseudonym(entrant=ada_s, actor=stage.ada, pseudonym="Lark", now=stage.later(1))
-    profile.reveal(entrant=ada_s, actor=stage.ada, now=stage.later(1))
+        teams.take_pseudonym(entrant=ada_s, actor=stage.ada, pseudonym="Lark", now=stage.later(1))
+    teams.reveal(entrant=ada_s, actor=stage.ada, now=stage.later(1))
     ada_s.refresh_from_db()
     assert ada_s.shown_name == "ada (was Night Owl)"
     with pytest.raises(UserError, match="nothing to reveal"):
-        profile.reveal(entrant=ada_s, actor=stage.ada, now=stage.later(1))
+        teams.reveal(entrant=ada_s, actor=stage.ada, now=stage.later(1))
 
 
 @pytest.mark.parametrize("wanted", ["cleo", "CLE0", "night owl", "ada", "ben (was Night 0wl)"])
 def test_a_pseudonym_is_nobody_else(stage: Stage, ada_s: Entrant, wanted: str) -> None:
     theirs = enter_alone(user=stage.ben, competition=ada_s.competition, now=stage.now)
-    profile.take_pseudonym(entrant=theirs, actor=stage.ben, pseudonym="Night Owl", now=stage.now)
+    teams.take_pseudonym(entrant=theirs, actor=stage.ben, pseudonym="Night Owl", now=stage.now)
     with pytest.raises(UserError) as caught:
-        profile.take_pseudonym(entrant=ada_s, actor=stage.ada, pseudonym=wanted, now=stage.now)
+        teams.take_pseudonym(entrant=ada_s, actor=stage.ada, pseudonym=wanted, now=stage.now)
     assert caught.value.field == "pseudonym"
 
 
 def test_eligibility_is_declared_for_tracks_that_ask(stage: Stage, ada_s: Entrant) -> None:
     for slug, asked in (("students", "Enrolled at a university"), ("open", "")):
         Track.objects.create(competition=ada_s.competition, slug=slug, name=slug, kind="overall", eligibility=asked)
-    profile.declare(entrant=ada_s, actor=stage.ada, tracks=["students"], now=stage.now)
+    teams.declare(entrant=ada_s, actor=stage.ada, tracks=["students"], now=stage.now)
     ada_s.refresh_from_db()
     assert ada_s.declared == ["students"]
     for unknown in ("open", "nope"):
         with pytest.raises(UserError, match="no such track asks"):
-            profile.declare(entrant=ada_s, actor=stage.ada, tracks=[unknown], now=stage.now)
-    profile.declare(entrant=ada_s, actor=stage.ada, tracks=[], now=stage.now)
+            teams.declare(entrant=ada_s, actor=stage.ada, tracks=[unknown], now=stage.now)
+    teams.declare(entrant=ada_s, actor=stage.ada, tracks=[], now=stage.now)
     ada_s.refresh_from_db()
     assert ada_s.declared == []
 
@@ -105,7 +105,7 @@ def test_only_its_people_speak_for_an_entrant(stage: Stage, ada_s: Entrant) -> N
             choose(stage, ada_s, "agent", "GPT-9", actor)
         assert caught.value.status == 403
         with pytest.raises(UserError):
-            profile.say_affiliation(entrant=ada_s, actor=actor, affiliation="Nowhere", now=stage.now)
-    profile.say_affiliation(entrant=ada_s, actor=stage.ada, affiliation=" ETH  Zürich ", now=stage.now)
+            teams.say_affiliation(entrant=ada_s, actor=actor, affiliation="Nowhere", now=stage.now)
+    teams.say_affiliation(entrant=ada_s, actor=stage.ada, affiliation=" ETH  Zürich ", now=stage.now)
     ada_s.refresh_from_db()
     assert ada_s.affiliation == "ETH Zürich"

@@ -23,7 +23,7 @@ from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet
 from leaderboard.judging.runners import greet
 from leaderboard.rejudging import apply as rejudging_acts
-from leaderboard.rejudging.compare import compare
+from leaderboard.rejudging.apply import compare
 from leaderboard.rejudging.sets import discard_set
 from leaderboard.review.models import Decision
 from leaderboard.standings.models import Entry

@@ -8,7 +8,7 @@ from benchmarks import board
 from benchmarks.board import fill
 from benchmarks.claim import ROWS_READ
 from leaderboard.judging.models import Result
-from leaderboard.review.rules import known as compared
+from leaderboard.review.rules import screen as compared
 from leaderboard.review.rules.findings import Known
 from leaderboard.standings.models import Entry
 

@@ -7,7 +7,7 @@ from leaderboard.audit.models import Row
 from leaderboard.judging.models import Result
 from leaderboard.review.case import acts
 from leaderboard.review.models import Case, Finding
-from leaderboard.review.rules import known
+from leaderboard.review.rules import screen
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.status import status_of
 from tests.leaderboard.review.test_review_case import reviewer
@@ -135,10 +135,10 @@ def test_what_nobody_holds_any_more_was_cleared_by_nobody(stage: Stage, runs: li
     undo(stage, held)
     assert states(first) == ["not_held"]
     for run in runs:
-        alone = known.known(run, 0.8)
+        alone = screen.known(run, 0.8)
         assert alone.incumbent_ratio is None
-        assert alone == known.Compared(runs).known(run, 0.8)
+        assert alone == screen.Compared(runs).known(run, 0.8)
     pipeline.hold_result(result=first, actor=stage.olga, reason="somebody complained", now=stage.later(1))
     pipeline.clear_result(result=first, actor=stage.olga, reason="this one is sound", now=stage.later(1))
-    assert known.known(held, 0.8) == known.Compared(runs).known(held, 0.8)
-    assert known.known(held, 0.8).incumbent_ratio == 0.8
+    assert screen.known(held, 0.8) == screen.Compared(runs).known(held, 0.8)
+    assert screen.known(held, 0.8).incumbent_ratio == 0.8

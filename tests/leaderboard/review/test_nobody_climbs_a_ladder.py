@@ -7,7 +7,7 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Result
-from leaderboard.review.rules import known
+from leaderboard.review.rules import screen
 from leaderboard.standings.read.status import status_of
 from tests.leaderboard.stage import NOON, Stage
 from tests.runner.judge.suspects import case, evidence
@@ -63,9 +63,9 @@ def test_what_is_held_is_cover_for_nobody(stage: Stage) -> None:
     assert is_held(stage.judge(stage.submit(stage.ben), **told(0.3)))
 
 
-@pytest.mark.parametrize("most", [known.COMPARED, 2])
+@pytest.mark.parametrize("most", [screen.COMPARED, 2])
 def test_many_are_compared_with_what_each_of_them_is(stage: Stage, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(known, "COMPARED", most)
+    monkeypatch.setattr(screen, "COMPARED", most)
     sent = [(stage.ada, 0.9), (stage.ben, 0.7), (stage.ada, 0.3), (stage.cleo, 0.6), (stage.ada, 0.5), (stage.ben, 0.2)]
     results = [stage.judge(stage.submit(owner), **told(ratio)) for owner, ratio in sent]
     assert [is_held(result) for result in results] == [False, False, True, False, False, True]
@@ -74,7 +74,7 @@ def test_many_are_compared_with_what_each_of_them_is(stage: Stage, monkeypatch: 
         if suspended is not None:
             where = {"competition": None, "actor": stage.olga, "reason": "copied"}
             pipeline.suspend_account(user=suspended, now=stage.later(1), **where)
-        many = known.Compared(results)
+        many = screen.Compared(results)
         for result in results:
             for best in (None, 0.25, 0.65):
-                assert many.known(result, best) == known.known(result, best)
+                assert many.known(result, best) == screen.known(result, best)

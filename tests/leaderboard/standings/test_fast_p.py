@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.standings.ranking.fast_p import MOST_P, Solved, curve, fast, relative, score, standings
+from leaderboard.standings.ranking.overall import MOST_P, Solved, curve, fast, relative, score, standings
 
 LEVELS = {"a": 1, "b": 1, "c": 2, "d": 2}
 answers = st.lists(

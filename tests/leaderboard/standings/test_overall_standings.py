@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, Board, Competition
 from leaderboard.standings.ranking.overall import POINTS_OF, OverallLine, overall
 from leaderboard.standings.ranking.ranking import Place, Run, rank
-from leaderboard.standings.read.competition import overall_standing
+from leaderboard.standings.read.boards import overall_standing
 from tests.leaderboard.stage import NOON, Stage, make_board
 from tests.leaderboard.standings.test_ties_are_anchored_by_the_leader import line, runs
 

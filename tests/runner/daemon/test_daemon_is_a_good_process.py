@@ -64,6 +64,16 @@ def test_sigterm_while_the_site_is_away_still_ends_the_daemon(site: FakeSite, la
     assert attempt.released == 0
 
 
+def test_sigterm_ends_a_daemon_that_waits_for_the_bell_over_http(site: FakeSite, launch: Launch) -> None:
+    site.bell_s = 30.0
+    process = launch(BROKER_URL="")
+    site.await_that(lambda: site.bells_waiting)
+    process.send_signal(signal.SIGTERM)
+    _, log = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert "Traceback" not in log
+
+
 def test_sigterm_to_the_judge_as_well_hands_the_attempt_back(site: FakeSite, launch: Launch, state: Path) -> None:
     """A service manager that signals every process of a unit sends both signals."""
     attempt = site.offer("a1", "hang")

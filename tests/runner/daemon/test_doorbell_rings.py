@@ -93,6 +93,43 @@ def test_poll_finds_work_when_the_broker_is_gone(site: FakeSite, start: Callable
         site.await_that(lambda: attempt.report)
 
 
+def test_runner_without_a_broker_hears_the_bell_over_http(site: FakeSite, start: Callable[..., Daemon]) -> None:
+    with running(start(broker_url="", runner_poll_s=3_600)):
+        for name in ("a1", "a2"):
+            site.await_that(lambda: site.bells_waiting)
+            began = time.monotonic()
+            attempt = site.offer(name, "pass")
+            site.await_that(lambda attempt=attempt: attempt.report)
+            assert time.monotonic() - began < site.bell_s
+
+
+def test_runner_without_a_broker_survives_a_site_that_is_away(site: FakeSite, start: Callable[..., Daemon]) -> None:
+    site.bell_s = 0.1
+    with running(start(broker_url="", runner_poll_s=3_600)):
+        site.await_that(lambda: site.bells_waiting)
+        site.down = True
+        time.sleep(0.4)
+        attempt = site.offer("a1", "pass")
+        site.down = False
+        site.await_that(lambda: attempt.report)
+
+
+def test_busy_runner_without_a_broker_leaves_the_bell_to_others(site: FakeSite, start: Callable[..., Daemon]) -> None:
+    site.offer("a1", "slow 1")
+    with running(start(broker_url="", runner_poll_s=0.1)):
+        site.await_that(lambda: site.attempts["a1"].events)
+        time.sleep(0.3)
+        assert not site.bells_waiting
+
+
+def test_older_site_without_a_bell_is_polled(site: FakeSite, start: Callable[..., Daemon]) -> None:
+    site.bell_status = 404
+    with running(start(broker_url="", runner_poll_s=0.2)):
+        site.await_that(lambda: site.claims)
+        attempt = site.offer("a1", "pass")
+        site.await_that(lambda: attempt.report)
+
+
 def test_site_that_is_down_at_the_start_is_waited_for(site: FakeSite, start: Callable[..., Daemon]) -> None:
     site.down = True
     attempt = site.offer("a1", "pass")

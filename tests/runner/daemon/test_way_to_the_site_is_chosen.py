@@ -83,6 +83,11 @@ def test_proxy_is_used_where_it_is_named_and_not_because_the_environment_has_one
         ("redis://runner:hush@127.0.0.1:6380", "0", True),
         ("redis://[::1]:6380", "0", True),
         ("unix://runner:hush@/run/valkey.sock", "0", True),
+        ("amqp://runner:hush@broker.example", "0", False),
+        ("amqp://runner:hush@broker.example", "1", True),
+        ("amqp://runner:hush@localhost/photofinish", "0", True),
+        ("amqps://runner:hush@broker.example", "0", True),
+        ("", "0", True),
     ],
 )
 def test_broker_url_in_the_clear_is_for_this_machine_only(
@@ -94,6 +99,6 @@ def test_broker_url_in_the_clear_is_for_this_machine_only(
     if good:
         assert load().broker_url.get_secret_value() == broker
         return
-    with pytest.raises(ConfigError, match=r"BROKER_URL: .*rediss://, a tunnel") as caught:
+    with pytest.raises(ConfigError, match=r"BROKER_URL: .*rediss:// or amqps://, a tunnel") as caught:
         load()
     assert "hush" not in str(caught.value)

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.awards.life import propose_award
-from leaderboard.competitions.announce import publish_announcement, withdraw_announcement
+from leaderboard.competitions.access import publish_announcement, withdraw_announcement
 from leaderboard.competitions.models import Competition
 from tests.leaderboard.awards.test_awards_from_standing_to_announcement import announced, race, track
 from tests.leaderboard.stage import make_board

@@ -1,6 +1,6 @@
 """A curve of fast_p keeps its share until the next win ends, and stays inside its plot."""
 
-from leaderboard.standings.ranking.fast_p import Solved, Step, standings
+from leaderboard.standings.ranking.overall import Solved, Step, standings
 from leaderboard.web.boards.curves import BOTTOM, LEFT, MOST_CURVES, RIGHT, TOP, plot, staircase
 
 

@@ -1,15 +1,12 @@
 """`grant_site_role ROLE`: after each migration, give the site's database role its privileges."""
 
-from typing import Any, Final
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection, transaction
 from psycopg import sql
 
-TABLES: Final = """
-SELECT c.relname, EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'append_only')
-  FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname
-"""
+from leaderboard.audit.models import TABLES
 
 
 class Command(BaseCommand):
