@@ -48,12 +48,11 @@ def service_programs(postgres: Server | None, valkey: Server | None) -> list[Pro
 
 def site_programs(python: Path, code: Path, env_file: Path, site: Party, port: int, version: str) -> list[Program]:
     launch = [str(python), "-m", "deploy.launch", str(env_file), str(python), "-m"]
-    server = ["uvicorn", "leaderboard.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
-    server += ["--lifespan", "on", "--no-proxy-headers", "--no-access-log", "--timeout-graceful-shutdown", "5"]
+    server = ["leaderboard.serve", "--host", "127.0.0.1", "--port", str(port)]
     worker = ["dramatiq", "leaderboard.actors", "--queues", "site", "--processes", "1", "--threads", "4"]
     sweeper = ["leaderboard.manage", "sweep", "--forever"]
     return [
-        Program("site", [*launch, *server], site, code, 20, version=version),
+        Program("site", [*launch, *server], site, code, 20, version=version, stop_wait_s=30),
         Program("site-worker", [*launch, *worker], site, code, 20, version=version, stop_wait_s=30),
         Program("sweeper", [*launch, *sweeper], site, code, 20, version=version),
     ]

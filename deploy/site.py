@@ -123,6 +123,8 @@ def write_site_environment(site: Site, databases: Databases, broker_url: str) ->
         "SITE_URL": site.url,
         "ALLOWED_HOSTS": os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost"),
         "STATIC_ROOT": str(static),
+        "WEB_PROCESSES": os.environ.get("WEB_PROCESSES", "1"),
+        "WEB_DRAIN_S": os.environ.get("WEB_DRAIN_S", "1"),  # browsers only, no proxy that looks at /readyz
         "DEBUG": "0",
         "LOG_LEVEL": os.environ.get("LOG_LEVEL", "INFO"),
         "REMEASURE_AFTER_S": os.environ.get("REMEASURE_AFTER_S", QUICK_REMEASURE_S),

@@ -1,4 +1,4 @@
-"""The site as an ASGI application: `uvicorn leaderboard.asgi:application`.
+"""The site as an ASGI application; `python -m leaderboard.serve` starts it.
 
 Django keeps a request's whole body, in memory or in a file, before a view can look at it. LimitBody runs before that,
 so no sender can fill the disk: it counts the bytes, discards a body that is too long, and answers 413. It goes on
@@ -7,7 +7,7 @@ page, all clients besides browsers JSON.
 
 Alive answers /healthz before Django, with neither a thread nor the database. BoundedHandler gives every remaining
 request a place in its class of requests (web/places.py). ProxyHeadersMiddleware believes only TRUSTED_PROXIES about a
-client's address and scheme, so uvicorn runs with --no-proxy-headers.
+client's address and scheme, so serve.py keeps uvicorn from it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ try:
     safety.refuse_unsafe_settings()
 except env.ConfigError as error:
     sys.exit(f"{error}")
-from leaderboard.web.service import Application, Receive, Send, WithHeartbeat  # noqa: E402  (Django must be set up first)
+from leaderboard.web.leaving import Send  # noqa: E402  (Django must be set up first)
+from leaderboard.web.service import Application, Receive, WithHeartbeat  # noqa: E402
 
 _site: Any = Alive(LimitBody(BoundedHandler(), settings.REQUEST_LIMIT_BYTES))
 if settings.TRUSTED_PROXIES:

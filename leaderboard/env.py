@@ -162,6 +162,11 @@ def pairs(name: str, *, value: str, shape: str) -> dict[str, str]:
     return found
 
 
+def hand_down(name: str, value: str) -> None:
+    """Set a variable for the processes that this process starts."""
+    os.environ[name] = value
+
+
 def choose_settings(module: str, *, serves_requests: bool = False) -> None:
     """Name Django's settings module, unless the operator has named a different module."""
     global SERVES_REQUESTS  # before the settings are read, once a process

@@ -59,6 +59,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "leaderboard.web.limits.page_limits",
+    "leaderboard.web.maintenance.changes_wait",
     "leaderboard.web.middleware.form_only_pages",
     "leaderboard.web.preview.preview_rights",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -124,6 +125,8 @@ def _database(url: str, pool_max: int) -> dict[str, Any]:
     return settings
 
 
+WEB_PROCESSES = env.whole("WEB_PROCESSES", 1, least=1, most=64)  # of this host: serve.py, limits.share
+WEB_DRAIN_S = env.seconds("WEB_DRAIN_S", 8, least=0, most=300)  # web/leaving.py
 DATABASE_URL = env.text("DATABASE_URL")
 DATABASE_POOL_MAX = env.whole("DATABASE_POOL_MAX", 24, least=0, most=200)  # web/places.py divides them; 0: no pool
 if 0 < DATABASE_POOL_MAX < 8:

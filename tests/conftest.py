@@ -74,6 +74,7 @@ def _start_servers(config: pytest.Config) -> None:
         SITE_URL="http://127.0.0.1:8000",
         DEBUG="0",
         LOG_LEVEL="WARNING",
+        WEB_DRAIN_S="0",  # tests about the end of a web process set it themselves
         REMEASURE_AFTER_S="0",  # tests about the wait set it themselves
         PHOTOFINISH_TEST_JUDGE_LOCK=str(judge_lock),
         PHOTOFINISH_TEST_MIGRATED=str(state / "migrated"),

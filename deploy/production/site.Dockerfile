@@ -30,6 +30,4 @@ RUN python3 -m compileall -q . \
  && chmod -R a+rX .
 USER photofinish
 EXPOSE 8000
-# TRUSTED_PROXIES decides about forwarded addresses; uvicorn itself believes none.
-CMD ["uvicorn", "leaderboard.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "on", \
-     "--no-proxy-headers", "--no-access-log", "--timeout-graceful-shutdown", "20"]
+CMD ["python3", "-m", "leaderboard.serve", "--host", "0.0.0.0", "--port", "8000"]

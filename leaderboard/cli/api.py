@@ -174,7 +174,8 @@ class Api:
                 if response.status_code != 200:
                     self._raise_for(response, self._read_capped(response))
                 for event in EventSource(response).iter_sse():
-                    yield ServerEvent(event.id, event.event, _mapping(_decode(event.data.encode(), self.url)))
+                    if event.data:  # not a time to reconnect
+                        yield ServerEvent(event.id, event.event, _mapping(_decode(event.data.encode(), self.url)))
         except (httpx.HTTPError, SSEError) as error:
             raise SiteProblem(f"{self.url}: the stream of events broke ({type(error).__name__})") from None
 
@@ -237,6 +238,8 @@ class Api:
         if 300 <= status < 400:
             target = response.headers.get("Location", "another address")[:200]
             raise SiteProblem(f"{self.url}: sends us to {target}; if that is the site, use it as --url")
+        if status == 503 and detail:  # busy, or maintenance with its end
+            raise SiteProblem(f"{self.url}: {detail}")
         if status >= 500:
             raise SiteProblem(f"{self.url}: the site failed ({status}); try again later")
         if status == 401:

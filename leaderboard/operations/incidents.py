@@ -18,7 +18,7 @@ MAX_TEXT_CHARS: Final = 2_000
 @transaction.atomic
 def open_incident(*, title: str, text: str, actor: User, now: datetime) -> Incident:
     check_staff(actor, "write about incidents")
-    _check("title", title, MAX_TITLE_CHARS)
+    check_text("title", title, MAX_TITLE_CHARS)
     incident = Incident.objects.create(title=title.strip(), began_at=now)
     add_note(incident=incident, text=text, actor=actor, now=now)
     record(act="open_incident", target=incident, actor=actor, reason=text, now=now, after={"title": incident.title})
@@ -29,7 +29,7 @@ def open_incident(*, title: str, text: str, actor: User, now: datetime) -> Incid
 def add_note(*, incident: Incident, text: str, actor: User, now: datetime, ends: bool = False) -> IncidentNote:
     """Add a note; `ends`: the incident is over."""
     check_staff(actor, "write about incidents")
-    _check("text", text, MAX_TEXT_CHARS)
+    check_text("text", text, MAX_TEXT_CHARS)
     if not Incident.objects.select_for_update().filter(pk=incident.pk, ended_at=None).exists():
         raise UserError("incident", incident.title, "has ended; report another incident", status=409)
     note = IncidentNote.objects.create(incident=incident, text=text.strip(), author=actor, created_at=now)
@@ -39,6 +39,6 @@ def add_note(*, incident: Incident, text: str, actor: User, now: datetime, ends:
     return note
 
 
-def _check(field: str, text: str, most: int) -> None:
+def check_text(field: str, text: str, most: int) -> None:
     if not text.strip() or len(text) > most or "\x00" in text:
         raise UserError(field, text, f"expected 1 to {most:,} characters")

@@ -1,4 +1,4 @@
-"""Tables of running the site: Notice (to its operators), Incident and IncidentNote (for everybody)."""
+"""Tables of running the site: Notice (to its operators); Incident, IncidentNote and Maintenance (for everybody)."""
 
 from django.conf import settings
 from django.db import models
@@ -58,3 +58,14 @@ class IncidentNote(models.Model):
 
     def __str__(self) -> str:
         return f"note on incident {self.incident_id}"
+
+
+class Maintenance(models.Model):
+    """A time in which only staff and runners change the site. The table has a row only while it lasts."""
+
+    text = models.CharField(max_length=300)
+    began_at = models.DateTimeField()
+    until = models.DateTimeField()  # as announced
+
+    def __str__(self) -> str:
+        return "maintenance"

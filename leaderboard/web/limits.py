@@ -2,8 +2,8 @@
 
 Guesses (passwords, invite codes, sign-ups) are counted in PostgreSQL: all web processes share the count, and it
 survives a restart. `take` is one atomic statement, so two requests at once cannot both be the last allowed request.
-Floods (pages and API calls) are counted in the memory of each process: the count protects that process alone, it must
-cost less than the request, and it must work while the database or the broker does not. submissions/quota.py counts a
+Floods (pages and API calls) are counted in the memory of each process, up to its share of the limit: the count must
+cost less than the request, and must work while the database or the broker does not. submissions/quota.py counts a
 competitor's submissions.
 """
 
@@ -71,6 +71,7 @@ STREAM_USER: Final = Limit("stream user", 60, 60)
 WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as a /64
 _KEPT: Final = timedelta(days=1)  # longer than any window
 _KEYS_IN_MEMORY: Final = 50_000
+_SMALLEST_SHARE: Final = 4  # a keep-alive connection stays with one process, which counts all its requests
 
 DEVICE_COOKIE: Final = "known_device"
 DEVICE_SALT: Final = "photofinish.device"
@@ -242,6 +243,11 @@ def minutes(seconds: int) -> str:
     return f"{count} minute{'s'[: count > 1]}"
 
 
+def share(most: int) -> int:
+    """Return this process's part of a limit that the web processes of a host hold together, each by its own count."""
+    return -(-most // min(settings.WEB_PROCESSES, _SMALLEST_SHARE))
+
+
 class MemoryCounts:
     """Counts of this process. Beyond _KEYS_IN_MEMORY, the least recently used keys are dropped."""
 
@@ -260,7 +266,7 @@ class MemoryCounts:
                 self._counts[limit.kind, key] = (window, count)
                 if len(self._counts) > _KEYS_IN_MEMORY:
                     self._counts.popitem(last=False)
-                if count > limit.most:
+                if count > share(limit.most):
                     return _seconds_left(limit, now_s)
         return None
 

@@ -18,13 +18,14 @@ from django.views.decorators.http import require_safe
 
 from leaderboard import broker
 from leaderboard.judging.sweep import BEAT_S, beat
+from leaderboard.web import stream
 from leaderboard.web.errors import RETRY_AFTER_S
+from leaderboard.web.leaving import Send, leaving
 
 HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code")
 ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
-Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
@@ -33,7 +34,7 @@ log = structlog.get_logger(__name__)
 class WithHeartbeat:
     """ASGI application with heartbeats from startup to shutdown, from which sweepers notice an outage.
 
-    It does not start if `refusal` returns a reason.
+    It does not start if `refusal` returns a reason, and leaves without a failed request (web/leaving.py).
     """
 
     def __init__(self, app: Application, every_s: float = BEAT_S, refusal: Callable[[], str] = str) -> None:
@@ -43,13 +44,14 @@ class WithHeartbeat:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, leaving.wrap(send))
             return
         ended = threading.Event()
         while (event := await receive())["type"] == "lifespan.startup":
             if reason := await asyncio.to_thread(self._refusal):
                 await send({"type": "lifespan.startup.failed", "message": reason})
                 return
+            leaving.await_signals(stream.hub.end)
             threading.Thread(target=self._beat_until, args=(ended,), name="heartbeat", daemon=True).start()
             await send({"type": "lifespan.startup.complete"})
         ended.set()
@@ -69,10 +71,14 @@ class WithHeartbeat:
 
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 while this process can serve: the database answers, and its tables are those of this code.
+    """Answer 200 while this process can serve: the database answers, and has at least the tables of this code.
+
+    The tables may be newer. That lets the previous version serve until it is replaced.
 
     The broker is reported and not required: without it the sweeper wakes the runners.
     """
+    if leaving.is_announced:
+        return JsonResponse({"ok": False, "process": "stops"}, status=503)
     try:
         applied = set(MigrationRecorder(connection).applied_migrations())  # asked every time, even after a yes
         database = "ok" if migrations_of_this_code() <= applied else "migrations are missing; run `migrate`"

@@ -1,4 +1,4 @@
-"""Public status of the service: machines, queue and expected wait by hardware, and incidents that staff write."""
+"""Public status of the service: machines, queue and expected wait by hardware; incidents and maintenance, by staff."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.judging import live
 from leaderboard.judging.models import DONE, Attempt
-from leaderboard.operations import incidents
-from leaderboard.operations.models import Incident, IncidentNote
+from leaderboard.operations import incidents, maintenance
+from leaderboard.operations.models import Incident, IncidentNote, Maintenance
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.api.base import Public
 from leaderboard.web.forms import ActForm, add_refusal
@@ -79,8 +79,10 @@ def _shown(request: HttpRequest | Request) -> dict[str, Any]:
     recent = Incident.objects.filter(began_at__gt=now - PAST).prefetch_related("notes__author")[:MOST_INCIDENTS]
     current = [incident for incident in recent if incident.ended_at is None]
     without = [row.hardware for row in rows if not row.ready]
-    summary = WORKS
-    if current:
+    summary, paused = WORKS, maintenance.current()
+    if paused:
+        summary = f"Maintenance: {paused.text.rstrip('.')}"
+    elif current:
         summary = current[0].title
     elif without:
         summary = f"No machine with {' or '.join(without)} is at work. Submissions wait, and nothing is lost"
@@ -88,6 +90,7 @@ def _shown(request: HttpRequest | Request) -> dict[str, Any]:
     return {
         "now": now,
         "machines": rows,
+        "maintenance": paused,
         "current": current,
         "past": past,
         "summary": summary,
@@ -105,9 +108,46 @@ class IncidentForm(ActForm):
     )
 
 
+class MaintenanceForm(ActForm):
+    minutes = forms.IntegerField(min_value=1, max_value=maintenance.MAX_MINUTES, help_text="From now.")
+    sentence = forms.CharField(
+        max_length=maintenance.MAX_SENTENCE_CHARS,
+        label="Sentence for everybody",
+        help_text="Such as “The database moves to a new machine.”",
+    )
+
+
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    return render(request, "web/status.html", _shown(request) | {"form": IncidentForm()})
+    return _page(request)
+
+
+def _page(request: HttpRequest, **sent: ActForm) -> HttpResponse:
+    shown = _shown(request)
+    first = {"sentence": shown["maintenance"].text} if shown["maintenance"] else None
+    drawn = {"form": IncidentForm(), "maintenance_form": MaintenanceForm(initial=first), **sent}
+    return render(request, "web/status.html", shown | drawn, status=400 if sent else 200)
+
+
+@restricted_page("POST")
+def begin_maintenance(request: HttpRequest) -> HttpResponse:
+    form = MaintenanceForm(request.POST)
+    if not form.is_valid():
+        return _page(request, maintenance_form=form)
+    maintenance.begin(**form.arguments(), actor=user_of(request), now=timezone.now())
+    messages.success(request, "Maintenance is on. Judging goes on; drain the runners to stop it.")
+    return redirect("/status")
+
+
+@restricted_page("POST")
+def end_maintenance(request: HttpRequest) -> HttpResponse:
+    try:
+        maintenance.end(actor=user_of(request), now=timezone.now())
+    except UserError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Maintenance has ended.")
+    return redirect("/status")
 
 
 @restricted_page("POST")
@@ -121,7 +161,7 @@ def open_incident(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, "Published.")
             return redirect("/status")
-    return render(request, "web/status.html", _shown(request) | {"form": form}, status=400)
+    return _page(request, form=form)
 
 
 @restricted_page("POST")
@@ -159,16 +199,22 @@ class IncidentRow(Serializer[Incident]):
     notes = IncidentNoteRow(many=True, source="notes.all")
 
 
+class MaintenanceRow(Serializer[Maintenance]):
+    text = serializers.CharField()
+    until = serializers.DateTimeField(help_text="Its announced end.")
+
+
 class ServiceStatus(Serializer[dict[str, Any]]):
     at = serializers.DateTimeField(source="now")
     ok = serializers.BooleanField(source="good")
     summary = serializers.CharField()
     machines = MachinesRow(many=True)
     incidents = IncidentRow(many=True, source="current")
+    maintenance = MaintenanceRow(allow_null=True, help_text="While it lasts, changes answer 503; else null.")
 
 
 class Status(Public):
     @extend_schema(responses=ServiceStatus)
     def get(self, request: Request) -> Response:
-        """Return the machines and queues of the listed boards, and the current incidents."""
+        """Return the machines and queues of the listed boards, and the current incidents and maintenance."""
         return Response(ServiceStatus(_shown(request)).data)

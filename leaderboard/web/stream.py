@@ -6,11 +6,13 @@ runners that wait for work over HTTP; each stream ends after `done`.
 
 A stream has its place from the moment of its request. If all places are taken, a newcomer gets the newest place of the
 address, else of the user, with the most places: many accounts cannot shut everybody else out. A client that is refused
-or loses its place polls the submission itself, with its ETag.
+or loses its place polls the submission itself, with its ETag. When the process ends, its streams end before, with a
+time to reconnect.
 """
 
 import asyncio
 import json
+import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
@@ -34,6 +36,7 @@ from leaderboard.submissions.models import Submission
 from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
+from leaderboard.web.limits import share
 from leaderboard.web.places import READS, counts_for
 from leaderboard.web.runners.bells import bells
 from leaderboard.web.submissions import view
@@ -41,8 +44,9 @@ from leaderboard.web.submissions import view
 PING_S: Final = 15
 RECONNECT_S: Final = 1
 MAX_STREAMS: Final = 500  # in one process
-MAX_STREAMS_A_USER: Final = 20
-MAX_STREAMS_AN_ADDRESS: Final = 100  # a class room with two pages each
+MAX_STREAMS_A_USER: Final = 20  # on one host
+MAX_STREAMS_AN_ADDRESS: Final = 100  # on one host; a class room with two pages each
+RETURN_MS: Final = (500, 3_000)  # when the clients of a process that ends come back, not all at once
 UNREAD_S: Final = 10.0  # a place whose stream has not begun by then is free again: its client went away before
 RETRY_AFTER_S: Final = 5
 BATCH: Final = 200  # events read at once
@@ -70,6 +74,7 @@ class Hub:
         self._seats: dict[Seat, None] = {}  # the oldest first
         self._by_submission: defaultdict[int, set[Seat]] = defaultdict(set)
         self._listener: asyncio.Task[None] | None = None
+        self.has_ended = False
 
     def reserve(self, submission_id: int, user_id: int, address: str) -> Seat | None:
         """Return a place for another stream, or None if that exceeds a fair share."""
@@ -78,7 +83,7 @@ class Hub:
             self.leave(seat)
         users = Counter(seat.user_id for seat in self._seats)
         addresses = Counter(seat.address for seat in self._seats)
-        if users[user_id] >= MAX_STREAMS_A_USER or addresses[address] >= MAX_STREAMS_AN_ADDRESS:
+        if users[user_id] >= share(MAX_STREAMS_A_USER) or addresses[address] >= share(MAX_STREAMS_AN_ADDRESS):
             return None
         if len(self._seats) >= MAX_STREAMS:
             # The newest place of the address or user that holds at least two more than the newcomer.
@@ -108,6 +113,12 @@ class Hub:
         watching.discard(seat)
         if not watching:
             del self._by_submission[seat.submission_id]
+
+    def end(self) -> None:
+        """End all streams of this process."""
+        self.has_ended = True
+        for seat in self._seats:
+            seat.wake.set()
 
     def listen(self) -> None:
         """Start the listener unless it runs."""
@@ -171,7 +182,7 @@ async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
     hub.listen()
     try:
         yield ": hello\n\n"
-        while not seat.is_lost:
+        while not (seat.is_lost or hub.has_ended):
             seat.wake.clear()
             try:
                 async with _reads:
@@ -191,6 +202,8 @@ async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
                 await asyncio.wait_for(seat.wake.wait(), PING_S)
             except TimeoutError:
                 yield ": ping\n\n"
+        if hub.has_ended:
+            yield f"retry: {random.randint(*RETURN_MS)}\n\n"  # noqa: S311 - spreads load
     finally:
         hub.leave(seat)
 

@@ -81,6 +81,8 @@ pages: list[URLPattern | URLResolver] = [
     path("tokens", account.tokens),
     path("tokens/<int:pk>/revoke", account.revoke),
     path("status", status.page),
+    path("status/maintenance", status.begin_maintenance),
+    path("status/maintenance/end", status.end_maintenance),
     path("status/incidents", status.open_incident),
     path("status/incidents/<int:pk>", status.add_note),
     path("readyz", service.readyz),

@@ -25,6 +25,8 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     ("status", "content", "headers", "code", "said"),
     [
         (500, b"<html>", {}, 3, "the site failed (500)"),
+        (503, b'{"detail": "Maintenance until 15:00 UTC."}', {}, 3, "Maintenance until 15:00 UTC\n"),
+        (503, b"<html>", {}, 3, "the site failed (503)"),
         (302, b"", {"Location": "https://other.example/"}, 3, "https://other.example/"),
         (200, b"<html>", {}, 3, "not JSON"),
         (200, b"[" * 100_000, {}, 3, "not JSON"),

@@ -89,7 +89,10 @@ def test_setup_database_names_the_settings_that_it_lacks(
 @pytest.mark.parametrize(
     "path", ["production/site.Dockerfile", "production/systemd/photofinish-site.service", "processes.py"]
 )
-def test_every_start_of_uvicorn_leaves_forwarded_addresses_to_trusted_proxies(path: str) -> None:
+def test_every_start_of_the_site_leaves_forwarded_addresses_to_trusted_proxies(path: str) -> None:
     words = re.findall(r"[\w.:-]+", (CHECKOUT / "deploy" / path).read_text())
-    assert "--no-proxy-headers" in words
-    assert words[words.index("--lifespan") + 1] == "on", "the role of the database is checked at start-up"
+    assert "leaderboard.serve" in words
+    assert "uvicorn" not in words
+    options = (CHECKOUT / "leaderboard" / "serve.py").read_text()
+    assert "proxy_headers=False" in options
+    assert 'lifespan="on"' in options, "the role of the database is checked at start-up"

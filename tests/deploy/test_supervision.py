@@ -75,6 +75,12 @@ def test_secrets_are_handed_over_by_file() -> None:
     assert "--port 8001" in command
 
 
+def test_the_site_has_time_to_leave() -> None:
+    from leaderboard.serve import FINISHED_WITHIN_S
+
+    assert int(sections()["program:site"]["stopwaitsecs"]) > FINISHED_WITHIN_S
+
+
 def test_the_site_listens_on_this_machine_only() -> None:
     assert "--host 127.0.0.1" in sections()["program:site"]["command"]
 

@@ -69,8 +69,7 @@ class Stage:
             PHOTOFINISH_URL=self.url,
             RUNNER_TOKEN=token,
             RUNNER_STATE=str(state),
-            RUNNER_LOCKS=str(self.folder / "locks"),
-            **{"RUNNER_DRAIN_S": "0", **changes},
+            **{"RUNNER_DRAIN_S": "0", "RUNNER_LOCKS": str(self.folder / "locks"), **changes},
         )
 
     def photofinish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -136,12 +135,16 @@ def database(founded: Founded) -> Iterator[str]:
         yield url_of(name)
 
 
-@pytest.fixture
-def stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Stage]:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def empty_stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Stage]:
+    """A stage on which no process runs yet."""
+    url = f"http://127.0.0.1:{free_port()}"
     broker = os.environ["BROKER_URL"]
     environment = {
         **os.environ,
@@ -157,8 +160,14 @@ def stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Stage]:
     stage = Stage(tmp_path, url, database, environment)
     (tmp_path / "accounts.json").write_text(founded.accounts)
     environment["PHOTOFINISH_TOKEN"] = json.loads(founded.accounts)["ada"]["token"]
-    stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", str(port), "--log-level", "warning")
-    stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
-    await_that(lambda: stage.photofinish("boards").returncode == 0)
     yield stage
     stage.end()
+
+
+@pytest.fixture
+def stage(empty_stage: Stage) -> Stage:
+    port = empty_stage.url.rpartition(":")[2]
+    empty_stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", port, "--log-level", "warning")
+    empty_stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
+    await_that(lambda: empty_stage.photofinish("boards").returncode == 0)
+    return empty_stage

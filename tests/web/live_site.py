@@ -1,4 +1,4 @@
-"""A real uvicorn on the test database, for features beyond a test client (streams, browsers)."""
+"""A real site on the test database, for features beyond a test client (streams, browsers, several processes)."""
 
 import os
 import socket
@@ -18,30 +18,43 @@ START_S = 60  # long enough for a busy machine
 class LiveSite:
     """A running site whose requests commit; tests need `transactional_db`."""
 
-    def __init__(self, application: str = "leaderboard.asgi:application") -> None:
-        self._application = application
+    def __init__(self, *command: str, **settings: str) -> None:
+        self._command = command
+        self._settings = settings
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        told = os.environ | {"DATABASE_URL": database_url(), "SITE_URL": self.address}
-        command = [sys.executable, "-m", "uvicorn", self._application, "--port", str(self.port)]
-        quiet = ["--log-level", "warning", "--timeout-graceful-shutdown", "1"]
-        self._process = subprocess.Popen([*command, *quiet], env=told, cwd=Path(__file__).parents[2])
-        wait_for(f"{self.address}/healthz", self._process)
+        told = os.environ | {"DATABASE_URL": database_url(), "SITE_URL": self.address} | self._settings
+        command = [sys.executable, "-m", *self._command, "--port", str(self.port)]
+        self.process = subprocess.Popen(command, env=told, cwd=Path(__file__).parents[2])
+        wait_for(f"{self.address}/healthz", self.process)
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(10)
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(10)
 
 
 @contextmanager
 def live_site(application: str = "leaderboard.asgi:application") -> Iterator[LiveSite]:
-    site = LiveSite(application)
+    quiet = ("--log-level", "warning", "--timeout-graceful-shutdown", "1")
+    with _running(LiveSite("uvicorn", application, *quiet)) as site:
+        yield site
+
+
+@contextmanager
+def web_processes(**settings: str) -> Iterator[LiveSite]:
+    """A site as operators start it, with these settings."""
+    with _running(LiveSite("leaderboard.serve", **settings)) as site:
+        yield site
+
+
+@contextmanager
+def _running(site: LiveSite) -> Iterator[LiveSite]:
     try:
         site.start()
         yield site

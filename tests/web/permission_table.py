@@ -128,6 +128,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "shares": [("/shares", "IMMMMMMM", STAFF)],
     "metrics": [("/metrics", "N", NOT_SENT)],  # METRICS_TOKEN is not set
     "status": [("/status", ALL, NOT_SENT)],
+    "status/maintenance": [("/status/maintenance", "IMMMMMMM", STAFF)],
+    "status/maintenance/end": [("/status/maintenance/end", "IMMMMMMM", STAFF)],
     "status/incidents": [("/status/incidents", "IMMMMMMM", STAFF)],
     "status/incidents/<int:pk>": [("/status/incidents/1", "IMMMMMMM", "INNNNNNN")],
     "epochs/<int:pk>/<slug:name>": [

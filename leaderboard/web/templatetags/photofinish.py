@@ -13,6 +13,8 @@ from django.utils.safestring import SafeString
 
 from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, Board, Competition
 from leaderboard.competitions.permissions import competitions_of
+from leaderboard.operations import maintenance as operations
+from leaderboard.operations.models import Maintenance
 from leaderboard.standings.ranking.overall import OverallLine
 from leaderboard.web import markup
 from leaderboard.web.boards import contests
@@ -97,6 +99,12 @@ def organises(context: RequestContext) -> bool:
     """Return whether the user has access to the organisers' pages."""
     user: Any = context.get("user")
     return bool(user and (user.is_staff or competitions_of(user).exists()))
+
+
+@register.simple_tag(takes_context=True)
+def maintenance(context: RequestContext) -> Maintenance | None:
+    """Return the current maintenance. A page without a request asks no database, which may be the fault it shows."""
+    return operations.current() if context.get("request") else None
 
 
 @register.simple_tag
