@@ -243,6 +243,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
     schema = browser(None).get("/api/schema").json()
     assert set(schema["paths"]) == {
         "/api/v1/me",
+        "/api/v1/status",
         "/api/v1/competitions",
         "/api/v1/competitions/{slug}",
         "/api/v1/competitions/{slug}/enter",
