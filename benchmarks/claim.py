@@ -52,9 +52,10 @@ SELECT person.id, entrant.id, %(board)s, CASE WHEN n %% 3 = 0 THEN 'test' ELSE '
 
 INSERT INTO judging_attempt
        (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware,
-       version_id, state,
+       competition_id, version_id, state,
         outcome, reason, runner_id, token, created_at, claimed_at, finished_at)
-SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'cpu', %(version)s, 'done',
+SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'cpu', %(competition)s,
+       %(version)s, 'done',
        CASE WHEN id %% 100 = 0 THEN 'unmeasurable' ELSE 'passed' END, '',
        (SELECT min(id) FROM judging_runner) + id %% %(runners)s, nextval('judging_fencing_token'),
        created_at, created_at, created_at + interval '1 second'
@@ -64,9 +65,10 @@ CLEAR: Final = "DELETE FROM judging_attempt WHERE state = 'queued'"
 OPEN: Final = """
 INSERT INTO judging_attempt
        (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware,
-       version_id, state,
+       competition_id, version_id, state,
         outcome, reason, token, created_at)
-SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'cpu', %(version)s, 'queued', '', '',
+SELECT id, owner_id, mode = 'ranked', created_at, 1, true, false, 'first', 0, 'cpu', %(competition)s,
+       %(version)s, 'queued', '', '',
        0, created_at
   FROM submissions_submission AS submission
  WHERE NOT EXISTS (SELECT FROM judging_attempt WHERE submission_id = submission.id)
@@ -76,8 +78,9 @@ SHADOW: Final = """
 INSERT INTO judging_attempt
        (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, rejudge_set_id, cause, losses,
        hardware,
-        version_id, state, outcome, reason, token, created_at)
-SELECT submission_id, owner_id, is_ranked, sent_at, 1, false, true, %(set)s, 'rejudge', 0, 'cpu', %(version)s,
+        competition_id, version_id, state, outcome, reason, token, created_at)
+SELECT submission_id, owner_id, is_ranked, sent_at, 1, false, true, %(set)s, 'rejudge', 0, 'cpu',
+       competition_id, %(version)s,
        'queued', '', '',
        0, now()
   FROM judging_attempt WHERE state = 'done' ORDER BY id DESC LIMIT %(shadows)s

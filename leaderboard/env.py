@@ -5,6 +5,7 @@ values never appear in an error.
 """
 
 import os
+import re
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from typing import Final, NamedTuple, TypeVar
@@ -140,6 +141,25 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def matching(name: str, default: str, *, pattern: str, shape: str) -> str:
+    """Read a text that is empty or matches the pattern, which an error describes as `shape`."""
+    value = text(name, default, shape)
+    if value and not re.fullmatch(pattern, value):
+        raise ConfigError(f"{name}={value!r} is not of the form {shape}")
+    return value
+
+
+def pairs(name: str, *, value: str, shape: str) -> dict[str, str]:
+    """Read a list of NAME=VALUE. Each value matches the pattern `value`, which an error describes as `shape`."""
+    found = {}
+    for word in words(name, (), shape):
+        key, sign, given = word.partition("=")
+        if not key or not sign or not re.fullmatch(value, given):
+            raise ConfigError(f"{name}: {word!r} is not of the form {shape}")
+        found[key] = given
+    return found
 
 
 def hand_down(name: str, value: str) -> None:

@@ -9,7 +9,7 @@ from structlog.stdlib import ProcessorFormatter
 
 from leaderboard import env
 from runner.broker import check_broker
-from runner.wire import ANSWER_S
+from runner.wire import ANSWER_S, DIGEST
 
 # --- identity ---
 DEBUG = env.boolean("DEBUG", default=False)
@@ -223,6 +223,9 @@ CLAIM_TIMEOUT_S = env.seconds("CLAIM_TIMEOUT_S", 8, least=0.1, most=ANSWER_S - 1
 ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400)  # beyond a problem's own timeouts
 HINT_COMMAND = env.words("HINT_COMMAND", ())  # `kernelguard --api-mode`: review/rules/static_check.py; (): no checker
 REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # first wait for a calmer machine
+# judging/fleet.py refuses older runners, and other images of the sandbox.
+RUNNER_LEAST_VERSION = env.matching("RUNNER_LEAST_VERSION", "", pattern=r"\d+(\.\d+){0,2}", shape="1.2.3")
+RUNNER_IMAGES = env.pairs("RUNNER_IMAGES", value=DIGEST, shape="HARDWARE=sha256:DIGEST")
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
 
 # --- monitoring ---

@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runner.broker import IN_THE_CLEAR, check_broker, scheme_of, shown
 from runner.errors import ConfigError
+from runner.wire import DIGEST
 
 # Variables that a judge needs to find its programs, Docker and its accelerator. All other variables stay behind.
 PASSED_ON: Final = (
@@ -26,7 +27,14 @@ PASSED_ON: Final = (
     *("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
     *("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"),
     *("DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_CONTEXT"),
-    *("SANDBOX_IMAGE", "RUNNER_HARDWARE", "RUNNER_STATE", "RUNNER_PREPARED_S", "RUNNER_LEAVE_OUT"),
+    *(
+        "SANDBOX_IMAGE",
+        "SANDBOX_IMAGE_DIGEST",
+        "RUNNER_HARDWARE",
+        "RUNNER_STATE",
+        "RUNNER_PREPARED_S",
+        "RUNNER_LEAVE_OUT",
+    ),
     *("RUNNER_GPU", "RUNNER_GPU_STACK", "RUNNER_GPU_INTERPRETER", "RUNNER_GPU_LIBRARY_PATH"),
 )
 
@@ -76,6 +84,12 @@ class JudgeSettings(_Settings):
     """Settings that the judge process may know. A field without a description is not for operators."""
 
     sandbox_image: str = Field(default="photofinish-sandbox:latest", description="image of the containers")
+    sandbox_image_digest: str = Field(
+        default="",
+        pattern=rf"^({DIGEST})?$",
+        description="`sha256:…`: the only image that may be used, by id or by digest in a registry; without it the "
+        "image of that name, whatever it is",
+    )
     runner_hardware: Hardware = Field(default="cpu", description="hardware that it judges on")
     runner_state: Folder = Field(
         default_factory=lambda: Path.home() / ".local" / "state" / "photofinish-runner",
@@ -117,20 +131,10 @@ def show_cuda(device: str) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = device
 
 
-class DaemonSettings(JudgeSettings):
-    """Settings of the daemon; each field is the environment variable of the same name in capitals."""
+class SiteSettings(JudgeSettings):
+    """The way to the site, for a host that has no token yet."""
 
     photofinish_url: Annotated[str, AfterValidator(_site_url)] = Field(description="the site: https, or this machine")
-    runner_token: SecretStr = Field(min_length=8, description="`pfr_…`, from `manage create_runner`")
-    broker_url: SecretStr = Field(
-        default=SecretStr(""),
-        description="`redis://`, `rediss://`, `unix://` or `amqps://` of the site's broker; the account needs the "
-        "queues `gpu.*` only. Without it, the site holds a call back until there is work",
-    )
-    broker_ca_file: str = Field(
-        default="",
-        description="PEM file of a private authority for `rediss://` or `amqps://`, trusted beside the usual ones",
-    )
     runner_insecure: bool = Field(
         default=False,
         description="1: a token over plain http, or the broker's password over `redis://` or `amqp://`, to another "
@@ -143,6 +147,21 @@ class DaemonSettings(JudgeSettings):
     runner_proxy: Annotated[SecretStr, AfterValidator(_proxy)] = Field(
         default=SecretStr(""),
         description="`http://…` or `https://…`: the proxy to the site; proxies in the environment do not count",
+    )
+
+
+class DaemonSettings(SiteSettings):
+    """Settings of the daemon; each field is the environment variable of the same name in capitals."""
+
+    runner_token: SecretStr = Field(min_length=8, description="`pfr_…`, from `runner enrol` or `manage create_runner`")
+    broker_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="`redis://`, `rediss://`, `unix://` or `amqps://` of the site's broker; the account needs the "
+        "queues `gpu.*` only. Without it, the site holds a call back until there is work",
+    )
+    broker_ca_file: str = Field(
+        default="",
+        description="PEM file of a private authority for `rediss://` or `amqps://`, trusted beside the usual ones",
     )
     runner_drain_s: float = Field(
         default=40.0,
@@ -164,15 +183,15 @@ class DaemonSettings(JudgeSettings):
 SettingsT = TypeVar("SettingsT", bound=_Settings)
 
 
-def _load(kind: type[SettingsT]) -> SettingsT:
+def _load(kind: type[SettingsT], **given: str) -> SettingsT:
     try:
-        return kind()
+        return kind(**given)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"
-        given = [value for key, value in os.environ.items() if key.upper() == name]
-        may_be_shown = name.lower() in JudgeSettings.model_fields and len(given) == 1  # otherwise it may be a secret
-        said = f" {given[0][:SAID_CHARS]!r}:" if may_be_shown else ""
+        found = [value for key, value in os.environ.items() if key.upper() == name]
+        may_be_shown = name.lower() in JudgeSettings.model_fields and len(found) == 1  # otherwise it may be a secret
+        said = f" {found[0][:SAID_CHARS]!r}:" if may_be_shown else ""
         raise ConfigError(f"{name}:{said} {first['msg']}; set it in this runner's environment") from None
 
 
@@ -180,11 +199,7 @@ def load() -> DaemonSettings:
     """Return the daemon's settings. Raises ConfigError with the variable's name, and with its value only if a judge may
     also know it."""
     settings = _load(DaemonSettings)
-    if not (settings.runner_insecure or is_private(settings.photofinish_url)):
-        raise ConfigError(
-            "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
-            "network between runner and site is yours alone"
-        )
+    _check_private(settings)
     if url := settings.broker_url.get_secret_value():
         try:
             check_broker(url, settings.broker_ca_file)
@@ -198,6 +213,21 @@ def load() -> DaemonSettings:
                 "yours alone"
             )
     return settings
+
+
+def load_site(url: str) -> SiteSettings:
+    """Return the way to the site at this address, without reading any token. Raises ConfigError."""
+    settings = _load(SiteSettings, photofinish_url=url)
+    _check_private(settings)
+    return settings
+
+
+def _check_private(settings: SiteSettings) -> None:
+    if not (settings.runner_insecure or is_private(settings.photofinish_url)):
+        raise ConfigError(
+            "PHOTOFINISH_URL: the token would travel in the clear over http; use https, or RUNNER_INSECURE=1 where the "
+            "network between runner and site is yours alone"
+        )
 
 
 def load_judge() -> JudgeSettings:

@@ -1,4 +1,4 @@
-"""The contract between a runner and the site: Job, Event, Report, to and from JSON.
+"""The contract between a runner and the site: Job, Event, Report, Software, Health, Enrolment, to and from JSON.
 
 Standard library only, because the site imports this module. Every value that crosses is a frozen dataclass, parsed once
 with `from_json`, which names the wrong field and never lets an oversized or mistyped value through. A new field gets a
@@ -8,6 +8,7 @@ default; a changed meaning gets a new WIRE_VERSION.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache, partial
@@ -47,7 +48,16 @@ MOST_RUNS: Final = 9  # of a confirmation
 MOST_DEADLINE_S: Final = 10_000_000.0
 SPARE_RUNS: Final = 2  # of a confirmation, instead of runs that could not be measured
 TELEMETRY: Final = ("", "full", "mask_only", "none")  # how much of the device's state was seen; "": not reported
+RUNNER_KIND: Final = "pfr_"  # start of the tokens of runners, so that a leaked token can be recognised
+SHOWN_CHARS: Final = 6  # characters after it that name a token on pages
+CODE_CHARS: Final = 128
+MOST_IMAGES: Final = 8
+MOST_CANARIES: Final = 20
+MOST_CHECKS: Final = 64
+FIT: Final = ("ok", "warning")  # results of the doctor's lines with which a host may judge for a site
 LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: a smaller value is no measurement
+
+DIGEST: Final = "sha256:[0-9a-f]{64}"  # of an image
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -128,6 +138,32 @@ def _logs(place: str, value: object) -> dict[str, str]:
         if not isinstance(text, str) or len(text) > MAX_LOG_CHARS:
             raise WireError(f"{place}.{name}", f"expected text of at most {MAX_LOG_CHARS} characters")
     return {str(name): text.replace("\x00", "\N{REPLACEMENT CHARACTER}") for name, text in items.items()}
+
+
+def _matching(place: str, value: object, pattern: str, of: str) -> str:
+    text = _text(place, value, 128)
+    if not re.fullmatch(pattern, text):
+        raise WireError(place, f"expected {of}")
+    return text
+
+
+def _flag(place: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise WireError(place, "expected true or false")
+    return value
+
+
+def _each(place: str, value: object, kind: type[T], most: int) -> tuple[T, ...]:
+    items = _sequence(place, value, most, "objects", lambda item: isinstance(item, dict))
+    return tuple(_parsed(kind, f"{place}[{index}]", item) for index, item in enumerate(items))
+
+
+_images = partial(
+    _sequence,
+    most=MOST_IMAGES,
+    of="digests such as sha256:…",
+    fits=lambda item: isinstance(item, str) and bool(re.fullmatch(DIGEST, item)),
+)
 
 
 def _version(place: str, value: object) -> int:
@@ -275,6 +311,88 @@ class Report:
     @classmethod
     def from_json(cls, data: object) -> Report:
         return _parsed(cls, "report", data)
+
+
+@dataclass(frozen=True)
+class Software:
+    """Versions that a runner judges with, stated in hello and in every claim; the site refuses foreign versions."""
+
+    version: Name = ""  # of the package; "": a runner from before it was stated
+    evidence: Annotated[int, partial(_whole, least=0, most=1_000_000)] = 0  # version of its reports' evidence
+    images: Annotated[tuple[str, ...], _images] = ()  # the sandbox image: its id, then its digests in registries
+    wire: Annotated[int, partial(_whole, least=0, most=1_000_000)] = WIRE_VERSION
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Software:
+        return _parsed(cls, "software", data)
+
+
+@dataclass(frozen=True)
+class Canary:
+    """Result of a canary, for the history of its host."""
+
+    at_s: Annotated[float, partial(_number, least=0, most=1e11)]  # since 1970
+    ok: Annotated[bool, _flag]
+    took_us: Annotated[float, partial(_number, least=0, most=1e15)] = 0.0  # 0: not timed
+    reason: Sentence = ""
+
+
+@dataclass(frozen=True)
+class Health:
+    """State of a runner's host between two jobs: a reading beside a job could disturb its times."""
+
+    disk_free_bytes: Annotated[int, partial(_whole, least=0)]  # where RUNNER_STATE lies
+    disk_bytes: Annotated[int, partial(_whole, least=0)]
+    temperature_c: Annotated[float | None, partial(_number, least=-100, most=1_000)] = None  # None: not readable
+    canaries: Annotated[tuple[Canary, ...], partial(_each, kind=Canary, most=MOST_CANARIES)] = ()  # the oldest first
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Health:
+        return _parsed(cls, "health", data)
+
+
+@dataclass(frozen=True)
+class DoctorLine:
+    """Check of `runner doctor`, as a host sends it with its enrolment."""
+
+    name: Name
+    result: Name
+    found: Sentence = ""
+
+    @property
+    def is_fit(self) -> bool:
+        return self.result in FIT
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """Request of a host to become the runner that a one-time code is for.
+
+    The host makes the token and sends its digest: the token itself stays on the host, and a repeated request is known
+    by its digest.
+    """
+
+    code: Annotated[str, partial(_text, most=CODE_CHARS)]
+    hardware: Name
+    token_prefix: Annotated[
+        str, partial(_matching, pattern=rf"{RUNNER_KIND}[\w-]{{{SHOWN_CHARS}}}", of="the first characters of a token")
+    ]
+    token_digest: Annotated[str, partial(_matching, pattern="[0-9a-f]{64}", of="a SHA-256 digest in hexadecimal")]
+    checks: Annotated[tuple[DoctorLine, ...], partial(_each, kind=DoctorLine, most=MOST_CHECKS)] = ()
+    wire: Version = WIRE_VERSION
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Enrolment:
+        return _parsed(cls, "enrolment", data)
 
 
 @dataclass(frozen=True)

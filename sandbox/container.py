@@ -29,6 +29,7 @@ import docker.types
 from sandbox import protocol
 from sandbox.policy import LABEL, Policy, container_options
 
+MOST_DIGESTS: Final = 8  # of an image; more than the registries that it is pulled from
 KEEP_BYTES: Final = 64_000  # of the beginning and of the end of each stream
 FLOOD_BYTES: Final = 16_000_000  # above this, over all streams together, the container is killed
 FOLDER_PREFIX: Final = "photofinish-"
@@ -188,8 +189,15 @@ def connect(timeout_s: float = 60) -> docker.DockerClient:
 
 def image_id(client: docker.DockerClient, name: str) -> str:
     """Return the image that a name stands for now. Raises ImageMissing, SandboxError."""
+    return image_digests(client, name)[0]
+
+
+def image_digests(client: docker.DockerClient, name: str) -> list[str]:
+    """Return the id of the image that a name stands for now, then its digests in registries. Raises as image_id."""
     try:
-        return str(client.images.get(name).id)
+        image = client.images.get(name)
+        known = [digest.rpartition("@")[2] for digest in image.attrs.get("RepoDigests") or ()]
+        return list(dict.fromkeys([str(image.id), *known]))[:MOST_DIGESTS]
     except docker.errors.ImageNotFound:
         raise ImageMissing(f"no image {name!r} on this host; build it with `make image`") from None
     except (docker.errors.DockerException, OSError) as err:

@@ -19,7 +19,7 @@ COPY --from=builder /opt/venv /opt/venv
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 STATIC_ROOT=/opt/photofinish/static
 WORKDIR /opt/photofinish
 COPY problems problems
-COPY runner/__init__.py runner/wire.py runner/
+COPY runner/__init__.py runner/broker.py runner/wire.py runner/
 COPY runner/evidence runner/evidence
 COPY deploy deploy
 COPY leaderboard leaderboard

@@ -92,6 +92,7 @@ def _attempt(submission: Submission, *, number: int, now: datetime, **told: Any)
     return Attempt(
         submission=submission,
         owner_id=submission.owner_id,
+        competition_id=board.competition_id,
         is_ranked=submission.mode == "ranked",
         sent_at=submission.created_at,
         number=number,

@@ -3,9 +3,10 @@
 Concurrent claims skip each other's rows and never wait. The order is fair rather than first come first served:
 
 1. Shadow attempts come last, after attempts that an organiser had judged again in the open.
-2. The account with the least recent device time on this hardware comes first, so that competitors take turns.
-3. Ranked comes before practice.
-4. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
+2. A competition that has used its share of the hardware comes after the others (device_time.py).
+3. The account with the least recent device time on this hardware comes first, so that competitors take turns.
+4. Ranked comes before practice.
+5. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
    calmer machine (`not_before`) counts as sent when its wait is over.
 
 A claim costs a pass over the waiting rows and few index probes, whatever owners sent before (`make bench-claim`).
@@ -18,17 +19,15 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 
+from leaderboard.judging import device_time
 from leaderboard.judging.epochs import measurable
 from leaderboard.judging.lease import hand_out, lock_held, start_lease
-from leaderboard.judging.models import AT_WORK, CLAIMED, LOST, QUEUED, RUNNING, Attempt, Runner, check_move
+from leaderboard.judging.models import AT_WORK, CLAIMED, QUEUED, Attempt, Runner, check_move
 from leaderboard.judging.sweep import lose
 from runner.wire import Job
 
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
 ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
-
-FAIR_WINDOW: Final = timedelta(minutes=10)
-LEAST_S: Final = 1.0  # minimum per attempt, so that an attempt claimed a moment ago counts too
 
 # Conditions for a runner to take a waiting attempt of its hardware; all must hold. A runner gets a submission that it
 # could not measure before only if every other living runner has tried it too, and an attempt that is wanted on another
@@ -48,7 +47,7 @@ _TRIED_ELSEWHERE: Final = """
       FROM judging_runner AS spare
      WHERE spare.hardware = attempt.hardware AND spare.last_seen_at > %(alive)s
        AND spare.suspended_at IS NULL AND spare.set_aside_at IS NULL
-       AND spare.draining_at IS NULL AND spare.revoked_at IS NULL
+       AND spare.draining_at IS NULL AND spare.revoked_at IS NULL AND spare.skew = ''
        AND NOT EXISTS (
            SELECT 1
              FROM judging_attempt AS tried
@@ -62,7 +61,7 @@ _NOT_KEPT_AWAY: Final = """
       FROM judging_runner AS other
      WHERE other.hardware = attempt.hardware AND other.last_seen_at > %(alive)s AND other.id <> %(runner)s
        AND other.suspended_at IS NULL AND other.set_aside_at IS NULL
-       AND other.draining_at IS NULL AND other.revoked_at IS NULL))
+       AND other.draining_at IS NULL AND other.revoked_at IS NULL AND other.skew = ''))
 """
 _IS_DUE: Final = "(attempt.not_before IS NULL OR attempt.not_before <= %(now)s)"
 # A runner gets timed work only of its own epoch (epochs.measurable); tests run in any epoch. If every board ranks the
@@ -97,7 +96,8 @@ UPDATE judging_attempt AS taken
                 WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
                   AND attempt.is_shadow = %(is_shadow)s
                   AND {_MAY_TAKE}
-                ORDER BY attempt.cause = 'rejudge',
+                ORDER BY coalesce(attempt.competition_id = ANY(%(beyond)s::bigint[]), false),
+                         attempt.cause = 'rejudge',
                          coalesce(used.seconds, 0),
                          NOT attempt.is_ranked,
                          coalesce(attempt.not_before, attempt.sent_at),
@@ -113,37 +113,6 @@ UPDATE judging_attempt AS taken
 RETURNING taken.id
 """  # noqa: S608 - the conditions above and no value
 
-# Seconds count, not attempts: ten submissions that run into their timeouts take a device as long as hundreds of quick
-# ones. A lost attempt costs its owner nothing, and neither does an attempt of a re-judging set.
-# `served` has two branches, each with its own index: attempts that run, and attempts that ended in the window.
-_DEVICE_SECONDS: Final = """
-WITH served AS (
-    SELECT owner_id, claimed_at, finished_at
-      FROM judging_attempt
-     WHERE state = ANY(%(running)s) AND hardware = %(hardware)s AND rejudge_set_id IS NULL
-     UNION ALL
-    SELECT owner_id, claimed_at, finished_at
-      FROM judging_attempt
-     WHERE finished_at > %(since)s AND hardware = %(hardware)s AND rejudge_set_id IS NULL
-       AND claimed_at IS NOT NULL AND state <> %(lost)s
-), by_login AS (
-    SELECT owner_id,
-           sum(greatest(
-               %(least_s)s, date_part('epoch', coalesce(finished_at, %(now)s) - greatest(claimed_at, %(since)s))
-           )) AS seconds
-      FROM served
-     GROUP BY owner_id
-), by_account AS (
-    SELECT coalesce(login.linked_to_id, login.id) AS account_id, sum(by_login.seconds) AS seconds
-      FROM by_login
-      JOIN accounts_user AS login ON login.id = by_login.owner_id
-     GROUP BY account_id
-)
-SELECT account_id, seconds FROM by_account
- UNION ALL
-SELECT login.id, by_account.seconds FROM by_account JOIN accounts_user AS login ON login.linked_to_id = account_id
-"""
-
 
 def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     """Claim the next attempt for this runner's hardware; return None if there is no work.
@@ -151,7 +120,7 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     Lock the runner's row before the call (runners.lock_able).
     """
     check_move(QUEUED, CLAIMED)
-    used = device_seconds(hardware=runner.hardware, now=now)
+    used = device_time.by_account(hardware=runner.hardware, now=now)
     by_default, exceptions = measurable(hardware=runner.hardware, epoch=runner.epoch)
     figures: dict[str, Any] = {
         "any_epoch": by_default and not exceptions,
@@ -163,6 +132,7 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
         "hardware": runner.hardware,
         "owners": list(used),
         "seconds": list(used.values()),
+        "beyond": device_time.beyond_share(hardware=runner.hardware, now=now),
         "now": now,
         "alive": now - ALIVE,
         "lease": now + timedelta(seconds=settings.LEASE_S),
@@ -189,18 +159,3 @@ def claim_again(*, runner: Runner, now: datetime) -> Job | None:
             return hand_out(work, runner=runner, now=now)
         lose(work, now=now, why="its runner was started again without having finished it")
     return None
-
-
-def device_seconds(*, hardware: str, now: datetime) -> dict[int, float]:
-    """Map each login to the seconds of its whole account in FAIR_WINDOW, so that linked logins share their turns."""
-    figures: dict[str, Any] = {
-        "hardware": hardware,
-        "now": now,
-        "since": now - FAIR_WINDOW,
-        "running": list(RUNNING),
-        "lost": LOST,
-        "least_s": LEAST_S,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_DEVICE_SECONDS, figures)
-        return dict(cursor.fetchall())

@@ -177,7 +177,7 @@ def waits_for_epoch(submission: Submission) -> bool:
     if submission.mode == "test":
         return False
     stage = stage_of(board.competition.schedule, submission.created_at, board_deadline=board.deadline)
-    runners = Runner.objects.filter(hardware=board.hardware)
+    runners = Runner.objects.filter(hardware=board.hardware, retired_at=None)
     return runners.exists() and not runners.filter(epoch=RankedEpochs([board]).of(board, stage)).exists()
 
 

@@ -38,8 +38,8 @@ class Queue:
 class Host:
     name: str
     hardware: str
-    state: str  # suspended, set aside, judging, draining, idle, silent or never seen
-    why: str  # if suspended or set aside; if idle, when its timing epoch is not the current epoch
+    state: str  # revoked, suspended, set aside, refused, judging, draining, idle, silent or never seen
+    why: str  # if revoked, suspended, set aside or refused; if idle, when its timing epoch is not the current epoch
     since: datetime | None  # start of this state, if known
     seen_at: datetime | None
     epoch: str
@@ -75,7 +75,7 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
     epochs = Epoch.objects.filter(hardware__in=hardware).values_list("hardware", "name", "state")
     states = {(kind, name): state for kind, name, state in epochs}
     found = []
-    for runner in Runner.objects.filter(hardware__in=hardware):
+    for runner in Runner.objects.filter(hardware__in=hardware, retired_at=None):
         attempt = held.get(runner.pk)
         asked_for = asked.get(runner.pk)
         state, why, since = _state(runner, attempt or asked_for, now)
@@ -91,12 +91,16 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
 
 
 def _state(runner: Runner, work: Leased | None, now: datetime) -> tuple[str, str, datetime | None]:
+    if runner.revoked_at:
+        return "revoked", runner.revoked_reason, runner.revoked_at
     if runner.suspended_at:
         return "suspended", runner.suspended_reason, runner.suspended_at
     if runner.set_aside_at:
         return "set aside", runner.set_aside_reason, runner.set_aside_at
     if work is not None:
         return "judging", "", work.claimed_at
+    if runner.skew:
+        return "refused", runner.skew, None
     if runner.draining_at:
         return "draining", "it claims nothing until it is resumed", runner.draining_at
     if runner.last_seen_at is None:

@@ -164,8 +164,8 @@ EPOCH_CHARS: Final = 64
 
 class RunnerQuerySet(models.QuerySet["Runner"]):
     def able(self) -> RunnerQuerySet:
-        """Runners that may claim work: in service, with a fit device and a valid token."""
-        return self.filter(suspended_at=None, set_aside_at=None, draining_at=None, revoked_at=None)
+        """Runners that may claim work: in service, with a fit device, accepted software and a valid token."""
+        return self.filter(suspended_at=None, set_aside_at=None, draining_at=None, revoked_at=None, skew="")
 
 
 class Runner(models.Model):
@@ -177,6 +177,7 @@ class Runner(models.Model):
     old_token_until = models.DateTimeField(null=True)  # the old token is valid until then
     revoked_at = models.DateTimeField(null=True)  # all its tokens are invalid since then
     revoked_reason = models.TextField(blank=True)
+    retired_at = models.DateTimeField(null=True)  # revoked because its host left the fleet in order
     seen_from = models.GenericIPAddressField(null=True)  # address of its last request
     fingerprint = models.JSONField(default=dict)  # description of the host, as of `hello`
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # its timing epoch, as of `hello`; "": none
@@ -188,6 +189,10 @@ class Runner(models.Model):
     set_aside_reason = models.TextField(blank=True)
     draining_at = models.DateTimeField(null=True)  # since then it finishes its work and claims none
     greeted_at = models.DateTimeField(null=True)  # its last `hello`: start of a new process
+    software = models.JSONField(default=dict, db_default={})  # runner.wire.Software, as last stated
+    skew = models.TextField(blank=True, default="", db_default="")  # why the site refuses that software; "": accepted
+    health = models.JSONField(default=dict, db_default={})  # runner.wire.Health, as last reported
+    health_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = RunnerQuerySet.as_manager()
@@ -201,13 +206,60 @@ class Runner(models.Model):
     @property
     def standing(self) -> str:
         """Return why the runner gets no work, in a word or two; "" if it may claim."""
-        reasons = {"revoked": self.revoked_at, "suspended": self.suspended_at}
-        reasons |= {"set aside": self.set_aside_at, "draining": self.draining_at}
-        return next((reason for reason, since in reasons.items() if since), "")
+        gone: dict[str, object] = {"retired": self.retired_at, "revoked": self.revoked_at}
+        out = {"suspended": self.suspended_at, "set aside": self.set_aside_at, "refused": self.skew}
+        reasons = gone | out | {"draining": self.draining_at}
+        return next((reason for reason, applies in reasons.items() if applies), "")
 
     def has_greeted_since(self, moment: datetime) -> bool:
         """Return whether a new process has said hello, so that the process that claimed at `moment` is gone."""
         return self.greeted_at is not None and self.greeted_at > moment
+
+
+class Enrolment(models.Model):
+    """One-time code with which a host becomes a runner; see enrolment.py."""
+
+    name = models.CharField(max_length=64)  # of the runner
+    hardware = models.CharField(max_length=64)
+    code_prefix = models.CharField(max_length=16)
+    code_digest = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()  # moved to the present when the code is withdrawn
+    used_at = models.DateTimeField(null=True)
+    runner = models.OneToOneField(Runner, on_delete=models.PROTECT, null=True, related_name="enrolment")
+    checks = models.JSONField(default=list)  # the doctor's lines, as the host sent them
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            CheckConstraint(
+                condition=Q(used_at__isnull=True, runner__isnull=True) | Q(used_at__isnull=False, runner__isnull=False),
+                name="enrolment_is_used_by_a_runner",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.code_prefix}… for {self.name}"
+
+
+class Share(models.Model):
+    """Ceiling of a competition on one hardware, while other competitions wait for that hardware; see device_time.py."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="shares")
+    hardware = models.CharField(max_length=64)
+    percent = models.PositiveSmallIntegerField()
+    set_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["hardware", "competition_id"]
+        constraints = [
+            UniqueConstraint(fields=["hardware", "competition"], name="one_share_a_hardware_and_competition"),
+            CheckConstraint(condition=Q(percent__gte=1, percent__lte=99), name="share_is_a_part"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.percent} % of {self.hardware} for competition {self.competition_id}"
 
 
 class Watch(models.Model):
@@ -286,8 +338,12 @@ class Attempt(Leased):
     WIRE_PREFIX = ""
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="attempts")
-    # Copies of the submission's owner, mode and time, and `hardware` of the board's: for the indexes and the claim.
+    # Copies of the submission's owner, mode and time, and of its board's hardware and competition: for the indexes and
+    # the claim.
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
+    competition = models.ForeignKey(
+        Competition, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
+    )  # null: queued by a version before there were shares
     is_ranked = models.BooleanField()
     sent_at = models.DateTimeField()
     number = models.PositiveIntegerField()  # 1, 2, 3 … within the submission, or within its set for shadow attempts

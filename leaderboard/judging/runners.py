@@ -1,4 +1,4 @@
-"""Runners: create, recognise and greet them, change their tokens, take them out of service and put them back.
+"""Runners: create, recognise and greet them, change their tokens, take them out of service, put them back, retire them.
 
 A runner out of service claims nothing but may finish its work.
 
@@ -6,6 +6,8 @@ A runner out of service claims nothing but may finish its work.
 - Set aside: its own judge found the device unfit, until its canary passes, which `hello` reports.
 - Draining: the runner finishes its work and stays idle, for an update, until its operator or an organiser lets it claim
   again. Both may ask for it.
+- Refused: the site cannot judge with its software (fleet.py).
+- Revoked: its tokens are dead. Retired: its host has left the fleet, too; only its history is shown.
 """
 
 import math
@@ -29,8 +31,9 @@ from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoc
 from leaderboard.judging.lease import hand_back, kinds, lock_held
 from leaderboard.judging.models import DONE, LOST, Attempt, Runner, Watch
 from leaderboard.operations.notices import tell_operators
+from runner.wire import RUNNER_KIND
 
-KIND: Final = "pfr_"
+KIND: Final = RUNNER_KIND
 GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token on the host and restart the runner
 MOST_GRACE: Final = timedelta(days=7)
 SEEN_EVERY: Final = timedelta(seconds=10)
@@ -48,19 +51,30 @@ log = structlog.get_logger(__name__)
 
 def create_runner(*, name: str, hardware: str, now: datetime) -> tuple[Runner, str]:
     """Create a runner; return it and the text of its token, which cannot be shown again."""
+    check_new(name, hardware)
+    secret = make_secret(KIND)
+    return add_runner(name, hardware, secret.prefix, secret.digest, now), secret.text
+
+
+def check_new(name: str, hardware: str) -> None:
+    """Refuse a name that no new runner may have."""
     if not _NAME.fullmatch(name):
         raise UserError("name", name, "use letters, digits, _ and - (at most 64)")
     if not _HARDWARE.fullmatch(hardware):
         raise UserError("hardware", hardware, "use letters, digits, _ . and - (at most 64)")
-    secret = make_secret(KIND)
+    if Runner.objects.filter(name=name).exists():
+        raise UserError("name", name, "there is a runner of this name; retired runners keep theirs", status=409)
+
+
+def add_runner(name: str, hardware: str, token_prefix: str, token_digest: str, now: datetime) -> Runner:
+    """Store a runner with checked names."""
     try:
         with transaction.atomic():
-            runner = Runner.objects.create(
-                name=name, hardware=hardware, token_prefix=secret.prefix, token_digest=secret.digest, created_at=now
+            return Runner.objects.create(
+                name=name, hardware=hardware, token_prefix=token_prefix, token_digest=token_digest, created_at=now
             )
     except IntegrityError:
-        raise UserError("name", name, "there is a runner of this name", status=409) from None
-    return runner, secret.text
+        raise UserError("name", name, "there is a runner of this name or with this token", status=409) from None
 
 
 def find_runner(text: str, *, now: datetime) -> Runner | None:
@@ -115,6 +129,23 @@ def revoke(*, runner: Runner, actor: User | None, reason: str, now: datetime) ->
         hand_back(work, now=now, message=REVOKED)
     record(act="revoke_runner", target=runner, actor=actor, reason=reason, now=now)
     log.warning("runner_revoked", runner=runner.name, reason=reason)
+
+
+@transaction.atomic
+def retire(*, runner: Runner, actor: User | None, reason: str, now: datetime) -> None:
+    """Let a runner leave the fleet: its tokens die and its history stays. It must have finished its work."""
+    check_reason(reason)
+    runner = Runner.objects.select_for_update().get(pk=runner.pk)  # no claim passes this row
+    if runner.retired_at:
+        raise UserError("runner", runner.name, "is retired already", status=409)
+    if held := held_by(runner):
+        text = f"still judges {held}; drain it and wait, or revoke it, which queues its work again"
+        raise UserError("runner", runner.name, text, status=409)
+    runner.retired_at = now
+    if not runner.revoked_at:
+        runner.revoked_at, runner.revoked_reason = now, reason
+    runner.save(update_fields=["retired_at", "revoked_at", "revoked_reason"])
+    record(act="retire_runner", target=runner, actor=actor, reason=reason, now=now)
 
 
 def lock_able(runner: Runner, *, now: datetime) -> bool:
@@ -213,16 +244,15 @@ def set_aside(*, runner: Runner, reason: str, now: datetime) -> None:
 
 
 @transaction.atomic
-def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime) -> None:
+def set_draining(*, runner: Runner, on: bool, actor: User | None, now: datetime, reason: str = "") -> None:
     """Start or end draining. A request for the present state changes nothing.
 
-    `actor` None means that the runner's own host asks.
+    `actor` None means that the runner's own host or the operator's command asks.
     """
     there = Runner.objects.filter(pk=runner.pk, draining_at__isnull=on)
     if not there.update(draining_at=now if on else None):
         return
-    by = "the runner's host asked" if actor is None else ""
-    record(act="drain_runner" if on else "undrain_runner", target=runner, actor=actor, reason=by, now=now)
+    record(act="drain_runner" if on else "undrain_runner", target=runner, actor=actor, reason=reason, now=now)
     if not on:
         transaction.on_commit(lambda: broker.ring(hardware=runner.hardware, hint="resumed"))
 

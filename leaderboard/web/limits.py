@@ -57,6 +57,7 @@ INVITE_IP: Final = Limit("invite code ip", 600, 3600)  # a lecture hall behind o
 TEAM_USER: Final = Limit("team user", 120, 3600)
 RUNNER: Final = Limit("runner", 1200, 60)
 RUNNER_GUESS_IP: Final = Limit("runner token ip", 60, 60)  # counts refused tokens only
+ENROL_IP: Final = Limit("enrol ip", 30, 900)
 # In memory. A class room behind one address: 40 people who turn a page every two seconds.
 ANY_IP: Final = Limit("any ip", 3000, 60)
 PAGE_USER: Final = Limit("page user", 300, 60)

@@ -147,6 +147,9 @@ def _site_figures(now: datetime) -> Iterator[Metric]:
     seen = ((one.name, one.hardware, (now - one.last_seen_at).total_seconds()) for one in runners if one.last_seen_at)
     text = "Time since the runner's last call."
     yield _gauge("photofinish_runner_silent_seconds", text, ("runner", "hardware"), seen)
+    free = ((one.name, one.hardware, one.health["disk_free_bytes"]) for one in runners if one.health)
+    text = "Free disk of the runner's host."
+    yield _gauge("photofinish_runner_disk_free_bytes", text, ("runner", "hardware"), free)
     cases = Case.objects.filter(state__in=OPEN).aggregate(count=Count("pk"), oldest=Min("since"))
     yield GaugeMetricFamily("photofinish_held_results", "Results that wait for a reviewer.", cases["count"])
     yield GaugeMetricFamily(

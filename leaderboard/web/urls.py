@@ -16,6 +16,7 @@ from leaderboard.web.organise import board_pages, exports, problem_pages, rejudg
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
 from leaderboard.web.review import pages as review
+from leaderboard.web.runners import pages as fleet
 from leaderboard.web.submissions import pages as submissions
 
 pages: list[URLPattern | URLResolver] = [
@@ -55,9 +56,13 @@ pages: list[URLPattern | URLResolver] = [
     path("admission/ask", problem_pages.ask),
     path("admission/<int:pk>", problem_pages.admission),
     path("admission/<int:pk>/override", problem_pages.override),
-    path("runners", state_pages.runner_index),
+    path("runners", fleet.index),
+    path("runners/<slug:name>", fleet.detail),
+    path("runners/<slug:name>/<slug:act>", fleet.act),
+    path("enrolments", fleet.enrol),
+    path("enrolments/<int:pk>/withdraw", fleet.withdraw),
+    path("shares", fleet.share),
     path("epochs/<int:pk>/<slug:name>", state_pages.decide),
-    path("runners/<slug:name>/<slug:act>", state_pages.act_on_runner),
     path("rejudge", rejudge_pages.index),
     path("rejudge/new", rejudge_pages.new),
     path("rejudge/<int:pk>", rejudge_pages.detail),

@@ -65,6 +65,40 @@ def work() -> None:
     raise typer.Exit(worker.main())
 
 
+@app.command("enrol")
+def enrol_host(
+    url: Annotated[str, typer.Argument(help="The site's address.")],
+    code: Annotated[str, typer.Argument(help="The one-time code from its runners page, or from `make_enrol_code`.")],
+    file: Annotated[
+        Path | None, typer.Option(help="For the token; by default /etc/photofinish/enrolled.env.", show_default=False)
+    ] = None,
+) -> None:
+    """Make this host a runner of a site: the doctor looks at it, and a new token goes into a file of mode 600.
+
+    RUNNER_HARDWARE and the other settings of `runner work` count, except the token and the broker. Exit code 0:
+    enrolled; 1: the host is not fit, and the code is not used; 2: the request could not be carried out.
+    """
+    from runner.commands import enrol  # the daemon's packages
+
+    screen = Console(stderr=True)
+    with _refusing(screen):
+        settings = config.load_site(url)
+        with cleanup.tidy(screen), screen.status("looking at this host"):
+            checks = list(doctor.examine(settings, doctor.Host(), doctor.Engine(settings)))
+        if not doctor.is_fit(checks, home=False):
+            render.checks(Console(), checks, fit=False)
+            raise typer.Exit(1)
+        path = file or enrol.TOKEN_FILE
+
+        def wait(pause_s: float) -> bool:
+            screen.print("The site does not answer; trying again.")
+            time.sleep(pause_s)
+            return False
+
+        name = enrol.enrol(settings, code, path, checks, wait)
+    typer.echo(f"Enrolled as runner {name} for {settings.runner_hardware}. Its token is in {path}.")
+
+
 @app.command("drain")
 def drain(
     off: Annotated[bool, typer.Option("--off", help="Claim work again.")] = False,

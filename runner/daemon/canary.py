@@ -7,6 +7,7 @@ it is judged `passed`, does not set the device aside, and takes no longer than b
     set_aside(state, reason)                   after a report whose `set_aside` is not empty; survives a restart
     run_once(settings, judge) -> Fitness       one canary; the second pass in a row frees the device
     fit(settings, judge) -> Fitness            canaries as far as needed: none where nothing is pending, at most two
+    health_of(settings) -> Health              free disk, temperature and the last canaries, for the host's page
 
 `judge` takes a Job and returns its Report, or None if it was stopped; it may raise JudgeFault. Owns
 RUNNER_STATE/canary.json; one process at a time does (the process that holds the device).
@@ -15,7 +16,10 @@ RUNNER_STATE/canary.json; one process at a time does (the process that holds the
 import json
 import math
 import secrets
+import shutil
+import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -26,7 +30,9 @@ from problems.spec import Problem
 from runner.config import JudgeSettings
 from runner.daemon.spool import write_durably
 from runner.errors import JudgeFault
-from runner.wire import Job, Report
+from runner.judge.device import gpu
+from runner.judge.device.telemetry import CpuTelemetry
+from runner.wire import MOST_CANARIES, Canary, Health, Job, Report
 
 PASSES: Final = 2  # in a row
 FILE: Final = "canary.json"
@@ -62,6 +68,26 @@ class _State:
     set_aside: str = ""
     passes: int = 0
     healthy_us: dict[str, float] = field(default_factory=dict)
+    history: tuple[Canary, ...] = ()
+
+
+def health_of(settings: JudgeSettings) -> Health:
+    """Return the state of this host; an unreadable temperature is None. Call it between two jobs only: a query of the
+    device beside a job could disturb its times. Raises OSError if the disk is unreadable."""
+    settings.runner_state.mkdir(parents=True, exist_ok=True)
+    disk = shutil.disk_usage(settings.runner_state)
+    temperature_c = None
+    with suppress(Exception):  # NVML raises its own tree; a missing figure must not stop the daemon
+        if settings.runner_hardware == "cpu":
+            with closing(CpuTelemetry(own=frozenset)) as telemetry:
+                temperature_c = telemetry.temperature_c()
+        else:
+            library = gpu.load_nvml()
+            try:
+                temperature_c = gpu.Device(library, settings.runner_gpu).ask("nvmlDeviceGetTemperature", gpu.GPU_SENSOR)
+            finally:
+                library.nvmlShutdown()
+    return Health(disk.free, disk.total, temperature_c, _read(settings.runner_state).history)
 
 
 def pending(state: Path) -> str:
@@ -91,8 +117,9 @@ def run_once(settings: JudgeSettings, judge: Judge) -> Fitness:
     try:
         report = judge(own_job("canary", problem, KERNEL, problem.submission_name, "benchmark", hardware))
     except JudgeFault as fault:
-        _write(state, replace(known, passes=0))
-        return Fitness(False, f"the judge failed on the canary: {fault}")
+        reason = f"the judge failed on the canary: {fault}"
+        _write(state, replace(known, passes=0, history=_with(known, False, 0.0, reason)))
+        return Fitness(False, reason)
     if report is None:
         return Fitness(False, "the canary was stopped before it ended")
     # Not scaled by a reference: the device's own speed is in question. 0 without a time.
@@ -105,12 +132,13 @@ def run_once(settings: JudgeSettings, judge: Judge) -> Fitness:
         reason = f"the canary was judged {report.outcome} ({report.reason or 'no reason'})"
     elif not 0 < took_us <= most_us:
         reason = f"the canary took {took_us:.4g} µs; healthy is at most {most_us:.4g} µs"
+    known = replace(known, history=_with(known, not reason, took_us, reason))
     if reason:
         after = replace(known, set_aside=known.set_aside or report.set_aside, passes=0)
     elif known.set_aside and known.passes + 1 < PASSES:
         after = replace(known, passes=known.passes + 1)
     else:
-        after = _State(healthy_us={report.epoch: took_us, **known.healthy_us})
+        after = _State(healthy_us={report.epoch: took_us, **known.healthy_us}, history=known.history)
     _write(state, after)
     return Fitness(not reason, reason)
 
@@ -131,6 +159,10 @@ def own_job(name: str, problem: Problem, source: str, filename: str, mode: str, 
     )
 
 
+def _with(known: _State, ok: bool, took_us: float, reason: str) -> tuple[Canary, ...]:
+    return (*known.history, Canary(round(time.time(), 3), ok, max(took_us, 0.0), reason[:500]))[-MOST_CANARIES:]
+
+
 def _read(state: Path) -> _State:
     """Read the state. An unreadable file sets the device aside: a canary costs seconds, a false record more."""
     try:
@@ -138,7 +170,8 @@ def _read(state: Path) -> _State:
         healthy = {str(epoch): float(us) for epoch, us in data["healthy_us"].items()}
         if not all(us > 0 and math.isfinite(us) for us in healthy.values()):
             raise ValueError("healthy_us: a time is not positive")
-        return _State(str(data["set_aside"]), int(data["passes"]), healthy)
+        ran = tuple(Canary(**one) for one in data.get("history", ()))
+        return _State(str(data["set_aside"]), int(data["passes"]), healthy, ran)
     except FileNotFoundError:
         return _State()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

@@ -18,9 +18,23 @@ from urllib.parse import quote
 
 import httpx
 
-from runner.config import DaemonSettings
+from runner.config import DaemonSettings, SiteSettings
 from runner.errors import ConfigError, SiteRefused, SiteUnreachable, StaleLease, Unauthorised
-from runner.wire import ANSWER_S, BELL_S, JSON, MAX_REPORT_BYTES, WIRE_VERSION, Event, Job, Report, WireError, dump
+from runner.wire import (
+    ANSWER_S,
+    BELL_S,
+    JSON,
+    MAX_REPORT_BYTES,
+    WIRE_VERSION,
+    Enrolment,
+    Event,
+    Health,
+    Job,
+    Report,
+    Software,
+    WireError,
+    dump,
+)
 
 TIMEOUT = httpx.Timeout(ANSWER_S, connect=5.0)
 BELL_TIMEOUT = httpx.Timeout(BELL_S + ANSWER_S, connect=5.0)
@@ -51,8 +65,9 @@ class Draining:
     holds: str  # the attempt that it judges; "": none
 
 
-def client_of(settings: DaemonSettings) -> SiteClient:
-    """Return the client of this runner's site. Raises ConfigError if RUNNER_CA_FILE cannot be used."""
+def client_of(settings: SiteSettings) -> SiteClient:
+    """Return the client of this runner's site. It has no token before the enrolment. Raises ConfigError if
+    RUNNER_CA_FILE cannot be used."""
     trusted = None
     if settings.runner_ca_file is not None:
         try:
@@ -63,7 +78,8 @@ def client_of(settings: DaemonSettings) -> SiteClient:
                 f"({error.strerror or error}); name the file of your certificate authority, or leave it empty"
             ) from None
     proxy = settings.runner_proxy.get_secret_value() or None
-    return SiteClient(settings.photofinish_url, settings.runner_token.get_secret_value(), trusted=trusted, proxy=proxy)
+    token = settings.runner_token.get_secret_value() if isinstance(settings, DaemonSettings) else ""
+    return SiteClient(settings.photofinish_url, token, trusted=trusted, proxy=proxy)
 
 
 def backoff_s(failures: int, asked_s: float | None = None) -> float:
@@ -100,7 +116,8 @@ class SiteClient:
             verify=True if trusted is None else trusted,
             proxy=proxy,
             base_url=f"{url}/api/runner/v1",
-            headers={"Authorization": f"Bearer {token}", "User-Agent": f"photofinish-runner/wire-{WIRE_VERSION}"},
+            headers={"User-Agent": f"photofinish-runner/wire-{WIRE_VERSION}"}
+            | ({"Authorization": f"Bearer {token}"} if token else {}),
             timeout=TIMEOUT,
             follow_redirects=False,
             trust_env=False,
@@ -109,11 +126,18 @@ class SiteClient:
     def close(self) -> None:
         self._http.close()
 
-    def hello(self, hardware: str, fingerprint: JSON, epoch: str) -> Welcome:
+    def enrol(self, asked: Enrolment) -> str:
+        """Become a runner by a one-time code; return its name. Safe to repeat with the same token."""
+        return str(_field(self._post("/enrol", asked.to_json()), "runner"))
+
+    def health(self, health: Health) -> None:
+        self._post("/health", health.to_json())
+
+    def hello(self, hardware: str, fingerprint: JSON, epoch: str, software: Software) -> Welcome:
         """Introduce this runner. The call also reports a fit device: a site that had set it aside hands out work
         again."""
-        host = {"wire": WIRE_VERSION, "hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
-        answer = self._post("/hello", host)
+        host = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
+        answer = self._post("/hello", host | software.to_json())
         return Welcome(
             runner=str(_field(answer, "runner")),
             lease_s=_seconds(answer, "lease_s"),
@@ -121,10 +145,10 @@ class SiteClient:
             epoch_state=str((answer or {}).get("epoch_state", "")),
         )
 
-    def claim(self, hardware: str) -> Job | None:
+    def claim(self, hardware: str, software: Software) -> Job | None:
         """Return the next job, or None; `standing` gives the reason. Safe to repeat: a job whose answer was lost comes
         again."""
-        headers, answer = self._exchange("/claim", {"hardware": hardware})
+        headers, answer = self._exchange("/claim", {"hardware": hardware} | software.to_json())
         self.standing = headers.get(STANDING, "")[:64]
         try:
             return None if answer is None else Job.from_json(answer)

@@ -1,7 +1,7 @@
 """Handle of the judge process: prepared ahead, it takes a Job on stdin and prints events and one Report on stdout.
 
-    {"ready": {"fingerprint": {…}, "epoch": "…"}}    once, when all work that needs no job is done; then it waits for
-                                                    stdin. Names the host and the timing epoch that it judges in
+    {"ready": {"fingerprint", "epoch", "images"}}    once, when all work that needs no job is done; then it waits for
+                                                    stdin. Names the host, the timing epoch and the image's digests
     {"event": …}                                     while it judges
     {"report": …}                                    once; only clearing away follows
 
@@ -56,16 +56,17 @@ class Host:
 
     fingerprint: dict[str, str | int]
     epoch: str
+    images: tuple[str, ...]  # digests of the sandbox image
 
     @classmethod
     def from_json(cls, data: object) -> Host:
         """Parse the judge's description. Raises WireError."""
-        if not isinstance(data, dict) or data.keys() != {"fingerprint", "epoch"}:
-            raise WireError("ready", "expected a fingerprint and an epoch")
-        fingerprint, epoch = data["fingerprint"], data["epoch"]
-        if not isinstance(fingerprint, dict) or not isinstance(epoch, str) or not epoch:
-            raise WireError("ready", "expected an object and the name of an epoch")
-        return cls(fingerprint, epoch)
+        if not isinstance(data, dict) or data.keys() != {"fingerprint", "epoch", "images"}:
+            raise WireError("ready", "expected a fingerprint, an epoch and images")
+        fingerprint, epoch, images = data["fingerprint"], data["epoch"], data["images"]
+        if not isinstance(fingerprint, dict) or not isinstance(epoch, str) or not epoch or not isinstance(images, list):
+            raise WireError("ready", "expected an object, the name of an epoch and a list")
+        return cls(fingerprint, epoch, tuple(map(str, images)))
 
 
 class JudgeProcess:

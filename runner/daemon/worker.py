@@ -33,8 +33,9 @@ from runner.daemon.client import SiteClient, backoff_s, client_of, persist
 from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
 from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
-from runner.host.accelerators import Device, DeviceLock, device_of
-from runner.wire import Job, Report
+from runner.evidence.schema import VERSION as EVIDENCE_VERSION
+from runner.host.accelerators import Device, DeviceLock, device_of, own_version
+from runner.wire import Job, Report, Software
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
@@ -47,6 +48,8 @@ REAP_LIMIT_S: Final = 60.0
 NOT_THE_HOSTS: Final = ("problem", OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
 HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it clears away, and its report travels
 RELEASE_PATIENCE_S: Final = 5.0  # how long an ending daemon asks the site to take its attempt back
+
+HEALTH_EVERY_S: Final = 30.0
 
 BROKER_TIMEOUT_S: Final = 5.0
 WORKER_TIMEOUT_MS: Final = 50  # longest pause between two looks at an empty queue
@@ -84,6 +87,7 @@ class Daemon:
         self._renew_s = 15.0
         self._faults = 0
         self._no_canary_before = 0.0
+        self._no_health_before = 0.0
         self._owes_hello = False  # the site gives a device that was set aside no work until the next hello
 
     def wind_down(self) -> None:
@@ -151,12 +155,14 @@ class Daemon:
                         self._stop_judge("lent")
                         self._clear_away()
                         self._stay.give()
+                    self._report_health()
                     if not self._is_fit():
                         return
-                    if self._prepared().host != self._host or self._owes_hello:
+                    judge = self._prepared()
+                    if judge.host != self._host or self._owes_hello:
                         self._hello()
                     self._has_job = True
-                    job = self._client.claim(self._settings.runner_hardware)
+                    job = self._client.claim(self._settings.runner_hardware, _software(judge.host))
                 except errors.JudgeStopped:
                     return
                 except errors.JudgeFault as fault:
@@ -195,8 +201,20 @@ class Daemon:
             log.info("device_is_fit_again", was=why)
         elif not self._stopping.is_set():
             log.error("canary_failed", reason=found.reason)
+        self._no_health_before = 0.0
+        self._report_health()
         self._no_canary_before = 0.0 if found.ok else time.monotonic() + self._settings.runner_poll_s
         return found.ok
+
+    def _report_health(self) -> None:
+        """Tell the site how this host is, at most every HEALTH_EVERY_S. A failure costs no claim."""
+        if time.monotonic() < self._no_health_before:
+            return
+        self._no_health_before = time.monotonic() + HEALTH_EVERY_S
+        try:
+            self._client.health(canary.health_of(self._settings))
+        except (errors.SiteError, OSError) as error:
+            log.warning("health_not_reported", error=str(error))
 
     def _judge_canary(self, job: Job) -> Report | None:
         """Judge a canary. Raises JudgeFault."""
@@ -275,7 +293,7 @@ class Daemon:
     def _hello(self) -> None:
         """Send hello once. Raises SiteUnreachable, Unauthorised, SiteRefused; JudgeFault, JudgeStopped."""
         hardware, host = self._settings.runner_hardware, self._prepared().host
-        welcome = self._client.hello(hardware, host.fingerprint, host.epoch)
+        welcome = self._client.hello(hardware, host.fingerprint, host.epoch, _software(host))
         self._host, self._renew_s, self._owes_hello = host, welcome.renew_s, False
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
         if welcome.epoch_state not in ("", "current"):
@@ -407,6 +425,10 @@ def listening(broker_url: str, ca_file: str, hardware: str, answer: Callable[[],
     finally:
         worker.stop(timeout=SHUTDOWN_MS)
         broker.close()
+
+
+def _software(host: Host) -> Software:
+    return Software(own_version(), EVIDENCE_VERSION, host.images)
 
 
 def _fault_report(attempt_id: str, token: int, reason: str) -> Report:

@@ -122,6 +122,13 @@ def draw_uid() -> int:
     return secrets.choice(UIDS)
 
 
+def own_version() -> str:
+    try:
+        return version("photofinish")
+    except PackageNotFoundError:
+        return "uninstalled"
+
+
 def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     """Return the properties of this host for the site to keep beside results: small, public, without names of people or
     machines.
@@ -129,10 +136,6 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     Raises ConfigError if the device cannot be read: times of an unknown device belong to no epoch. The versions in
     containers come from runner/host/image_versions.py.
     """
-    try:
-        own_version = version("photofinish")
-    except PackageNotFoundError:
-        own_version = "uninstalled"
     host: dict[str, str | int] = {
         "hardware": hardware,
         "timing_version": TIMING_VERSION,
@@ -142,7 +145,7 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
         "kernel": platform.release(),
         "machine": platform.machine(),
         "python": platform.python_version(),
-        "photofinish": own_version,
+        "photofinish": own_version(),
     }
     return host if hardware == "cpu" else {**host, **_gpu(index)}
 

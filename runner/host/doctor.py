@@ -136,6 +136,11 @@ class Engine:
             except docker.errors.DockerException as err:
                 raise SandboxError(f"it does not answer: {err}") from None
 
+    def image(self) -> str:
+        """Return the image that a judge would use. Raises ConfigError if the settings name another image."""
+        with closing(container.connect(timeout_s=20)) as client:
+            return image_versions.chosen_image(client, self._settings)[0]
+
     def probe(self, cpus: str) -> dict[str, Any]:
         """Return the report of the program inside, with `freezer` ("" or the fault) and `freeze_us`."""
         wanted = image_versions.probe_policy(self._settings, accelerators.gpu_of(self._settings), cpus)
@@ -200,6 +205,13 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
         yield Check("Docker Engine", UNFIT, str(err), why, remedy)
         return
     yield from engine_facts(info)
+    if settings.sandbox_image_digest:
+        why = "A changed image changes times and walls; this host may use one image only."
+        try:
+            yield Check("image digest", OK, engine.image(), why)
+        except (ConfigError, SandboxError) as err:
+            yield Check("image digest", UNFIT, str(err), why, "Pull the image, or change SANDBOX_IMAGE_DIGEST.")
+            return
     cpus = accelerators.cpuset(accelerators.share_out(host.cores()).tenant)
     on_gpu, gpu_remedy = settings.runner_hardware != "cpu", GPU_REMEDY[settings.runner_gpu_stack]
     try:

@@ -29,6 +29,17 @@ PROBE_S: Final = 60.0  # from the start of a probe's container until its line
 MOST_CHARS: Final = 64  # of a version: an untrusted image may print anything
 
 
+def chosen_image(client: Any, settings: config.JudgeSettings) -> list[str]:
+    """Return the image's id, then its digests in registries. Raises ConfigError for an image that the settings do not
+    allow, SandboxError."""
+    found, wanted = container.image_digests(client, settings.sandbox_image), settings.sandbox_image_digest
+    if wanted and wanted not in found:
+        remedy = "pull or build the image of that digest, or change the setting with the site's operators"
+        text = f"{settings.sandbox_image} is another image ({', '.join(found)})"
+        raise ConfigError(f"SANDBOX_IMAGE_DIGEST: {wanted!r}: {text}; {remedy}")
+    return found
+
+
 def versions_inside(
     client: Any, settings: config.JudgeSettings, *, gpu: policy.Gpu | None, cpus: str, driver: str
 ) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Judge process of runner/daemon/judge_handle.py: prepare containers, wait for a job, judge it, report, clear away.
 
-    python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch"}}; takes a Job as JSON
-                                            on stdin, up to its end; prints JSON lines {"event": …}, at last
+    python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch", "images"}}; takes a Job
+                                            as JSON on stdin, up to its end; prints JSON lines {"event": …}, at last
                                             {"report": …}; only then removes its containers
     python -m runner.job.judge_main --reap  removes the containers that an earlier judge of this runner left behind
 
@@ -41,7 +41,8 @@ def stand_by(settings: config.JudgeSettings) -> None:
     SystemExit as above."""
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings))
-        _say("ready", {"fingerprint": ready.fingerprint, "epoch": accelerators.epoch(ready.fingerprint)})
+        epoch = accelerators.epoch(ready.fingerprint)
+        _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
         job = _await_job(ready)
         if job is None:
             return

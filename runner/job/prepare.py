@@ -21,7 +21,7 @@ from runner.errors import ConfigError
 from runner.evidence import schedule
 from runner.evidence.schedule import A, B
 from runner.host import accelerators
-from runner.host.image_versions import versions_inside
+from runner.host.image_versions import chosen_image, versions_inside
 from runner.judge.data.call import ALL, Steps
 from runner.judge.data.memory import Memory
 from runner.judge.device import fitness
@@ -104,12 +104,13 @@ class Prepared:
         self._born = time.monotonic()
         self._client = container.connect()
         stack.callback(self._client.close)
+        self.images = chosen_image(self._client, settings)
+        self.image = self.images[0]
         self._others = Others(self.pids, (*cores.judge, *cores.tenant))
         stack.callback(self._others.close)
         for name in random.SystemRandom().sample(list(sides), len(sides)):
             self.start_side(name)
         self.oracle = self._start_oracle()
-        self.image = container.image_id(self._client, settings.sandbox_image)
         self._read = self._fingerprint()
         driver, cpus = str(self._read.get("driver", "")), accelerators.cpuset(cores.oracle)
         # While the containers import torch.
@@ -200,7 +201,7 @@ class Prepared:
 
     def _start(self, role: Callable[..., policy.Policy], cores: Sequence[int]) -> container.Container:
         uid, cpus = accelerators.draw_uid(), accelerators.cpuset(cores)
-        wanted = role(self.settings.sandbox_image, uid, cpus, self.hardware.gpu)
+        wanted = role(self.image, uid, cpus, self.hardware.gpu)  # by its id: the name may move
         new = self._stack.enter_context(container.Container(self._client, wanted, self.settings.runner_id))
         new.start()
         return new

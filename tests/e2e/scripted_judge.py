@@ -20,7 +20,7 @@ def main() -> None:
     if "--reap" in sys.argv:
         return
     host = fingerprint("cpu")
-    print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host)}}), flush=True)
+    print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host), "images": []}}), flush=True)
     text = sys.stdin.read()
     if text:
         job = json.loads(text)

@@ -17,7 +17,7 @@ def main() -> None:
     if "--reap" in sys.argv:
         return
     host = fingerprint("cpu")
-    print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host)}}), flush=True)
+    print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host), "images": []}}), flush=True)
     text = sys.stdin.read()
     if not text:
         return

@@ -10,7 +10,10 @@ from pathlib import Path
 from tests.tools.settings_document import document
 
 TOP = Path(__file__).parents[2]
-READERS = ("text", "secret", "boolean", "whole", "seconds", "one_of", "address", "words", "networks")
+READERS = (
+    *("text", "secret", "boolean", "whole", "seconds", "one_of"),
+    *("address", "words", "networks", "matching", "pairs"),
+)
 BY_PROCESS = ("STATEMENT_TIMEOUT_S", "LOCK_TIMEOUT_S", "IDLE_IN_TRANSACTION_TIMEOUT_S")  # differ in web processes
 LINE = re.compile(r"(#?)([A-Z][A-Z0-9_]+)=(.*)")
 

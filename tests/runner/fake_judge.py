@@ -112,7 +112,7 @@ def prepare() -> None:
     driver = state / "driver"
     if driver.exists():
         host["driver"] = driver.read_text()
-    say(ready={"fingerprint": host, "epoch": epoch(host)})
+    say(ready={"fingerprint": host, "epoch": epoch(host), "images": [f"sha256:{'1' * 64}"]})
 
 
 def live(what: str) -> None:

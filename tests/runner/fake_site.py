@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from runner.wire import Event, Job, Report
+from runner.wire import Enrolment, Event, Health, Job, Report
 
 TOKEN = "pfr_rex-and-nobody-else"
 
@@ -39,6 +39,11 @@ class FakeSite:
         self.hellos: list[dict[str, Any]] = []
         self.set_aside = ""  # why the last report took the runner out; until the next hello it gets no work
         self.claims = 0
+        self.claimed_with: list[dict[str, Any]] = []
+        self.health: list[Health] = []
+        self.knows_health = True
+        self.enrolments: list[dict[str, Any]] = []
+        self.refuse_enrolment = 0
         self.draining = False
         self.bell_s = 5.0  # how long a call of `bell` waits
         self.bell_status = 200
@@ -96,8 +101,19 @@ class FakeSite:
                 return 200, {"runner": "rex", "hardware": "cpu", "lease_s": self.lease_s, "renew_s": self.renew_s}
             if path == "claim":
                 self.claims += 1
+                self.claimed_with.append(body)
                 idle = self.set_aside or self.draining or not self._queue
                 return (204, None) if idle else (200, self._queue.pop(0).to_json())
+            if path == "enrol":
+                self.enrolments.append(Enrolment.from_json(body).to_json())
+                if self.refuse_enrolment:
+                    return self.refuse_enrolment, {"detail": "code: the site knows no such code"}
+                return 200, {"runner": "tex", "hardware": body["hardware"]}
+            if path == "health" and not self.knows_health:
+                return 404, {"detail": "not found"}
+            if path == "health":
+                self.health.append(Health.from_json(body))
+                return 200, {"runner": "rex"}
             if path == "drain":
                 self.draining = body["draining"]
                 holds = self.holds.pop(0) if self.holds else ""
@@ -147,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.site.down:
             self.close_connection = True
             return
-        if self.headers["Authorization"] != f"Bearer {self.site.token}":
+        if self.headers["Authorization"] != f"Bearer {self.site.token}" and not self.path.endswith("/enrol"):
             self._send(401, {"detail": "this token is unknown"})
             return
         self._send(*self.site.answer(self.path.removeprefix("/api/runner/v1/"), json.loads(body)))

@@ -21,6 +21,7 @@ from leaderboard.competitions.models import Board, Competition, Problem, Problem
 from leaderboard.confirmations.models import HELD as NOT_SETTLED
 from leaderboard.confirmations.models import RECORD, Confirmation, Found
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
+from leaderboard.judging.enrolment import make_code
 from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, Epoch, Result
 from leaderboard.rejudging.sets import Selection, make_set
@@ -74,6 +75,7 @@ def build(stage: Stage) -> Everything:
         "slug": "kernels-101",
         "board": stage.board.pk,
         "epoch": _epoch(stage),
+        "enrolment": make_code(name="tex", hardware="cpu", actor=None, now=timezone.now())[0].pk,
         "own": own_held.pk,
         "published": published.pk,
         "held": held.pk,

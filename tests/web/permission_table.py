@@ -122,6 +122,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
     "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
     "runners": [("/runners", STAFF, READ_ONLY)],
+    "runners/<slug:name>": [("/runners/rex", STAFF, READ_ONLY)],
+    "enrolments": [("/enrolments", "IMMMMMMM", STAFF)],
+    "enrolments/<int:pk>/withdraw": [("/enrolments/{enrolment}/withdraw", "IMMMMMMM", STAFF)],
+    "shares": [("/shares", "IMMMMMMM", STAFF)],
     "metrics": [("/metrics", "N", NOT_SENT)],  # METRICS_TOKEN is not set
     "status": [("/status", ALL, NOT_SENT)],
     "status/maintenance": [("/status/maintenance", "IMMMMMMM", STAFF)],
@@ -135,7 +139,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     "organise/<slug:slug>/epochs": [("/organise/{slug}/epochs", "IMMMMMMM", OWNERS)],
     "runners/<slug:name>/<slug:act>": [
-        *((f"/runners/rex/{act}", "IMMMMMMM", STAFF) for act in ("drain", "resume", "rotate", "revoke")),
+        *((f"/runners/rex/{act}", "IMMMMMMM", STAFF) for act in ("drain", "resume", "suspend", "retire", "revoke")),
         ("/runners/rex/nothing", "IMMMMMMM", "IN"),
     ],
     "sets": [("/sets", STAFF, STAFF)],
@@ -298,12 +302,13 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "api/v1/admission": [("/api/v1/admission", ANY_ROLE, ANY_ROLE)],
     "api/v1/admission/<int:pk>": [("/api/v1/admission/{test}", ANY_ROLE, "INNNMMMM")],
     # runners
+    "api/runner/v1/enrol": [("/api/runner/v1/enrol", "M", "A")],
     **{
         f"api/runner/v1/{route}": [
             (f"/api/runner/v1/{route}".replace("<attempt:attempt_id>", name), RUNNERS, RUNNERS) for name in names
         ]
         for route, names in (
-            *((route, ("",)) for route in ("hello", "claim", "bell", "drain")),
+            *((route, ("",)) for route in ("hello", "claim", "bell", "health", "drain")),
             *(
                 (f"attempts/<attempt:attempt_id>/{act}", ("1", "admission-1", "confirmation-1"))
                 for act in ("renew", "release", "events", "report")

@@ -1,7 +1,6 @@
-"""Queues, runners and timing epochs, for organisers.
+"""Queues, hosts and timing epochs of a competition, for organisers.
 
-The page of a competition shows the state of its queues and hosts; a script fetches it as JSON and updates the page. The
-page of the runners shows every host: a runner is drained, rotated or revoked. A proposed epoch becomes current or is
+A script fetches the state of queues and hosts as JSON and updates the page. A proposed epoch becomes current or is
 dismissed; a contest's pin is moved.
 """
 
@@ -10,26 +9,29 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import competitions_of
-from leaderboard.errors import UserError
 from leaderboard.judging.epochs import RankedEpochs, choose_epoch, dismiss_epoch, move_pin
 from leaderboard.judging.live import hosts, queues
 from leaderboard.judging.models import Epoch, Runner
-from leaderboard.judging.runners import revoke, rotate, set_draining
-from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import Act, act_of, competition_page, press, restricted_page, shell
 from leaderboard.wording.figures import ago, span
 
 FIGURES: Final = ("hardware", "queued", "running", "own_queued", "own_running", "runners")  # of a queue
-TONES: Final = {"suspended": "bad", "set aside": "warn", "silent": "warn", "judging": "running"}
+TONES: Final = {
+    "revoked": "bad",
+    "suspended": "bad",
+    "refused": "bad",
+    "set aside": "warn",
+    "silent": "warn",
+    "judging": "running",
+}
 EXPLAINED: Final = (
     "Times rank together only within a timing epoch: the same device, driver, limits, software and judge."
 )
@@ -52,7 +54,6 @@ ACTS: Final[dict[str, tuple[Act, str]]] = {
     "choose": (choose_epoch, "the epoch is current now."),
     "dismiss": (dismiss_epoch, "the epoch is dismissed."),
 }
-SHOW_ONCE: Final = "new_runner_token"  # session key; lives from the act to the page after it
 
 
 @competition_page("GET", "HEAD")
@@ -180,42 +181,3 @@ def pin(request: HttpRequest, competition: Competition) -> HttpResponse:
     done = f"The contest now ranks this timing epoch on {hardware}."
     act = partial(move_pin, competition=competition, hardware=hardware, name=epoch, reason=reason)
     return press(request, act, to=f"/organise/{competition.slug}/state", done=done)
-
-
-@restricted_page("GET", "HEAD")
-def runner_index(request: HttpRequest) -> HttpResponse:
-    found, now = list(Runner.objects.order_by("name")), timezone.now()
-    by_name = {host.name: host for host in hosts({runner.hardware for runner in found}, now=now)}
-    epochs = {(epoch.hardware, epoch.name): epoch for epoch in Epoch.objects.all()}
-    rows = []
-    for runner in found:
-        epoch = epochs.get((runner.hardware, runner.epoch))
-        title = title_of(epoch.fingerprint if epoch and epoch.fingerprint else runner.fingerprint)
-        rows.append({"runner": runner, "host": by_name[runner.name], "epoch": epoch, "title": title})
-    decisions = waiting_decisions(user_of(request))
-    shown = {"rows": rows, "decisions": decisions, "explained": EXPLAINED, "now": now}
-    return render(request, "web/runners.html", shown | request.session.pop(SHOW_ONCE, {}))
-
-
-@restricted_page("POST")
-def act_on_runner(request: HttpRequest, name: str, act: str) -> HttpResponse:
-    runner, reason = get_object_or_404(Runner, name=name), request.POST.get("reason", "")
-    by: dict[str, Any] = {"runner": runner, "actor": user_of(request), "now": timezone.now()}
-    try:
-        match act:
-            case "drain":
-                set_draining(on=True, **by)
-                messages.success(request, f"Runner {name} finishes what it judges and claims nothing more.")
-            case "resume":
-                set_draining(on=False, **by)
-                messages.success(request, f"Runner {name} claims work again.")
-            case "rotate":
-                request.session[SHOW_ONCE] = {"secret": rotate(reason=reason, **by), "secret_name": name}
-            case "revoke":
-                revoke(reason=reason, **by)
-                messages.success(request, f"Runner {name} is revoked. The work that it held is queued again.")
-            case _:
-                raise Http404
-    except UserError as error:
-        messages.error(request, str(error))
-    return redirect("/runners")

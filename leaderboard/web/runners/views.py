@@ -25,6 +25,8 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging.enrolment import redeem
+from leaderboard.judging.fleet import keep_health, state_software
 from leaderboard.judging.lease import kinds, release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import announce, note_refused
@@ -40,7 +42,17 @@ from leaderboard.judging.runners import (
 from leaderboard.web import limits, metrics, traffic
 from leaderboard.web.runners.bells import bells
 from leaderboard.web.stream import hub
-from runner.wire import BELL_S, MAX_EVENTS_PER_CALL, MAX_REPORT_BYTES, WIRE_VERSION, Event, Report, WireError
+from runner.wire import (
+    BELL_S,
+    MAX_EVENTS_PER_CALL,
+    MAX_REPORT_BYTES,
+    Enrolment,
+    Event,
+    Health,
+    Report,
+    Software,
+    WireError,
+)
 
 SMALL_BODY_BYTES: Final = 1_000_000  # of any call but a report
 STANDING: Final = "Photofinish-Runner"  # header of a 204 to a runner that gets no work: Runner.standing
@@ -115,9 +127,9 @@ class RunnerView(APIView):
 class Hello(RunnerView):
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
-        if sent.get("wire") != WIRE_VERSION:
-            said = f"this site speaks version {WIRE_VERSION}; upgrade the older side"
-            raise UserError("wire", sent.get("wire"), said)
+        with _wire_errors_named():
+            software = Software.from_json(sent)
+        state_software(runner=runner, software=software, now=timezone.now())
         fingerprint = sent.get("fingerprint", {})
         if not isinstance(fingerprint, dict):
             raise UserError("fingerprint", None, "expected an object")
@@ -142,6 +154,9 @@ class Claim(RunnerView):
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
         check_hardware(runner, _text(sent, "hardware"))
+        with _wire_errors_named():
+            software = Software.from_json({"wire": 1} | sent)  # runners of the first wire stated no version here
+        state_software(runner=runner, software=software, now=timezone.now())
         with _rolled_back_at(self._give_up_at):
             job = pipeline.claim_work(runner=runner, now=timezone.now())
         metrics.CLAIMS.labels(runner.hardware, "nothing" if job is None else "work").inc()
@@ -167,12 +182,39 @@ async def _wait_for(runner: Runner) -> AsyncIterator[str]:
     yield json.dumps({"rung": await bells.wait(runner.hardware, runner.pk, BELL_S)})
 
 
+class ReportHealth(RunnerView):
+    def post(self, request: Request) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        with _wire_errors_named():
+            health = Health.from_json(sent)
+        keep_health(runner=runner, health=health, now=timezone.now())
+        return Response({"runner": runner.name})
+
+
+class Enrol(RunnerView):
+    """The only call without a token: a one-time code makes the caller a runner."""
+
+    authentication_classes = []
+    permission_classes = []
+    throttle_classes = []
+    limit_bytes = 64_000
+
+    def post(self, request: Request) -> Response:
+        if wait_s := limits.take_each(*limits.by_address(limits.ENROL_IP, request)):
+            raise Throttled(wait_s)
+        with _wire_errors_named():
+            asked = Enrolment.from_json(self.read(request))
+        runner = redeem(asked=asked, now=timezone.now())
+        return Response({"runner": runner.name, "hardware": runner.hardware})
+
+
 class Drain(RunnerView):
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
         if not isinstance(sent.get("draining"), bool):
             raise UserError("draining", sent.get("draining"), "expected true or false")
-        set_draining(runner=runner, on=sent["draining"], actor=None, now=timezone.now())
+        why = "the runner's host asked"
+        set_draining(runner=runner, on=sent["draining"], actor=None, reason=why, now=timezone.now())
         return Response({"runner": runner.name, "draining": sent["draining"], "holds": held_by(runner)})
 
 
@@ -280,6 +322,8 @@ urlpatterns = [
     path("hello", Hello.as_view()),
     path("claim", Claim.as_view()),
     path("bell", Bell.as_view()),
+    path("health", ReportHealth.as_view()),
+    path("enrol", Enrol.as_view()),
     path("drain", Drain.as_view()),
     path("attempts/<attempt:attempt_id>/renew", Renew.as_view()),
     path("attempts/<attempt:attempt_id>/release", Release.as_view()),

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.judging.attempts import rejudge
-from leaderboard.judging.claim import FAIR_WINDOW, device_seconds
+from leaderboard.judging.device_time import FAIR_WINDOW, by_account
 from leaderboard.judging.models import Runner
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
@@ -156,15 +156,15 @@ def test_owners_are_charged_for_what_runs_and_only_within_the_window(stage: Stag
     ada, ben = stage.submit(stage.ada), stage.submit(stage.ben)
     job = stage.claim()
     stage.later(30)
-    assert device_seconds(hardware="cpu", now=stage.now) == {stage.ada.pk: 30}
+    assert by_account(hardware="cpu", now=stage.now) == {stage.ada.pk: 30}
     stage.later(FAIR_WINDOW.total_seconds())
     stage.report(job)
     stage.judge(ben)
-    assert device_seconds(hardware="cpu", now=stage.now) == {
+    assert by_account(hardware="cpu", now=stage.now) == {
         stage.ada.pk: FAIR_WINDOW.total_seconds() - 1,  # it ended a second ago
         stage.ben.pk: 1,
     }
-    assert device_seconds(hardware="H200", now=stage.now) == {}
+    assert by_account(hardware="H200", now=stage.now) == {}
     assert current(ada).owner_id == stage.ada.pk
 
 
@@ -192,7 +192,7 @@ def test_owner_pays_no_device_time_for_a_set_even_after_it_was_applied(stage: St
     judge_shadow(stage, judged)
     apply_rejudging(chosen=chosen, actor=stage.olga, reason="a bug in the judge", now=stage.now)
     assert current(judged).rejudge_set == chosen
-    assert device_seconds(hardware="cpu", now=stage.now) == {}
+    assert by_account(hardware="cpu", now=stage.now) == {}
 
 
 def test_of_one_owner_ranked_comes_before_practice_then_the_older(stage: Stage) -> None:

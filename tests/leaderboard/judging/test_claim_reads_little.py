@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from benchmarks.claim import fill_history, fill_queue
 from leaderboard import pipeline
-from leaderboard.judging.models import Attempt, Runner
+from leaderboard.judging.device_time import beyond_share
+from leaderboard.judging.models import Attempt, Runner, Share
 from leaderboard.pipeline import claim_work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_indexes_first")]
@@ -59,8 +60,13 @@ def test_claim_does_not_read_the_history_of_owners() -> None:
     assert rows_of_a_claim() < 1_000
 
 
-def test_claim_reads_each_of_5000_waiting_attempts_once() -> None:
-    fill_queue(fill_history(5_000, 200, every_s=60), open_=5_000, shadows=0)
+@pytest.mark.parametrize("shared", [False, True], ids=["without shares", "with a share"])
+def test_claim_reads_each_of_5000_waiting_attempts_once(shared: bool) -> None:
+    figures = fill_history(5_000, 200, every_s=60)
+    fill_queue(figures, open_=5_000, shadows=0)
+    if shared:  # and the competition is beyond it, as it alone used the hardware
+        Share.objects.create(competition_id=figures["competition"], hardware="cpu", percent=1, set_at=timezone.now())
+        assert beyond_share(hardware="cpu", now=timezone.now()) == [figures["competition"]]
     asked: list[tuple[str, Any]] = []
 
     def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:

@@ -120,7 +120,7 @@ def test_only_runners_come_in(stage: Stage, path: str) -> None:
     ("changes", "status", "field"),
     [
         ({"wire": 2}, 400, "wire"),
-        ({"wire": None}, 400, "wire"),
+        ({"wire": None}, 400, "software.wire"),
         ({"hardware": "H200"}, 403, "hardware"),
         ({"hardware": 7}, 400, "hardware"),
         ({"fingerprint": []}, 400, "fingerprint"),

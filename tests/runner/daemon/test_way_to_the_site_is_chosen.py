@@ -12,6 +12,7 @@ import pytest
 from runner.config import DaemonSettings, load
 from runner.daemon.client import SiteClient, client_of
 from runner.errors import ConfigError, SiteUnreachable
+from runner.wire import Software
 from tests.runner.fake_site import TOKEN, FakeSite
 
 
@@ -54,9 +55,9 @@ def test_ca_file_lets_a_private_authority_in_and_nothing_else_does(server: Threa
     context.load_cert_chain(certificate, key)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     url = f"https://127.0.0.1:{serve(server)}"
-    assert client(url, runner_ca_file=certificate).claim("cpu") is None
+    assert client(url, runner_ca_file=certificate).claim("cpu", Software()) is None
     with pytest.raises(SiteUnreachable, match="CERTIFICATE_VERIFY_FAILED"):
-        client(url).claim("cpu")
+        client(url).claim("cpu", Software())
     with pytest.raises(ConfigError, match=r"RUNNER_CA_FILE: .*key\.pem"):
         client(url, runner_ca_file=key)
 
@@ -67,9 +68,9 @@ def test_proxy_is_used_where_it_is_named_and_not_because_the_environment_has_one
     proxy = f"http://127.0.0.1:{serve(server)}"
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, proxy)
-    assert client(site.url).claim("cpu") is None
+    assert client(site.url).claim("cpu", Software()) is None
     assert (site.claims, server.asked) == (1, [])  # type: ignore[attr-defined]
-    assert client("http://site.invalid", runner_proxy=proxy).claim("cpu") is None
+    assert client("http://site.invalid", runner_proxy=proxy).claim("cpu", Software()) is None
     assert server.asked == ["http://site.invalid/api/runner/v1/claim"]  # type: ignore[attr-defined]
 
 
