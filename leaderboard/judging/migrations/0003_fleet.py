@@ -18,7 +18,6 @@ class Migration(migrations.Migration):
             name="competition",
             field=models.ForeignKey(
                 db_index=False,
-                db_constraint=False,
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",
