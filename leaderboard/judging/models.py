@@ -341,9 +341,10 @@ class Attempt(Leased):
     # Copies of the submission's owner, mode and time, and of its board's hardware and competition: for the indexes and
     # the claim.
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False)
+    # Null: queued by a version before there were shares. A constraint would lock the table while it is added.
     competition = models.ForeignKey(
-        Competition, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
-    )  # null: queued by a version before there were shares
+        Competition, on_delete=models.PROTECT, null=True, related_name="+", db_index=False, db_constraint=False
+    )
     is_ranked = models.BooleanField()
     sent_at = models.DateTimeField()
     number = models.PositiveIntegerField()  # 1, 2, 3 … within the submission, or within its set for shadow attempts

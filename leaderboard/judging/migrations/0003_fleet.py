@@ -19,6 +19,7 @@ class Migration(migrations.Migration):
             name="competition",
             field=models.ForeignKey(
                 db_index=False,
+                db_constraint=False,
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",
