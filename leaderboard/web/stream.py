@@ -115,10 +115,11 @@ class Hub:
             del self._by_submission[seat.submission_id]
 
     def end(self) -> None:
-        """End all streams of this process."""
+        """End all streams of this process, and the waits of its runners."""
         self.has_ended = True
         for seat in self._seats:
             seat.wake.set()
+        bells.ring_all()
 
     def listen(self) -> None:
         """Start the listener unless it runs."""

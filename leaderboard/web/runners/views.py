@@ -179,7 +179,8 @@ class Bell(RunnerView):
 
 async def _wait_for(runner: Runner) -> AsyncIterator[str]:
     hub.listen()
-    yield json.dumps({"rung": await bells.wait(runner.hardware, runner.pk, BELL_S)})
+    within_s = 0 if hub.has_ended else BELL_S  # a process that ends would cut the wait off
+    yield json.dumps({"rung": await bells.wait(runner.hardware, runner.pk, within_s)})
 
 
 class ReportHealth(RunnerView):

@@ -13,6 +13,7 @@ import pytest
 from leaderboard.web.runners.bells import Bells
 from runner.daemon.client import SiteClient
 from runner.errors import SiteError, Unauthorised
+from runner.wire import Software
 from tests.web.live_site import live_site
 
 SOON_S = 0.01
@@ -101,7 +102,7 @@ def test_submission_ends_the_wait_of_a_runner_without_a_broker(site: str, live_s
     for number in range(8):
         threading.Thread(target=wait, args=(number,), daemon=True).start()
     time.sleep(2)
-    assert clients[0].claim("cpu") is None
+    assert clients[0].claim("cpu", Software()) is None
     assert not rung
     submitted.set()
     began = time.monotonic()
@@ -110,9 +111,26 @@ def test_submission_ends_the_wait_of_a_runner_without_a_broker(site: str, live_s
         time.sleep(0.01)
     assert time.monotonic() - began < 2
     assert rung[0][1]
-    assert clients[0].claim("cpu") is not None
+    assert clients[0].claim("cpu", Software()) is not None
     broker.get_broker.cache_clear()
     broker.breaker.reset()
+
+
+def test_process_that_ends_answers_the_runners_that_wait(live_stage) -> None:
+    from leaderboard.judging.runners import create_runner
+
+    _, token = create_runner(name="host", hardware="cpu", now=live_stage.now)
+    answers: list[bool] = []
+    with live_site() as running:
+        client = SiteClient(running.address, token)
+        client.await_bell("cpu")  # the server begins to listen, and may wake the runner for that
+        waiting = threading.Thread(target=lambda: answers.append(client.await_bell("cpu")))
+        waiting.start()
+        time.sleep(1)
+        assert not answers
+        running.stop()
+        waiting.join(timeout=10)
+    assert answers == [True]
 
 
 def test_bell_is_for_a_runner_of_that_hardware(site: str, live_stage) -> None:
