@@ -6,7 +6,6 @@ count of runners and the runner's own log agree. A newer statement replaces an o
 
 import re
 from datetime import datetime
-from importlib.metadata import version
 from typing import Final
 
 from django.conf import settings
@@ -19,7 +18,6 @@ from leaderboard.operations.notices import tell_operators
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
 from runner.wire import WIRE_VERSION, Health, Software
 
-SITE_VERSION: Final = version("photofinish")
 LOW_DISK_BYTES: Final = 5_000_000_000  # an image update needs as much
 CHECKOUT: Final = "update the host's checkout to the site's commit, and build its image again"
 

@@ -24,7 +24,7 @@ import dramatiq
 import structlog
 from structlog.typing import Processor
 
-from runner import config, errors
+from runner import __version__, config, errors
 from runner.broker import open_broker
 from runner.config import DaemonSettings
 from runner.daemon import canary
@@ -34,7 +34,7 @@ from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
 from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
-from runner.host.accelerators import Device, DeviceLock, device_of, own_version
+from runner.host.accelerators import Device, DeviceLock, device_of
 from runner.wire import Job, Report, Software
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
@@ -428,7 +428,7 @@ def listening(broker_url: str, ca_file: str, hardware: str, answer: Callable[[],
 
 
 def _software(host: Host) -> Software:
-    return Software(own_version(), EVIDENCE_VERSION, host.images)
+    return Software(__version__, EVIDENCE_VERSION, host.images)
 
 
 def _fault_report(attempt_id: str, token: int, reason: str) -> Report:

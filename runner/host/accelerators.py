@@ -16,11 +16,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from runner import config
+from runner import __version__, config
 from runner.errors import ConfigError, DeviceBusy
 from runner.judge.device import gpu
 from sandbox import policy
@@ -122,13 +121,6 @@ def draw_uid() -> int:
     return secrets.choice(UIDS)
 
 
-def own_version() -> str:
-    try:
-        return version("photofinish")
-    except PackageNotFoundError:
-        return "uninstalled"
-
-
 def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
     """Return the properties of this host for the site to keep beside results: small, public, without names of people or
     machines.
@@ -145,7 +137,7 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
         "kernel": platform.release(),
         "machine": platform.machine(),
         "python": platform.python_version(),
-        "photofinish": own_version(),
+        "photofinish": __version__,
     }
     return host if hardware == "cpu" else {**host, **_gpu(index)}
 

@@ -4,16 +4,16 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from runner import __version__
 from tests.cli.fake_site import TOKEN, FakeSite
 
 TOP = Path(__file__).resolve().parents[2]
-VERSION = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["version"]
+VERSION = __version__
 CLIENT = ("leaderboard/__init__.py", "leaderboard/py.typed", "leaderboard/client.py", "leaderboard/source.py")
 BUILD = "import hatchling.build as build, sys; build.build_{kind}(sys.argv[1])"
 

@@ -14,7 +14,7 @@ from leaderboard.competitions.models import Competition
 from leaderboard.errors import UserError
 from leaderboard.judging.device_time import by_competition, set_share
 from leaderboard.judging.enrolment import make_code, open_codes, withdraw_code
-from leaderboard.judging.fleet import LOW_DISK_BYTES, SITE_VERSION
+from leaderboard.judging.fleet import LOW_DISK_BYTES
 from leaderboard.judging.live import hosts
 from leaderboard.judging.models import Enrolment, Epoch, Runner, Share
 from leaderboard.judging.runners import resume, retire, revoke, rotate, set_draining, suspend
@@ -22,6 +22,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import Act, act_of, press, restricted_page
 from leaderboard.web.organise.state_pages import EXPLAINED, title_of, waiting_decisions
 from leaderboard.wording.figures import ago
+from runner import __version__
 
 NEW_TOKEN: Final = "new_runner_token"  # noqa: S105 - session keys; they live from the act to the page after it
 NEW_CODE: Final = "new_enrolment_code"
@@ -94,7 +95,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
         "runner": runner,
         "host": host,
         "title": title_of(runner.fingerprint),
-        "site_version": SITE_VERSION,
+        "site_version": __version__,
         "seen": ago(runner.last_seen_at, now) if runner.last_seen_at else "never",
         "low_disk": _is_low(runner),
         "canaries": canaries,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from runner import __version__
 from runner.config import JudgeSettings
 from runner.daemon import canary
 from runner.daemon.worker import Daemon
 from runner.evidence.schema import VERSION
-from runner.host.accelerators import own_version
 from runner.wire import MOST_CANARIES
 from tests.runner.fake_site import FakeSite
 from tests.runner.judge.fake_nvml import FakeNvml
@@ -18,7 +18,7 @@ from tests.runner.judge.fake_nvml import FakeNvml
 def test_claim_and_hello_state_versions_and_image(site: FakeSite, start: Callable[..., Daemon]) -> None:
     site.offer("a1", "pass")
     start().judge_until_idle()
-    stated = {"wire": 1, "version": own_version(), "evidence": VERSION, "images": [f"sha256:{'1' * 64}"]}
+    stated = {"wire": 1, "version": __version__, "evidence": VERSION, "images": [f"sha256:{'1' * 64}"]}
     assert stated.items() <= site.hellos[0].items()
     assert all(stated.items() <= claim.items() for claim in site.claimed_with)
     assert len(site.claimed_with) == 2
