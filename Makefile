@@ -11,7 +11,7 @@ everything = server,embedded,runner
 develop = $(everything),dev
 
 .PHONY: manage help up down reset status logs backup restore undo-restore forget-old-database image test test-fast check ci bench \
-	bench-board bench-rejudge bench-claim contest pictures
+	bench-board bench-rejudge bench-claim bench-scale load contest pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -19,7 +19,8 @@ help:
 	@echo "make test-fast   tests without containers, browsers and long runs: a minute and a half    make ci   all of it"
 	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
-	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts"
+	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts; make bench-scale   acts and pages beside them"
+	@echo "make load   visitors, a burst of submissions and event streams, from this machine"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
 	@echo "make pictures   the pictures of docs/img anew, of sample data; wants chromium"
 	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
@@ -46,6 +47,12 @@ bench-rejudge:
 
 bench-claim:
 	@$(call with,$(everything)) -m benchmarks.claim $(ARGS)
+
+bench-scale:
+	@$(call with,$(develop),bench) -m benchmarks.scale $(ARGS)
+
+load:
+	@$(call with,$(develop),bench) -m benchmarks.load $(ARGS)
 
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)

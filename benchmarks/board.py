@@ -23,7 +23,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from deploy.console import say
-from deploy.embedded import Postgres
+from deploy.embedded import Postgres, Valkey
 
 BOARDS: Final = 8  # of the competition; the first has all the entries. As many of a collection
 CHANGE_EVERY: Final = 10  # looks
@@ -118,19 +118,20 @@ def scratch_site() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="pf-bench-") as folder:
         state = Path(folder)
         state.chmod(0o711)  # the server has a user of its own when we are root
-        postgres = Postgres(state, durable=False)
+        postgres, valkey = Postgres(state, durable=False), Valkey(state)
         try:
-            set_up(postgres.url)
+            set_up(postgres.url, valkey.url)
             yield
         finally:
+            valkey.stop()
             postgres.stop()
 
 
-def set_up(url: str) -> None:
+def set_up(url: str, broker_url: str) -> None:
     os.environ.update(
         DJANGO_SETTINGS_MODULE="leaderboard.settings",
         DATABASE_URL=url,
-        BROKER_URL="redis://127.0.0.1:1/0",  # the benchmark queues no message
+        BROKER_URL=broker_url,
         SECRET_KEY=secrets.token_urlsafe(48),
         ALLOWED_HOSTS="testserver",
         SITE_URL="http://127.0.0.1:8000",
@@ -223,13 +224,13 @@ def _measure(requests: int) -> None:
         ("review queue", reviewer, "/review", False),
         ("review queue API, 50 cases", reviewer, "/api/v1/review", False),
     ):
-        queries = _queries(client, address)
-        _line(f"{name}, warm", [_look(client, address) for _ in range(requests)], queries)
+        queries = queries_of(client, address)
+        _line(f"{name}, warm", [look(client, address) for _ in range(requests)], queries)
         if changes:
             looks, firsts = _changing(client, address, 5 * requests)
             _line(f"{name}, changing", looks, queries)
             _line(f"{name}, changed", firsts, queries)
-    _line("board page, begun", [_begin(stranger, board) for _ in range(BEGUN)], _queries(stranger, board))
+    _line("board page, begun", [_begin(stranger, board) for _ in range(BEGUN)], queries_of(stranger, board))
 
 
 def _changing(client: Any, address: str, requests: int) -> tuple[list[Look], list[Look]]:
@@ -242,7 +243,7 @@ def _changing(client: Any, address: str, requests: int) -> tuple[list[Look], lis
         if not number % CHANGE_EVERY:
             ratio = chance.uniform(0.2, 1.0)
             Entry.objects.filter(pk=chance.choice(lines)).update(ratio=ratio, score_us=1000 * ratio)
-        looks.append(_look(client, address))
+        looks.append(look(client, address))
     return looks, looks[::CHANGE_EVERY]
 
 
@@ -250,10 +251,10 @@ def _begin(client: Any, address: str) -> Look:
     from leaderboard.standings.read import table
 
     table.forget()
-    return _look(client, address)
+    return look(client, address)
 
 
-def _look(client: Any, address: str) -> Look:
+def look(client: Any, address: str) -> Look:
     began, ran = time.perf_counter(), time.process_time()
     who = f"10.{secrets.randbelow(256)}.{secrets.randbelow(256)}.{secrets.randbelow(256)}"  # evades the rate limit
     answer = client.get(address, REMOTE_ADDR=who)
@@ -263,20 +264,27 @@ def _look(client: Any, address: str) -> Look:
     return took
 
 
-def _queries(client: Any, address: str) -> int:
+def queries_of(client: Any, address: str) -> int:
     """Return the queries of a look that is not the first."""
+    client.get(address)
+    with counted() as queries:
+        client.get(address)
+    return len(queries)
+
+
+@contextmanager
+def counted() -> Iterator[list[str]]:
+    """Collect the queries of this connection."""
     from django.db import connection
 
-    queries = []
+    queries: list[str] = []
 
     def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         queries.append(sql)
         return execute(sql, params, many, context)
 
-    client.get(address)
     with connection.execute_wrapper(count):
-        client.get(address)
-    return len(queries)
+        yield queries
 
 
 def _line(name: str, looks: list[Look], queries: int) -> None:

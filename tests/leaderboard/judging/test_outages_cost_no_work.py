@@ -32,7 +32,7 @@ BUILDING = Event(1, "state", "building")
 def sweep(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a single round of the sweep command at the stage's time: (lost, rung)."""
     monkeypatch.setattr(command.timezone, "now", lambda: stage.now)
-    return command._sweep
+    return command.sweep_once
 
 
 def told(stage: Stage, job: Job, runner: Runner) -> int:

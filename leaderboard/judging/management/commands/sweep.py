@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, forever: bool, **options: Any) -> None:
         if not forever:
-            self.stdout.write("{} lost, {} rung".format(*_sweep()))
+            self.stdout.write("{} lost, {} rung".format(*sweep_once()))
             clear_sessions()
             return
         clear_at = time.monotonic()
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         threading.Thread(target=_send_notices_until, args=(stopped,), name="notices", daemon=True).start()
         while not stopped.is_set():
             try:
-                _sweep()
+                sweep_once()
                 if time.monotonic() >= clear_at:
                     clear_at = time.monotonic() + CLEAR_EVERY_S
                     clear_sessions()
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             stopped.wait(settings.SWEEP_EVERY_S)
 
 
-def _sweep() -> tuple[int, int]:
+def sweep_once() -> tuple[int, int]:
     """Sweep once and return the counts of expired leases and rings.
 
     While the site is away it does nothing: no runner could renew a lease, hear a ring or take work.
