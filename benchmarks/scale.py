@@ -139,7 +139,8 @@ SELECT id, '{"similar_source": 0.1, "faster_than_best": 0.9}', '{"rows: 512; col
 
 INSERT INTO review_fingerprint (submission_id, entrant_id, owner_id, version, prints, opaque_chars)
 SELECT id, entrant_id, owner_id, 1,
-       ARRAY(SELECT DISTINCT CASE WHEN n <= 10 THEN (random() * 300)::int ELSE 1000 + submission.id * 30 + n END
+       ARRAY(SELECT DISTINCT CASE WHEN n <= 10 THEN 1000 * board_id + (random() * 300)::int
+                                  ELSE 1000000 + submission.id * 30 + n END
                FROM generate_series(1, 40) AS n WHERE submission.id > 0), 0
   FROM submissions_submission AS submission WHERE mode = 'ranked';
 

@@ -263,13 +263,14 @@ def suspend_if_losing(*, runner: Runner, now: datetime) -> bool:
     Losses during an outage of the site do not count, and neither do losses within two leases after it.
     """
     runner = Runner.objects.select_for_update().get(pk=runner.pk)
-    finished = Attempt.objects.filter(runner=runner, result__isnull=False).order_by("-finished_at")
-    last_finished = finished.values_list("finished_at", flat=True).first()
+    mine = Attempt.objects.filter(runner=runner)  # one after the other, in the order of their tokens
+    finished = mine.filter(result__isnull=False).order_by("-token").values_list("token", "finished_at").first()
+    last_token, last_finished = finished or (0, None)
     back_at = Watch.objects.filter(pk=1).values_list("back_at", flat=True).first()
     forgiven_until = back_at and back_at + timedelta(seconds=2 * settings.LEASE_S)
     known = (now - WINDOW, runner.resumed_at, last_finished, forgiven_until)
     since = max(moment for moment in known if moment is not None)
-    lost = Attempt.objects.filter(runner=runner, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
+    lost = mine.filter(token__gt=last_token, finished_at__gt=since, state__in=(LOST, DONE), result__isnull=True)
     submissions = lost.order_by().values("submission").distinct().count()
     if runner.suspended_at or submissions < LOSSES:
         return False

@@ -42,6 +42,8 @@ from leaderboard.review.suspension import suspended_logins
 log = structlog.get_logger(__name__)
 
 COMPARED: Final = 2_000  # newest results of other entrants with which a result's cases are compared
+# Newest first, as in the index of a board's submissions: COMPARED results then cost the same on any board.
+NEWEST: Final = ("-attempt__submission__created_at", "-pk")
 AT_FIRST: Final = 16  # lines in the first look at a board's front; each further look takes twice as many
 
 
@@ -168,7 +170,7 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
     cover = before.filter(~is_own | Q(case__state=states.CLEARED))
     cover = cover.exclude(attempt__submission__owner__in=suspended_logins(submission.board.competition))
-    newest = list(cover.order_by("-pk").values_list("ratio", "measurement__case_ratios")[:COMPARED])
+    newest = list(cover.order_by(*NEWEST).values_list("ratio", "measurement__case_ratios")[:COMPARED])
     best: dict[str, float] = {}
     for _, ratios in newest:
         for name, ratio in (ratios or {}).items():
@@ -218,7 +220,7 @@ class _Standing:
     def __init__(self, results: QuerySet[Result], suspended: set[int]) -> None:
         sent = "attempt__submission"
         columns = ("pk", sent, f"{sent}__entrant", "ratio", "case__state", f"{sent}__owner")
-        found = results.order_by("-pk").values_list(*columns)
+        found = results.order_by(*NEWEST).values_list(*columns)
         self.history: dict[int, list[_Row]] = defaultdict(list)
         self._rows: list[_Row] = []
         for pk, submission, entrant, ratio, state, owner in found:
