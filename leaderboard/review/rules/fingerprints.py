@@ -6,7 +6,8 @@ stays fast with any number of submissions to further problems. Code that the pro
 before.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -139,17 +140,24 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
         "considered": CONSIDERED,
         "most": CANDIDATES,
     }
-    with transaction.atomic(), connection.cursor() as cursor:
-        # The planner assumes that unpacking an array is free: it may choose to unpack every array for each print.
-        cursor.execute("SET LOCAL enable_seqscan = off")
+    # The planner assumes that unpacking an array is free: it may choose to unpack every array for each print.
+    with planned_without("seqscan"), connection.cursor() as cursor:
         cursor.execute(_QUERY, told)
         found = [(pk, similarity.likeness(prints, frozenset(theirs))) for pk, theirs in cursor.fetchall()]
-        cursor.execute("SET LOCAL enable_seqscan = DEFAULT")
     found = [(pk, like) for pk, like in found if like.share]
     if not found:
         return None
     pk, like = max(found, key=lambda one: (one[1].share, -one[0]))
     return findings.Likeness(pk, like.share, like.shared, like.of)
+
+
+@contextmanager
+def planned_without(*methods: str) -> Iterator[None]:
+    """Let PostgreSQL plan the queries inside without these methods, as far as it can."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("".join(f"SET LOCAL enable_{method} = off;" for method in methods))
+        yield
+        cursor.execute("".join(f"SET LOCAL enable_{method} = DEFAULT;" for method in methods))
 
 
 def _salted(value: int, problem_id: int) -> int:

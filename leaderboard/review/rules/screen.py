@@ -34,16 +34,17 @@ from leaderboard.judging.models import Result
 from leaderboard.review.case import states
 from leaderboard.review.models import Finding, Measurement
 from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure, worst
-from leaderboard.review.rules.fingerprints import source_of, sources_of
+from leaderboard.review.rules.fingerprints import planned_without, source_of, sources_of
 from leaderboard.review.rules.thresholds import USUAL, Thresholds, changed, parse
 from leaderboard.review.standing import standing_results
 from leaderboard.review.suspension import suspended_logins
 
 log = structlog.get_logger(__name__)
 
-COMPARED: Final = 2_000  # newest results of other entrants with which a result's cases are compared
+COMPARED: Final = 1_000  # newest results of other entrants with which a result's cases are compared
 # Newest first, as in the index of a board's submissions: COMPARED results then cost the same on any board.
 NEWEST: Final = ("-attempt__submission__created_at", "-pk")
+WHOLE_BOARD: Final = ("hashjoin", "mergejoin", "bitmapscan", "seqscan", "sort", "material")  # methods that read it
 AT_FIRST: Final = 16  # lines in the first look at a board's front; each further look takes twice as many
 
 
@@ -170,7 +171,8 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
     is_own = Q(attempt__submission__entrant=submission.entrant_id)
     cover = before.filter(~is_own | Q(case__state=states.CLEARED))
     cover = cover.exclude(attempt__submission__owner__in=suspended_logins(submission.board.competition))
-    newest = list(cover.order_by(*NEWEST).values_list("ratio", "measurement__case_ratios")[:COMPARED])
+    with planned_without(*WHOLE_BOARD):
+        newest = list(cover.order_by(*NEWEST).values_list("ratio", "measurement__case_ratios")[:COMPARED])
     best: dict[str, float] = {}
     for _, ratios in newest:
         for name, ratio in (ratios or {}).items():
