@@ -99,7 +99,7 @@ def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
     cases = cases.filter(**{lookup: value for lookup, value in given.items() if value})
     submission = "result__attempt__submission"
     parts = ("board__problem", "board__competition", "claimed_by", f"{submission}__owner", f"{submission}__entrant")
-    found = cases.select_related(*parts).defer("result__report", f"{submission}__source")
+    found = cases.select_related(*parts).defer("result__inline", f"{submission}__source")
     return found.prefetch_related("result__findings").order_by("opened_at", "result_id")
 
 
