@@ -33,6 +33,7 @@ from leaderboard.web.forms import SubmitForm, add_refusal, sentence
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.middleware import with_wait
 from leaderboard.web.organise.gate import act_of
+from leaderboard.web.paging import page_at
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.case import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
@@ -85,15 +86,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    offset = int(given) if (given := request.GET.get("offset", "0")).isascii() and given.isdigit() else 0
-    offset = min(offset, 1_000_000)
-    subs = view.shown_list(view.sent_by(user_of(request))[offset : offset + PAGE_ROWS + 1])
-    context = {
-        "subs": subs[:PAGE_ROWS],
-        "older": offset + PAGE_ROWS if len(subs) > PAGE_ROWS else None,
-        "newer": max(0, offset - PAGE_ROWS) if offset else None,
-    }
-    return render(request, "web/submissions.html", context)
+    sent = view.sent_by(user_of(request))
+    page = page_at(request, sent, order=view.NEWEST_FIRST, name="submissions", size=PAGE_ROWS)
+    return render(request, "web/submissions.html", {"subs": view.shown_list(page.rows), "page": page})
 
 
 @login_required
