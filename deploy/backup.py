@@ -142,15 +142,26 @@ def restore(file: Path) -> None:
     place = _place()
     with step(f"restore {file} into a fresh database"):
         fresh = load(place, file)
-    if (copies := file.parent / REPORTS).is_dir() and (store := place.report_folder):
-        with step(f"put reports back into {store}"):
-            identity = sealing.identity_of(place.environment.get("BACKUP_IDENTITY", ""))
-            restored, damaged = sealing.restore_reports(copies, store, identity)
-            note(f"{restored} put back" + "".join(f"\n     damaged copy: {name}" for name in damaged))
+    try:
+        _restore_reports(place, file)
+    except BaseException:
+        drop(place, fresh)
+        raise
     with _stopped_site():
         kept = swap(place, fresh)
     say(f"     the database of before is kept as {kept}: `make undo-restore` goes back to it,")
     say("     `make forget-old-database` drops it")
+
+
+def _restore_reports(place: Place, file: Path) -> None:
+    """Put the reports beside an encrypted backup back into the store, where the store lacks them."""
+    copies, store = file.parent / REPORTS, place.report_folder
+    if file.suffix != sealing.SUFFIX or store is None or not copies.is_dir():
+        return
+    with step(f"put reports back into {store}"):
+        identity = sealing.identity_of(place.environment.get("BACKUP_IDENTITY", ""))
+        restored, damaged = sealing.restore_reports(copies, store, identity)
+        note(f"{restored} put back" + "".join(f"\n     damaged copy: {name}" for name in damaged))
 
 
 def undo() -> None:

@@ -82,10 +82,9 @@ def create(row: Reported, report: dict[str, Any], content: Content | None, *, ph
     row.loaded = report
 
 
-def archived_of(kind: type[Reported]) -> type[Archived]:
+def archived_of(kind: Any) -> Any:
     """Return the table about the contents of this table's reports."""
-    found: type[Archived] = kind._meta.get_field("archived").related_model
-    return found
+    return kind._meta.get_field("archived").related_model
 
 
 def phase_of(submission: Submission) -> str:
@@ -229,11 +228,11 @@ def sweep_contents(*, now: datetime) -> int:
 
 def _referred(digests: Sequence[str]) -> set[str]:
     """Return the digests that living rows refer to."""
-    return {
-        digest
-        for table in Archived.__subclasses__()
-        for digest in table.objects.filter(digest__in=digests, expired_at=None).values_list("digest", flat=True)
-    }
+    found: set[str] = set()
+    for table in Archived.__subclasses__():
+        living = table._default_manager.filter(digest__in=digests, expired_at=None)
+        found |= set(living.values_list("digest", flat=True))
+    return found
 
 
 def _batches(digests: Iterator[str]) -> Iterator[list[str]]:
@@ -253,7 +252,8 @@ def move(*, kind: type[Reported], after: int, most: int) -> list[int]:
     `after`: a key. The rows stay as they are, so that the code of the last release reads them.
     """
     table = archived_of(kind)
-    found = kind._default_manager.filter(pk__gt=after, archived=None).exclude(inline={}).order_by("pk")
+    every: Any = kind._default_manager
+    found = every.filter(pk__gt=after, archived=None).exclude(inline={}).order_by("pk")
     if kind is Result:
         found = found.select_related("attempt__submission__board__competition").defer("attempt__submission__source")
     rows = list(found[:most])

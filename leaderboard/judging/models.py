@@ -503,6 +503,8 @@ class Reported(models.Model):
 class Archived(models.Model):
     """The place of a report in the store of contents; see archive.py."""
 
+    of: Any  # the row about the report: a field of each table
+
     KEPT: Final = "kept"  # of a board's line or a review case: for ever, like reports of contests
 
     digest = models.CharField(max_length=64, db_index=True)  # SHA-256 of the report's canonical bytes

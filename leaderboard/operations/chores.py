@@ -6,7 +6,7 @@ this app are named by label.
 
 import random
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 from django.apps import apps
@@ -69,7 +69,7 @@ def purge(*, now: datetime) -> dict[str, int]:
             begin = random.randrange(max(1, len(windows) - WINDOWS + 1))  # noqa: S311 - no secret
             deleted = 0
             for after in windows[begin : begin + WINDOWS]:
-                told = [after, after + WINDOW, now - timedelta(days=days[name])]
+                told: list[Any] = [after, after + WINDOW, now - timedelta(days=days[name])]
                 cursor.execute(f"SELECT photofinish_purge_{name}(%s, %s, %s)", told)
                 deleted += cursor.fetchone()[0]
             counts[name] = deleted

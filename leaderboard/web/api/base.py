@@ -4,7 +4,7 @@ A caller is known by a Bearer token with scopes, or by the session of the site's
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Final, NoReturn
 
 from asgiref.sync import sync_to_async
@@ -147,11 +147,19 @@ def cut(found: Sequence[Any], query: Mapping[str, Any], shape: Shape) -> Respons
 
 
 def paged(
-    request: Request, found: QuerySet[Any], query: Mapping[str, Any], shape: Shape, order: Sequence[str], **context: Any
+    request: Request,
+    found: QuerySet[Any],
+    query: Mapping[str, Any],
+    shape: Shape,
+    order: Sequence[str],
+    prepare: Callable[[list[Any]], list[Any]] = list,
+    **context: Any,
 ) -> Response:
-    """Answer with the rows that `limit` and `cursor` name; the header Link has the addresses of the pages beside it."""
+    """Answer with the rows that `limit` and `cursor` name; the header Link has the addresses of the pages beside it.
+
+    `prepare`: gathers the values that `shape` shows of the page's rows.
+    """
     page = page_of(found, order=order, name=request.path, cursor=query["cursor"], size=query["limit"])
-    rows = context.pop("prepare", list)(page.rows)
     links = []
     for relation, cursor in (("prev", page.before), ("next", page.after)):
         if cursor:
@@ -159,7 +167,7 @@ def paged(
             asked["cursor"] = cursor
             links.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
     headers = {"Link": ", ".join(links)} if links else {}
-    return Response(shape(rows, many=True, context=context).data, headers=headers)
+    return Response(shape(prepare(page.rows), many=True, context=context).data, headers=headers)
 
 
 def act_view(

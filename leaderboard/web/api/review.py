@@ -192,6 +192,7 @@ class CaseDetail(drf.Serializer[Any]):
     findings = Finding(many=True)
     hint = Hint(allow_null=True)
     cases = TimedCase(many=True, source="case_rows")
+    report_problem = drf.CharField(allow_blank=True, help_text="Why there is no evidence to show, or empty.")
     incumbent = drf.IntegerField(source="incumbent.pk", default=None, allow_null=True)
     clocks = drf.SerializerMethodField(help_text="Clocks of the first cases.")
     telemetry = Telemetry(source="strip", allow_null=True)

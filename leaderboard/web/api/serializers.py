@@ -247,6 +247,7 @@ class Submission(SubmissionSummary):
     code = drf.CharField()
     cases = drf.ListField(child=drf.DictField())
     logs = drf.DictField(child=drf.CharField())
+    report_problem = drf.CharField(allow_blank=True, help_text="Why there are neither cases nor logs, or empty.")
     rank = drf.IntegerField(allow_null=True)
     value = Value(source="standing", allow_null=True, help_text="Value of the kernel that this run belongs to.")
 

@@ -11,7 +11,7 @@ SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "ke
 SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code created_at status outcome reason message score_us ratio half_width forgeable
-    telemetry epoch flags cases logs published rank value review unranked url events
+    telemetry epoch flags cases logs report_problem published rank value review unranked url events
     licence
     """.split()  # noqa: SIM905
 )

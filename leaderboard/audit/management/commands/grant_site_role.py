@@ -31,8 +31,8 @@ class Command(BaseCommand):
                 cursor.execute(sql.SQL("REVOKE ALL ON {} FROM {}").format(place, name))
                 cursor.execute(sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(privileges), place, name))
             for function in PURGES:
-                place = sql.SQL("FUNCTION public.{}(bigint, bigint, timestamptz)").format(sql.Identifier(function))
-                cursor.execute(sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(place))
-                cursor.execute(sql.SQL("GRANT EXECUTE ON {} TO {}").format(place, name))
+                called = sql.SQL("FUNCTION public.{}(bigint, bigint, timestamptz)").format(sql.Identifier(function))
+                cursor.execute(sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(called))
+                cursor.execute(sql.SQL("GRANT EXECUTE ON {} TO {}").format(called, name))
             cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(name))
             cursor.execute(sql.SQL("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}").format(name))
