@@ -159,7 +159,7 @@ def detail_page(
     last_message = said[-1] if said else STATES.get(item.status, "")
     if item.status == QUEUED and waits_for_epoch(item.submission):
         last_message = EPOCH_WAITS
-    retraction = retraction_of(item.submission)
+    retraction, has_report = retraction_of(item.submission), not item.report_problem
     context = {
         "sub": item,
         "retraction": retraction,
@@ -170,7 +170,7 @@ def detail_page(
         "last_message": last_message,
         "lost": sum(event.state == "lost" for event in events),
         "cases": progress.cases_shown(item),
-        "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
+        "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr") if item.outcome and has_report],
         "tries": progress.tries_of(item.submission, timezone.now()),
         "history": progress.judged_again(item.submission),
         "notes": overruled_directives(
