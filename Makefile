@@ -10,8 +10,8 @@ with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
 
-.PHONY: manage help up down reset status logs backup restore undo-restore forget-old-database image test test-fast check ci bench \
-	bench-board bench-rejudge bench-claim bench-scale load contest pictures
+.PHONY: manage help up down reset status logs backup nightly-backup try-restore restore undo-restore forget-old-database \
+	image test test-fast check ci bench bench-board bench-rejudge bench-claim bench-scale load contest pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -63,7 +63,7 @@ pictures:
 manage:
 	@$(call with,$(everything)) -m deploy.control manage $(ARGS)
 
-backup restore undo-restore forget-old-database:
+backup nightly-backup try-restore restore undo-restore forget-old-database:
 	@$(call with,$(everything)) -m deploy.backup $@ "$(FILE)"
 
 test:

@@ -1,14 +1,19 @@
-"""Backup and restore of the database, the only data that cannot be made again.
+"""Backup and restore of the database and the reports, the only data that cannot be made again.
 
-    make backup FILE=…         write a backup
+    make backup FILE=…         write a backup of the database
+    make nightly-backup        write an encrypted backup of the database and of new reports into BACKUP_FOLDER
+    make try-restore FILE=…    restore the backup into a fresh database, check it, and drop it
     make restore FILE=…        put the backup in the place of the present database, which is kept under another name
     make undo-restore          swap back to the database that the last restore kept
     make forget-old-database   drop every database that a restore kept
 
+On a host of deploy/production, `python -m deploy.backup restore FILE` and so on, with site.env, owner.env and
+backup.env in the environment.
+
 A backup is one zip file (mode 600): `database.dump` from pg_dump, and `manifest.json` with the version, the migrations
 and the number of rows of each table. A restore fills a fresh database, migrates and checks it there, and then swaps the
 names of the two databases in one transaction. Until then the site goes on with the old database, and any failure leaves
-it untouched. Passwords reach programs by their environment.
+it untouched. Passwords reach programs by their environment. A file that ends in .age is encrypted (sealing.py).
 """
 
 import json
@@ -18,18 +23,20 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Final
+from urllib.parse import unquote, urlsplit
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from deploy import sealing
 from deploy.console import SetupError, captured, exit_status, note, say, step
 from deploy.embedded import postgres_programs
 from deploy.launch import read_environment
@@ -38,6 +45,7 @@ from deploy.processes import CLEAN_ENVIRONMENT, Supervisor
 
 FORMAT: Final = 1  # of the manifest
 DUMP, MANIFEST = "database.dump", "manifest.json"
+REPORTS: Final = "reports"  # folder of their copies, beside the backups of the database
 MOST_MANIFEST_BYTES: Final = 4_000_000
 VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE"}
 KEPT: Final = "_before_"  # between a database's name and the time at which a restore renamed it
@@ -57,6 +65,12 @@ class Place:
     def name(self) -> str:
         return str(conninfo_to_dict(self.url)["dbname"])
 
+    @property
+    def report_folder(self) -> Path | None:
+        """The folder of REPORT_STORE; None if reports lie elsewhere."""
+        parts = urlsplit(self.environment.get("REPORT_STORE", ""))
+        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
     def at(self, database: str) -> str:
         """Return the address of a different database on the same server."""
         return make_conninfo(self.url, dbname=database)
@@ -71,14 +85,14 @@ class Place:
 
 
 def main(arguments: list[str]) -> int:
-    with_file = {"backup": backup, "restore": restore}
-    without = {"undo-restore": undo, "forget-old-database": forget}
+    with_file = {"backup": backup, "restore": restore, "try-restore": try_restore}
+    without = {"undo-restore": undo, "forget-old-database": forget, "nightly-backup": nightly}
     match arguments:
         case [str(act), str(file)] if act in with_file and file:
             return exit_status(lambda: with_file[act](Path(file)))
         case [str(act), *rest] if act in without and not any(rest):
             return exit_status(without[act])
-    usage = "make backup FILE=…, make restore FILE=…, make undo-restore, make forget-old-database"
+    usage = "make backup FILE=…, make try-restore FILE=…, make restore FILE=…, and without FILE: " + ", ".join(without)
     print(f"usage: {usage}", file=sys.stderr)
     return 2
 
@@ -91,14 +105,63 @@ def backup(file: Path) -> None:
         place.manage(place.url, "note_backup")
 
 
+def nightly() -> None:
+    """Back up the database, then the reports: every report of the database's rows was in the store before them."""
+    place = _place()
+    given = place.environment
+    folder, recipient = Path(given.get("BACKUP_FOLDER", "")), sealing.recipient_of(given.get("BACKUP_RECIPIENT", ""))
+    if not folder.is_absolute() or not folder.is_dir():
+        raise SetupError(f"BACKUP_FOLDER={str(folder)!r} is no folder: make one on another disk, and mount it here")
+    keep_days = _days(given.get("BACKUP_DAYS", "30"))
+    file = folder / f"photofinish-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip{sealing.SUFFIX}"
+    with step(f"back up the database to {file}"):
+        manifest = dump(place.url, file, recipient)
+        note(f"{file.stat().st_size / 1e6:.1f} MB, {sum(manifest['rows'].values())} rows")
+    store = place.report_folder
+    if store is None:
+        note("no folder of reports: they lie in the database, or in a bucket whose versions its provider keeps")
+    else:
+        with step(f"back up the reports of {store}"):
+            new, total = sealing.copy_reports(store, folder / REPORTS, recipient, keep_days=keep_days)
+            note(f"{new} new of {total}")
+    oldest = datetime.now(UTC).timestamp() - keep_days * sealing.DAY_S
+    for old in folder.glob(f"photofinish-*.zip{sealing.SUFFIX}"):
+        if old.stat().st_mtime < oldest:
+            old.unlink()
+    place.manage(place.url, "note_backup")
+
+
+def try_restore(file: Path) -> None:
+    """Restore and check a backup, and keep nothing of it: a drill."""
+    place = _place()
+    with step(f"restore {file} into a fresh database, and drop it"):
+        drop(place, load(place, file))
+
+
 def restore(file: Path) -> None:
     place = _place()
     with step(f"restore {file} into a fresh database"):
         fresh = load(place, file)
+    try:
+        _restore_reports(place, file)
+    except BaseException:
+        drop(place, fresh)
+        raise
     with _stopped_site():
         kept = swap(place, fresh)
     say(f"     the database of before is kept as {kept}: `make undo-restore` goes back to it,")
     say("     `make forget-old-database` drops it")
+
+
+def _restore_reports(place: Place, file: Path) -> None:
+    """Put the reports beside an encrypted backup back into the store, where the store lacks them."""
+    copies, store = file.parent / REPORTS, place.report_folder
+    if file.suffix != sealing.SUFFIX or store is None or not copies.is_dir():
+        return
+    with step(f"put reports back into {store}"):
+        identity = sealing.identity_of(place.environment.get("BACKUP_IDENTITY", ""))
+        restored, damaged = sealing.restore_reports(copies, store, identity)
+        note(f"{restored} put back" + "".join(f"\n     damaged copy: {name}" for name in damaged))
 
 
 def undo() -> None:
@@ -123,8 +186,11 @@ def forget() -> None:
         note("no restore kept an old database")
 
 
-def dump(url: str, file: Path) -> dict[str, Any]:
-    """Back up the database at `url` into `file` and return the manifest. Only a whole backup replaces the file."""
+def dump(url: str, file: Path, recipient: Any = None) -> dict[str, Any]:
+    """Back up the database at `url` into `file` and return the manifest. Only a whole backup replaces the file.
+
+    `recipient`: the public key that it is encrypted for.
+    """
     part = file.with_name(f"{file.name}.part")
     try:
         part.unlink(missing_ok=True)
@@ -132,7 +198,8 @@ def dump(url: str, file: Path) -> dict[str, Any]:
         with os.fdopen(descriptor, "w+b") as raw, psycopg.connect(url, autocommit=True) as db:
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             (snapshot,) = db.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
-            with zipfile.ZipFile(raw, "w") as archive:
+            sealed = sealing.sealed(raw, recipient) if recipient else nullcontext(raw)
+            with sealed as target_file, zipfile.ZipFile(target_file, "w") as archive:
                 command = ["pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
                 with archive.open(DUMP, "w", force_zip64=True) as target, _postgres(command, url) as run:
                     assert run.stdout is not None
@@ -151,7 +218,7 @@ def dump(url: str, file: Path) -> dict[str, Any]:
 
 def load(place: Place, file: Path) -> str:
     """Fill a fresh database from a backup, migrate and check it; return its name. The present database is unchanged."""
-    with _opened(file) as archive:
+    with _opened(file, place.environment) as archive:
         manifest = read_manifest(archive, file)
         refuse_newer(place, manifest)
         fresh = f"{place.name}_fresh_{_stamp()}"
@@ -293,9 +360,16 @@ def _postgres(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
+def _opened(file: Path, environment: Mapping[str, str]) -> Iterator[zipfile.ZipFile]:
     if not file.is_file():
         raise SetupError(f"FILE={file} is not there")
+    if file.suffix == sealing.SUFFIX:
+        with (
+            sealing.unsealed(file, sealing.identity_of(environment.get("BACKUP_IDENTITY", ""))) as plain,
+            _opened(plain, environment) as archive,
+        ):
+            yield archive
+        return
     with file.open("rb") as raw:
         if raw.read(5) == b"PGDMP":
             raise SetupError(f"{file} is a dump without a manifest: restore it with the code that made it")
@@ -321,7 +395,7 @@ def _maintenance(place: Place) -> Iterator[psycopg.Connection[Any]]:
 
 @contextmanager
 def _stopped_site() -> Iterator[None]:
-    """Stop the programs that write, and start them again at the end."""
+    """Stop the programs that write, and start them again at the end. Elsewhere than with `make up`, a person does."""
     supervisor = Supervisor(state_folder() / "supervisor", Path(sys.executable))
     writers = [line.split()[0] for line in supervisor.status() if line.split()[0] not in SERVICES]
     with step("swap the databases (the site is away meanwhile)"):
@@ -338,11 +412,23 @@ def _stamp() -> str:
     return f"{datetime.now(UTC):%Y%m%d_%H%M%S_%f}"
 
 
+def _days(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 3650:
+        raise SetupError(f"BACKUP_DAYS={text!r} is not a number of days: 1 to 3650")
+    return int(text)
+
+
 def _place() -> Place:
+    """Return the site of `make up`, or of deploy/production where OWNER_URL is in the environment."""
+    if owner_url := os.environ.get("OWNER_URL"):
+        if not os.environ.get("DATABASE_URL"):
+            raise SetupError("DATABASE_URL is needed beside OWNER_URL; `setup files` writes it to site.env")
+        return Place(owner_url, str(conninfo_to_dict(os.environ["DATABASE_URL"])["user"]), dict(os.environ))
     secrets = state_folder() / "secrets"
     if not (secrets / "owner.env").exists():
         raise SetupError("there is no site here yet: make up")
-    environment = read_environment(secrets / "owner.env")
+    chosen = {name: value for name, value in os.environ.items() if name.startswith("BACKUP_")}
+    environment = read_environment(secrets / "owner.env") | chosen
     site_url = read_environment(secrets / "site.env")["DATABASE_URL"]
     return Place(environment["DATABASE_URL"], str(conninfo_to_dict(site_url)["user"]), environment)
 

@@ -113,9 +113,11 @@ def write_site_environment(site: Site, databases: Databases, broker_url: str) ->
     own_folder(site.secrets, myself(), 0o711)
     secret_key = kept_secret(site.secrets / "secret.key", myself())
     static = own_folder(site.state / "static", site.party, 0o755)
+    reports = own_folder(site.state / "reports", site.party)
     values = {
         **CLEAN_ENVIRONMENT,
         "HOME": "/nonexistent",
+        "REPORT_STORE": f"file://{reports}",
         "SECRET_KEY": secret_key,
         "DATABASE_URL": databases.site_url,
         "BROKER_URL": broker_url,

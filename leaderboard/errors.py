@@ -2,7 +2,8 @@
 
 SiteError
 ├── UserError        the sender can fix it: names field, value, problem and way out
-│   └── RateLimited  the sender can retry, after a number of seconds that it names
+│   ├── RateLimited  the sender can retry, after a number of seconds that it names
+│   └── StoreAway    the store of reports does not answer; the sender can retry
 ├── StaleLease       a runner reports on an attempt that it no longer holds: it must stop working on it
 └── IllegalMove      a state change that the table in judging/models.py does not contain: a bug, never shown
 
@@ -38,6 +39,16 @@ class RateLimited(UserError):
     def __init__(self, field: str, value: object, message: str, *, retry_after_s: int) -> None:
         super().__init__(field, value, message, status=429)
         self.retry_after_s = retry_after_s
+
+
+class StoreAway(UserError):
+    """The store of reports does not answer or is full. `why` is for operators."""
+
+    retry_after_s = 5
+
+    def __init__(self, why: str) -> None:
+        super().__init__("reports", None, "their store does not answer; try again in a moment", status=503)
+        self.why = why
 
 
 class StaleLease(SiteError):

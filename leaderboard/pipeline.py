@@ -3,8 +3,9 @@
     submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → save, its cost,
                     fingerprints → enqueue (event, bell)
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
-    take_report     report.receive → record_result → screen → publish | hold | withdraw … and a confirmation, if the
-                    result takes first place of a contest; the cost is given back if the site failed to judge
+    take_report     report.keep_content, then as a transaction: receive → record_result → screen → publish | hold |
+                    withdraw … and a confirmation, if the result takes first place of a contest; the cost is given
+                    back if the site failed to judge
     clear_result …  acts.clear … (a person, once or by two) → publish | withdraw, by the new state of the case
     apply_rejudging (rejudging/apply.py) a set out of the shadow: its attempts become current → screen → publish | …
 
@@ -34,11 +35,12 @@ from leaderboard.confirmations.ask import claim_confirmation, record_confirmatio
 from leaderboard.confirmations.models import FAILED, Confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
+from leaderboard.judging.archive import Content
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
 from leaderboard.judging.lease import lock_held
 from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Result, Runner
-from leaderboard.judging.report import receive, record_result
+from leaderboard.judging.report import keep_content, receive, record_result
 from leaderboard.judging.runners import lock_able
 from leaderboard.judging.verdicts import give_back_if_ours, kernel_runs, usage_of
 from leaderboard.review import suspension as suspending
@@ -218,16 +220,21 @@ def _is_others_turn(runner: Runner) -> bool:
     return not any(taken) or Attempt.objects.filter(runner=runner, token__gt=max(taken)).exists()
 
 
-@transaction.atomic
 def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     """Keep a runner's report on its work and apply its consequences. False: the report is kept already."""
+    content = keep_content(runner=runner, report=report)
+    return _take_report(runner, report, content, now)
+
+
+@transaction.atomic
+def _take_report(runner: Runner, report: Report, content: Content | None, now: datetime) -> bool:
     work = receive(runner=runner, report=report, now=now)
     if isinstance(work, Attempt):
-        _take_result(record_result(work, runner=runner, report=report, now=now), now)
+        _take_result(record_result(work, runner=runner, report=report, now=now, content=content), now)
     elif isinstance(work, AdmissionTest):
         record_test(work, report=report, now=now)
     elif isinstance(work, Confirmation):
-        record_confirmation(work, report=report, now=now)
+        record_confirmation(work, report=report, now=now, content=content)
         if work.outcome == FAILED:
             publication.stand_each(holds.hold_failed_record(work, now=now), now)
     return work is not None

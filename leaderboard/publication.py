@@ -14,6 +14,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import RECORD
+from leaderboard.judging.archive import report_of
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.verdicts import is_spoiled, kernel_runs, newest_verdicts, with_reports
@@ -72,7 +73,7 @@ def look_all(results: Sequence[Result], now: datetime) -> dict[int, float | None
         found = screen_all(results=some, compared=compared, incumbents=incumbents, now=now)
         held = {finding.result_id for finding in found} | holds.note_stopped_before(results=some, now=now)
         holds.open_cases(results=[result for result in some if result.pk in held], now=now)
-        lights |= {result.pk: light_share(result.report) for result in some}
+        lights |= {result.pk: light_share(report_of(result)) for result in some}
     return lights
 
 

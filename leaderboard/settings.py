@@ -234,6 +234,21 @@ METRICS_TOKEN = env.secret("METRICS_TOKEN", "")  # "": there is no /metrics
 OPERATOR_MAIL = env.words("OPERATOR_MAIL", ())  # addresses that get notices
 OPERATOR_WEBHOOK = env.address("OPERATOR_WEBHOOK", "", ("https", "http"))  # gets them as JSON: {"text": "…"}
 
+# --- reports of runners: judging/archive.py ---
+REPORT_STORE = env.address("REPORT_STORE", "", ("file", "s3"))  # "": they stay in the database
+REPORT_DAYS = {  # by phase; 0: for ever, as reports of contests always are
+    "test": env.whole("REPORT_DAYS_TEST", 90, least=0, most=36_500),
+    "benchmark": env.whole("REPORT_DAYS_BENCHMARK", 90, least=0, most=36_500),
+    "practice": env.whole("REPORT_DAYS_PRACTICE", 0, least=0, most=36_500),
+    "afterwards": env.whole("REPORT_DAYS_AFTERWARDS", 0, least=0, most=36_500),
+}
+
+PROGRESS_DAYS = env.whole("PROGRESS_DAYS", 90, least=0, most=36_500)  # operations/chores.py; 0: for ever
+QUOTA_LINE_DAYS = env.whole("QUOTA_LINE_DAYS", 90, least=0, most=36_500)
+for _name, _days in (("PROGRESS_DAYS", PROGRESS_DAYS), ("QUOTA_LINE_DAYS", QUOTA_LINE_DAYS)):
+    if 0 < _days < 8:
+        raise env.ConfigError(f"{_name}={_days}: the database keeps these rows for more than a week; 0 keeps them all")
+
 # --- mail ---
 MAIL_URL = env.address("MAIL_URL", "", ("smtp", "smtps", "file"))
 _mail = urlsplit(MAIL_URL)

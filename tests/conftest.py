@@ -64,6 +64,7 @@ def _start_servers(config: pytest.Config) -> None:
     state.chmod(0o711)  # the servers have users of their own when we are root
     judge_lock = state / "judge.lock"
     judge_lock.touch()
+    (state / "reports").mkdir()
     postgres = Postgres(state, durable=False)
     config.add_cleanup(postgres.stop)
     os.environ.update(
@@ -74,6 +75,7 @@ def _start_servers(config: pytest.Config) -> None:
         SITE_URL="http://127.0.0.1:8000",
         DEBUG="0",
         LOG_LEVEL="WARNING",
+        REPORT_STORE=f"file://{state}/reports",
         WEB_DRAIN_S="0",  # tests about the end of a web process set it themselves
         REMEASURE_AFTER_S="0",  # tests about the wait set it themselves
         PHOTOFINISH_TEST_JUDGE_LOCK=str(judge_lock),

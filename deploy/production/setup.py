@@ -72,6 +72,7 @@ def write_files(url: str, into: Path, database: str, broker: str, doorbell_port:
         "DATABASE_URL": database_url(SITE_ROLE, secret["site"], "photofinish"),
         "BROKER_URL": f"redis://site:{secret['broker-site']}@{broker}/0",
         "SITE_URL": url.rstrip("/"),
+        "REPORT_STORE": "file:///var/lib/photofinish/reports",  # of the volume, or systemd's StateDirectory
         "TRUSTED_PROXIES": "127.0.0.1",  # compose.yaml replaces it by the address of its proxy
     }
     owner = {
@@ -85,7 +86,9 @@ def write_files(url: str, into: Path, database: str, broker: str, doorbell_port:
         "RUNNER_HARDWARE": "cpu",
         "SANDBOX_IMAGE": "photofinish-sandbox:latest",
     }
-    files = {"site": site, "owner": owner, "postgres": {"POSTGRES_PASSWORD": secret["postgres"]}, "runner": runner}
+    backup = {"BACKUP_FOLDER": "/var/backups/photofinish", "BACKUP_RECIPIENT": "", "BACKUP_DAYS": "30"}
+    postgres = {"POSTGRES_PASSWORD": secret["postgres"]}
+    files = {"site": site, "owner": owner, "backup": backup, "postgres": postgres, "runner": runner}
     for name, values in files.items():
         path = into / f"{name}.env"
         if path.exists():

@@ -1,12 +1,12 @@
 # The image of web process, site worker, sweeper and `manage`; the command decides. In the checkout:
 #   docker build -f deploy/production/site.Dockerfile -t photofinish-site --build-arg BASE_IMAGE=python:3.11-slim-bookworm@sha256:… .
-# It holds no setting and no secret. --build-arg EXTRAS='server sentry' adds optional parts. Without a package index,
+# It holds no setting and no secret. --build-arg EXTRAS='server backup sentry s3' adds optional parts. Without a package index,
 # put wheels into ./wheels and add --build-arg PIP_OPTIONS=--no-index. For the legacy builder and BuildKit.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 FROM ${BASE_IMAGE} AS builder
 ARG PIP_OPTIONS=
-ARG EXTRAS=server
+ARG EXTRAS='server backup'
 COPY pyproject.toml constraints.txt wheels* /build/
 RUN python3 -m venv /opt/venv \
  && python3 -c "import tomllib; project = tomllib.load(open('/build/pyproject.toml', 'rb'))['project']; print(*project['dependencies'], *(line for extra in '${EXTRAS}'.split() for line in project['optional-dependencies'][extra]), sep='\n')" > /build/site.txt \
@@ -14,7 +14,8 @@ RUN python3 -m venv /opt/venv \
  && /opt/venv/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE_IMAGE}
-RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin photofinish
+RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin photofinish \
+ && install -d -o photofinish -g photofinish -m 700 /var/lib/photofinish/reports
 COPY --from=builder /opt/venv /opt/venv
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 STATIC_ROOT=/opt/photofinish/static
 WORKDIR /opt/photofinish

@@ -28,6 +28,7 @@ ACCEPTS_HALF: Final = "accepts_half"  # mark: the problem's own tolerance accept
 class AdmissionTest(Requested):
     WIRE_PREFIX = "admission-"
     NOUN = "test"
+    keeps_report = False
 
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="admission_tests")
     gate = models.BooleanField(default=False)  # closed until it passes; else open until it fails

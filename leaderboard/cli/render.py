@@ -249,6 +249,8 @@ def _failed(submission: JSON) -> Iterator[RenderableType]:
             yield Text(f"case {line(case.get('name', ''), 120)}: {fault}")
     if len(failed) > SHOWN_CASES:
         yield Text(f"… and {len(failed) - SHOWN_CASES} more cases", style="dim")
+    if submission.get("report_problem"):
+        yield plain(submission["report_problem"])
     for name, text in mapping(submission.get("logs")).items():
         last = clean(text, 200_000).strip().split("\n")[-SHOWN_LOG_LINES:]
         if any(last):

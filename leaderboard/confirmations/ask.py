@@ -18,6 +18,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, DROPPED, RECORD, REFUSED, RUNS, Confirmation, Found
 from leaderboard.errors import UserError
+from leaderboard.judging import archive
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.lease import finish, take_first
 from leaderboard.judging.models import DONE, QUEUED, Runner
@@ -91,7 +92,9 @@ def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime 
     return take_first(waiting, runner=runner, now=now)
 
 
-def record_confirmation(asked: Confirmation, *, report: Report, now: datetime) -> None:
+def record_confirmation(
+    asked: Confirmation, *, report: Report, now: datetime, content: archive.Content | None = None
+) -> None:
     """Keep a report on a confirmation that the caller has received and locked; it is then done or queued again."""
     verdict = _parsed(asked, report)
     why = ""  # the runs decide
@@ -106,8 +109,9 @@ def record_confirmation(asked: Confirmation, *, report: Report, now: datetime) -
     else:
         if "not_certified" in report.flags and verdict["accepted"]:
             verdict |= {"held": True, "sentence": verdict["sentence"] + NOT_FROZEN}
-        kept = {"epoch": report.epoch, "telemetry": report.telemetry, "report": report.to_json()}
-        found = Found.objects.create(confirmation=asked, created_at=now, **kept, **verdict)
+        kept = {"epoch": report.epoch, "telemetry": report.telemetry, "created_at": now}
+        found = Found(confirmation=asked, **kept, **verdict)
+        archive.create(found, report.to_json(), content, phase=Stage.CONTEST)
         finish(asked, found.outcome, found.sentence, now)
 
 

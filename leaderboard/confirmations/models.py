@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Board
-from leaderboard.judging.models import DONE, EPOCH_CHARS, ERROR, Requested, longest, rules
+from leaderboard.judging.models import DONE, EPOCH_CHARS, ERROR, Archived, Reported, Requested, longest, rules
 from leaderboard.submissions.models import Submission
 from runner.wire import Incumbent, Job
 
@@ -83,7 +83,7 @@ class Confirmation(Requested):
         return replace(job, deadline_s=job.most_judged * longest(self.version.bundle).total_seconds())
 
 
-class Found(models.Model):
+class Found(Reported):
     """The result of the k runs, as the runner reported it; the columns repeat the fields that queries need often."""
 
     confirmation = models.OneToOneField(Confirmation, on_delete=models.PROTECT, related_name="found")
@@ -97,8 +97,6 @@ class Found(models.Model):
     wins = models.PositiveIntegerField(default=0)
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
     telemetry = models.CharField(max_length=16, blank=True)
-    report = models.JSONField()
-    created_at = models.DateTimeField()
 
     class Meta:
         ordering = ["id"]
@@ -113,3 +111,7 @@ class Found(models.Model):
         if self.held:
             return HELD
         return CONFIRMED if self.accepted else REFUSED
+
+
+class FoundArchived(Archived):
+    of = models.OneToOneField(Found, on_delete=models.PROTECT, related_name="archived")

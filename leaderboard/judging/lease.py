@@ -38,13 +38,20 @@ def kinds() -> list[type[Leased]]:
 
 def lock(*, attempt_id: str, runner: Runner, token: int) -> Leased:
     """Return the work that this runner claimed under this token, locked until the transaction ends."""
+    if (work := find(attempt_id=attempt_id, runner=runner, token=token, locked=True)) is not None:
+        return work
+    raise StaleLease(f"attempt {attempt_id} is not this runner's under token {token}")
+
+
+def find(*, attempt_id: str, runner: Runner, token: int, locked: bool = False) -> Leased | None:
+    """Return the work that this runner claimed under this token."""
     prefix, dash, key = attempt_id.rpartition("-")
     for kind in kinds():
         if prefix + dash == kind.WIRE_PREFIX:
-            own = kind._default_manager.select_for_update(of=("self",)).filter(pk=int(key), runner=runner, token=token)
-            if (work := own.first()) is not None:
-                return work
-    raise StaleLease(f"attempt {attempt_id} is not this runner's under token {token}")
+            rows = kind._default_manager.all()
+            rows = rows.select_for_update(of=("self",)) if locked else rows
+            return rows.filter(pk=int(key), runner=runner, token=token).first()
+    return None
 
 
 def lock_held(runner: Runner) -> list[Leased]:

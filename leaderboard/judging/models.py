@@ -66,6 +66,7 @@ class Leased(models.Model):
 
     HELD_STATES: ClassVar[Sequence[str]]
     WIRE_PREFIX: ClassVar[str]  # of its name on the wire, before its key
+    keeps_report: ClassVar[bool] = True  # beside its verdict
 
     version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="+")
     hardware = models.CharField(max_length=64)
@@ -486,8 +487,42 @@ class AttemptEvent(models.Model):
         return f"event {self.pk} ({self.kind} {self.state})"
 
 
-class Result(models.Model):
-    """The stored report of a finished attempt; the columns repeat the fields that queries often need."""
+class Reported(models.Model):
+    """A row about a runner's report. archive.py alone reads and writes the report itself."""
+
+    # The report, where the store has none: rows of before the store, and sites without REPORT_STORE. A later release
+    # drops the column.
+    inline = models.JSONField(db_column="report", default=dict)
+    created_at = models.DateTimeField()
+    loaded: dict[str, Any] | None = None  # no column: the report, while archive.py keeps it in memory
+
+    class Meta:
+        abstract = True
+
+
+class Archived(models.Model):
+    """The place of a report in the store of contents; see archive.py."""
+
+    of: Any  # the row about the report: a field of each table
+
+    KEPT: Final = "kept"  # of a board's line or a review case: for ever, like reports of contests
+
+    digest = models.CharField(max_length=64, db_index=True)  # SHA-256 of the report's canonical bytes
+    size = models.PositiveIntegerField()  # of these bytes
+    phase = models.CharField(max_length=16)  # key of settings.REPORT_DAYS, or KEPT or a stage that is kept for ever
+    created_at = models.DateTimeField()  # of the report
+    expired_at = models.DateTimeField(null=True)  # the content is deleted since then; its verdict and digest stay
+
+    class Meta:
+        abstract = True
+        indexes = [models.Index(fields=["phase", "created_at"], condition=Q(expired_at=None), name="%(class)s_lives")]
+
+    def __str__(self) -> str:
+        return f"report {self.digest[:12]}"
+
+
+class Result(Reported):
+    """The verdict on a finished attempt; the columns repeat the report's fields that queries often need."""
 
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="result")
     outcome = models.CharField(max_length=16)
@@ -500,8 +535,6 @@ class Result(models.Model):
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
     telemetry = models.CharField(max_length=16, blank=True)
     forgeable = models.FloatField(null=True)  # upper bound of the missing share of the true time, 0 … 1
-    report = models.JSONField()
-    created_at = models.DateTimeField()
 
     class Meta:
         ordering = ["id"]
@@ -521,6 +554,10 @@ class Result(models.Model):
 
     def __str__(self) -> str:
         return f"result of attempt {self.attempt_id}"
+
+
+class ResultArchived(Archived):
+    of = models.OneToOneField(Result, on_delete=models.PROTECT, related_name="archived")
 
 
 class Epoch(models.Model):

@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from leaderboard.errors import IllegalMove, UserError
-from leaderboard.judging import lease
+from leaderboard.judging import archive, lease
 from leaderboard.judging.attempts import append_events, end, event_of
 from leaderboard.judging.epochs import UNREADABLE, check_epoch, propose_epoch
 from leaderboard.judging.models import Attempt, AttemptEvent, Leased, Result, Runner, check_move
@@ -62,6 +62,20 @@ def announce(*, attempt_id: str, runner: Runner, token: int, announced: Sequence
     return len(rows)
 
 
+def keep_content(*, runner: Runner, report: Report) -> archive.Content | None:
+    """Check a report on work that its runner holds, and write it into the store. None: nothing was written.
+
+    It runs before the transaction of the report, which must not wait for the store. Raises UserError and StoreAway.
+    """
+    work = lease.find(attempt_id=report.attempt_id, runner=runner, token=report.token)
+    if work is None or not work.is_running:
+        return None
+    check_epoch(report.epoch, "report.epoch")
+    told = report.to_json()
+    check_storable(told | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
+    return archive.keep(told) if work.keeps_report else None
+
+
 def receive(*, runner: Runner, report: Report, now: datetime) -> Leased | None:
     """Return the reported work, locked, after the checks that hold for every kind; None if its report is kept already.
 
@@ -71,15 +85,15 @@ def receive(*, runner: Runner, report: Report, now: datetime) -> Leased | None:
     if work.is_reported:
         return None
     lease.check_live(work, now=now)
-    check_epoch(report.epoch, "report.epoch")
-    check_storable(report.to_json() | {"cases": list(report.cases), "flags": list(report.flags)}, "report")
     if report.set_aside:
         set_aside(runner=runner, reason=report.set_aside, now=now)
     return work
 
 
-def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: datetime) -> Result:
-    """End the attempt with the report that `receive` accepted, and return its result."""
+def record_result(
+    attempt: Attempt, *, runner: Runner, report: Report, now: datetime, content: archive.Content | None = None
+) -> Result:
+    """End the attempt with the report that `receive` accepted, and return its result. `content`: in the store."""
     # Read once, with the rows that the consequences of the report need.
     parts = Submission.objects.select_related("board__competition", "owner")
     attempt.submission = parts.get(pk=attempt.submission_id)
@@ -90,9 +104,8 @@ def record_result(attempt: Attempt, *, runner: Runner, report: Report, now: date
         # A shadow attempt proposes its epoch when its set is applied.
         propose_epoch(hardware=attempt.hardware, name=epoch, fingerprint=fingerprint, now=now)
     kept: dict[str, Any] = {name: getattr(report, name) for name in KEPT}
-    result = Result.objects.create(
-        attempt=attempt, epoch=epoch, flags=list(report.flags), report=report.to_json(), created_at=now, **kept
-    )
+    result = Result(attempt=attempt, epoch=epoch, flags=list(report.flags), created_at=now, **kept)
+    archive.create(result, report.to_json(), content, phase=archive.phase_of(attempt.submission))
     message = report.message[:EVENT_CHARS]
     end(attempt, message=message, now=now, outcome=report.outcome, reason=report.reason)
     Runner.objects.filter(pk=runner.pk).update(epoch=epoch)  # the device may have changed since `hello`

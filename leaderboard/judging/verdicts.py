@@ -19,6 +19,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
+from leaderboard.judging import archive
 from leaderboard.judging.attempts import follow
 from leaderboard.judging.models import CANCELLED, FIRST, LOST, REJUDGE, REMEASURE, Attempt, Result
 from leaderboard.submissions.ledger import give_back
@@ -45,7 +46,7 @@ def newest_verdicts(**of: Any) -> QuerySet[Result]:
     newest = results.exclude(_OUR_FAILURE).order_by("attempt__submission_id", "-attempt__number")
     newest = newest.distinct("attempt__submission_id")
     newest = newest.select_related("attempt__submission__board__competition", "attempt__submission__owner")
-    return newest.defer("report", "attempt__submission__source")
+    return newest.defer("inline", "attempt__submission__source")
 
 
 def kernel_runs(submission: Submission) -> list[Result]:
@@ -69,16 +70,14 @@ def judged_since(attempt: str) -> Exists:
 def with_reports(results: Sequence[Result]) -> Iterator[list[Result]]:
     """Yield the results with their large reports, which lists leave out, in batches of REPORTS_AT_ONCE.
 
-    One query each. A batch holds its reports until the next batch is read.
+    A batch holds its reports until the next batch is read.
     """
     for first in range(0, len(results), REPORTS_AT_ONCE):
         some = list(results[first : first + REPORTS_AT_ONCE])
-        reports = dict(Result.objects.filter(pk__in=[one.pk for one in some]).values_list("pk", "report"))
-        for one in some:
-            one.report = reports[one.pk]
+        archive.load(some)
         yield some
         for one in some:
-            del one.report
+            one.loaded = None
 
 
 def is_spoiled(outcome: str, reason: str) -> bool:

@@ -212,7 +212,7 @@ def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
         *(f"{side}__{part}" for side in sides for part in ("result", "version", "runner")),
     )
     heavy = [
-        f"{side}__{part}" for side in sides for part in ("result__report", "version__bundle", "runner__fingerprint")
+        f"{side}__{part}" for side in sides for part in ("result__inline", "version__bundle", "runner__fingerprint")
     ]
     texts = [f"submission__board__competition__{name}" for name in ("rules", "description")]
     items = list(found.defer("submission__source", *heavy, *texts).order_by("pk"))

@@ -111,7 +111,7 @@ def _moved(cases: QuerySet[Case], as_of: datetime) -> dict[Case, str]:
     said, found = (
         Exists(kind.objects.filter(result=OuterRef("result"), created_at__gte=as_of)) for kind in (Decision, Finding)
     )
-    rows = list(cases.filter(said | found).select_related("result__attempt").defer("result__report"))
+    rows = list(cases.filter(said | found).select_related("result__attempt").defer("result__inline"))
     lines: dict[int, list[case.Row]] = defaultdict(list)
     for line in Decision.objects.filter(result__in=[row.result_id for row in rows], created_at__lt=as_of):
         lines[line.result_id].append(log.plain(line))
@@ -180,7 +180,7 @@ def _podium(competition: Competition, decisions: QuerySet[Decision], now: dateti
     upheld = Exists(Decision.objects.filter(result=OuterRef("result"), act=case.UPHOLD, pk__gt=OuterRef("pk")))
     lines = lines.select_related("result__case__board__problem").annotate(is_upheld=upheld)
     newest: dict[int, Decision] = {}
-    for line in lines.defer("result__report").order_by("-id"):
+    for line in lines.defer("result__inline").order_by("-id"):
         newest.setdefault(line.result_id, line)
     shown = []
     for last in newest.values():

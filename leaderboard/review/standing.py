@@ -25,7 +25,7 @@ def held_results() -> QuerySet[Result]:
     return (
         Result.objects.filter(~judged_since("attempt"), case__state__in=states.OPEN)
         .select_related("attempt__submission__board__problem", "attempt__submission__owner")
-        .defer("report")
+        .defer("inline")
         .order_by("id")
     )
 

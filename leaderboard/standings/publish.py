@@ -25,6 +25,7 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Phase, Stage, phase_at
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
+from leaderboard.judging.archive import report_of
 from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
 from leaderboard.review.permissions import check_reviewer, may_review
@@ -74,7 +75,7 @@ def _mappings(value: Any) -> list[Mapping[str, Any]]:
 
 def publish(*, result: Result, now: datetime) -> bool:
     """Publish the submission's line in place of an earlier attempt's. False: its kernel is retracted."""
-    light = light_share(result.report)
+    light = light_share(report_of(result))
     return bool(publish_all(results=[result], lights={result.pk: light}, now=now))
 
 

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Lock
 from typing import Any, Final
@@ -69,7 +69,6 @@ API_IP: Final = Limit("api ip", 240, 60)
 STREAM_USER: Final = Limit("stream user", 60, 60)
 
 WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as a /64
-_KEPT: Final = timedelta(days=1)  # longer than any window
 _KEYS_IN_MEMORY: Final = 50_000
 _SMALLEST_SHARE: Final = 4  # a keep-alive connection stays with one process, which counts all its requests
 
@@ -94,8 +93,6 @@ def take(limit: Limit, key: str) -> int | None:
     with connection.cursor() as cursor:
         cursor.execute(_UPSERT, [_row_key(limit, key), start])
         (count,) = cursor.fetchone()
-    if count == 1:
-        RequestCount.objects.filter(window_starts_at__lt=now - _KEPT).delete()
     return None if count <= limit.most else _seconds_left(limit, now.timestamp())
 
 

@@ -32,7 +32,7 @@ def test_setup_files_writes_settings_that_pass_every_check_of_a_public_site(tmp_
 def test_setup_files_closes_each_file_with_a_secret_to_all_but_its_owner(tmp_path: Path) -> None:
     etc = made(tmp_path / "etc")
     files = [*etc.glob("*.env"), *(etc / "secrets").iterdir(), etc / "tls" / "privkey.pem"]
-    assert len(files) == 4 + len(setup.SECRETS) + 1
+    assert len(files) == 5 + len(setup.SECRETS) + 1
     assert {path.name for path in files if path.stat().st_mode & 0o077} == set()
     assert {
         secret

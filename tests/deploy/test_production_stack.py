@@ -23,6 +23,7 @@ from pathlib import Path
 
 import docker
 import httpx
+import pyrage
 import pytest
 
 from deploy.embedded import postgres_programs
@@ -89,7 +90,8 @@ def product(context: Path) -> None:
         shutil.copyfile(CHECKOUT / name, context / name)
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = {*project["dependencies"], *extras["server"], *extras["runner"]}  # torch is in the sandbox image
+    # torch is in the sandbox image
+    wanted = {*project["dependencies"], *(line for name in ("server", "backup", "runner") for line in extras[name])}
     lines = [f"-c {CHECKOUT / 'constraints.txt'}", *sorted(line for line in wanted if not line.startswith("torch"))]
     requirements = context.with_suffix(".txt")
     requirements.write_text("\n".join(lines) + "\n")
@@ -210,14 +212,16 @@ def stack(images: Images, docker_client: docker.DockerClient) -> Iterator[Stack]
         "HOME": str(folder),
         "PROJECT": f"pftest{secrets.token_hex(3)}",
         "PHOTOFINISH_ETC": str(folder / "etc"),
+        "BACKUP_FOLDER": str(folder / "backups"),
         "RUNNER_STATE": str(folder / "state"),
         "RUNNER_LOCKS": str(folder / "locks"),
         "NETWORK": f"172.30.{secrets.randbelow(200) + 20}",
         **{f"{name.upper()}_IMAGE": image for name, image in vars(images).items()},
         **ports,
     }
-    for name in ("state", "locks"):
+    for name in ("state", "locks", "backups"):
         (folder / name).mkdir()
+    (folder / "backups").chmod(0o777)  # the container's user writes there
     setup = [sys.executable, "-m", "deploy.production.setup", "files", url, "--into", str(folder / "etc")]
     subprocess.run([*setup, "--doorbell-port", ports["DOORBELL_PORT"]], cwd=CHECKOUT, check=True, timeout=60)
     made = Stack(folder / "etc", url, environment)
@@ -277,6 +281,15 @@ def test_compose_files_bring_a_kernel_behind_tls_to_its_rank(stack: Stack) -> No
     assert arrivals[-1] - arrivals[0] > 2, "events come while the kernel is judged, not together at its end"
     (entry,) = json.loads(stack.photofinish("board", "softmax", "--json").stdout)
     assert (entry["rank"], entry["user"]) == (1, "ada")
+
+    key = pyrage.x25519.Identity.generate()
+    settings = (stack.etc / "backup.env").read_text()
+    recipient = f"BACKUP_RECIPIENT={key.to_public()}\n"
+    (stack.etc / "backup.env").write_text(settings.replace("BACKUP_RECIPIENT=\n", recipient))
+    stack.compose("compose.yaml", "run", "--rm", "backup")
+    sealed = [path.name for path in Path(stack.environment["BACKUP_FOLDER"]).rglob("*.age")]
+    assert [name.endswith(".zip.age") for name in sorted(sealed)].count(True) == 1
+    assert any(name.endswith(".json.gz.age") for name in sealed), "the report is in the store, and in its backup"
 
     # A container that is made anew has another address; the proxy finds it.
     stack.compose("compose.yaml", "up", "-d", "--force-recreate", "--no-deps", "site")

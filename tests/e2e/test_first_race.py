@@ -7,6 +7,7 @@ from pathlib import Path
 import docker
 import pytest
 
+from leaderboard.judging import content_store
 from runner.evidence import schema, verdict
 from tests.e2e.browser import Watched, chromium
 from tests.e2e.conftest import Stage, await_that
@@ -30,7 +31,11 @@ def test_a_kernel_is_submitted_judged_and_ranked(stage: Stage, tmp_path: Path) -
     (entry,) = json.loads(stage.photofinish("board", "softmax", "--json").stdout)
     assert (entry["rank"], entry["user"]) == (1, "ada")
     assert 1_000 < entry["score_us"] < 100_000
-    ((evidence,),) = stage.rows("SELECT report->'evidence' FROM judging_result WHERE outcome = 'passed'")
+    ((digest,),) = stage.rows(
+        "SELECT digest FROM judging_resultarchived AS place JOIN judging_result AS result ON result.id = of_id"
+        " WHERE outcome = 'passed'"
+    )
+    evidence = json.loads(content_store.get(digest) or b"{}")["evidence"]
     assert evidence["certified"] is True
     replayed = verdict.decide(schema.parse_run(evidence))
     assert replayed.outcome == "passed"

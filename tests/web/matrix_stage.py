@@ -211,7 +211,7 @@ def _confirmation(stage: Stage, candidate: Submission, incumbent: Submission) ->
         created_at=stage.now,
         finished_at=stage.now,
     )
-    told = {"accepted": False, "held": True, "reason": "x", "sentence": "x", "report": {}}
+    told = {"accepted": False, "held": True, "reason": "x", "sentence": "x"}
     Found.objects.create(confirmation=asked, created_at=stage.now, **told)
     return asked.pk
 

@@ -96,7 +96,7 @@ def stopped_before(results: Sequence[Result]) -> dict[int, Case]:
         result__attempt__submission__entrant__in={submission.entrant_id for submission in submissions},
     )
     found = cases.select_related("result__attempt__submission").order_by("since", "result_id")
-    found = found.defer("result__report", "result__attempt__submission__source")
+    found = found.defer("result__inline", "result__attempt__submission__source")
     last: dict[tuple[int, int, str], list[Case]] = defaultdict(list)
     for row in found:
         last[row.result.attempt.submission.kernel_key].append(row)
@@ -155,7 +155,7 @@ def hold_along(*, runs: Iterable[Result], rejection: Decision, actor: User, now:
 def release_along(*, rejection: int | None, actor: User, reason: str, now: datetime) -> set[int]:
     """Release results that were held along with this rejection, which is undone now. Return their keys."""
     held = Decision.objects.filter(act=states.HOLD_ALONG, about=rejection).exclude(about=None).order_by("result")
-    lines = list(held.select_related("result__attempt__submission__board__competition").defer("result__report"))
+    lines = list(held.select_related("result__attempt__submission__board__competition").defer("result__inline"))
     for line in lines:
         row = Case.objects.get(result=line.result)
         _append(row, states.UNDO, line, actor, reason, row.state, now)

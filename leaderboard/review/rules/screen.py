@@ -30,6 +30,7 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
+from leaderboard.judging.archive import report_of
 from leaderboard.judging.models import Result
 from leaderboard.review.case import states
 from leaderboard.review.models import Finding, Measurement
@@ -135,7 +136,7 @@ def _see(result: Result, known: Known, source: Source, now: datetime) -> _Seen:
         half_width=result.half_width or 0.0,
         forgeable=result.forgeable or 0.0,
         flags=result.flags,
-        report=result.report,
+        report=report_of(result),
     )
     measured = measure(reported, known, source)
     values = {name: None if math.isnan(one.value) else one.value for name, one in worst(measured.measures).items()}

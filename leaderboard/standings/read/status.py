@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from leaderboard.judging.archive import look
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.review.standing import reviews_of
 from leaderboard.standings.publish import refusal
@@ -36,6 +37,7 @@ class SubmissionStatus:
     standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
     logs: dict[str, str] = field(default_factory=dict)  # only from `status_of`
+    report_problem: str = ""  # why there are neither cases nor logs; only from `status_of`
 
     @property
     def rank(self) -> int | None:
@@ -44,15 +46,16 @@ class SubmissionStatus:
 
 def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
     """Return all fields, for the page of a submission."""
-    attempt = Attempt.objects.current().select_related("result", "submission").get(submission=submission)
+    attempts = Attempt.objects.current().select_related("result", "submission").defer("result__inline")
+    attempt = attempts.get(submission=submission)
     is_published = bool(published_among([submission.pk]))
     status = _status(attempt, review=reviews_of([attempt.pk]).get(attempt.pk), is_published=is_published)
     if not hasattr(attempt, "result"):
         last = AttemptEvent.objects.filter(attempt=attempt).exclude(message="").order_by("-id").first()
         return replace(status, message="" if last is None else last.message)
-    report = attempt.result.report
-    standing = standing_of(submission, now=now)
-    return replace(status, standing=standing, cases=report.get("cases", []), logs=report.get("logs", {}))
+    report, problem = look(attempt.result)
+    parts = {"cases": report.get("cases", []), "logs": report.get("logs", {}), "report_problem": problem}
+    return replace(status, standing=standing_of(submission, now=now), **parts)
 
 
 def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
@@ -61,7 +64,7 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
         Attempt.objects.current()
         .filter(submission__in=list(submissions))
         .select_related("result", "submission")
-        .defer("result__report", "submission__source")
+        .defer("result__inline", "submission__source")
     )
     reviews = reviews_of([attempt.pk for attempt in attempts])
     published = published_among(attempt.submission_id for attempt in attempts)

@@ -4,7 +4,7 @@ A caller is known by a Bearer token with scopes, or by the session of the site's
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Final, NoReturn
 
 from asgiref.sync import sync_to_async
@@ -26,6 +26,7 @@ from leaderboard.accounts.models import ApiToken, User
 from leaderboard.accounts.tokens import find_token
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle
+from leaderboard.web.paging import page_of
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 SCHEME: Final = "bearer "
@@ -139,11 +140,34 @@ def parse(shape: Shape | None, data: Any) -> dict[str, Any]:
     return valid
 
 
-def paged(found: QuerySet[Any] | Sequence[Any], query: Mapping[str, Any], shape: Shape, **context: Any) -> Response:
-    """Answer with the part of a list that `limit` and `offset` name; X-Total-Count gives the length of the list."""
+def cut(found: Sequence[Any], query: Mapping[str, Any], shape: Shape) -> Response:
+    """Answer with the part of a list in memory that `limit` and `offset` name; X-Total-Count gives its length."""
     items = found[query["offset"] : query["offset"] + query["limit"]]
-    total = found.count() if isinstance(found, QuerySet) else len(found)
-    return Response(shape(items, many=True, context=context).data, headers={"X-Total-Count": str(total)})
+    return Response(shape(items, many=True).data, headers={"X-Total-Count": str(len(found))})
+
+
+def paged(
+    request: Request,
+    found: QuerySet[Any],
+    query: Mapping[str, Any],
+    shape: Shape,
+    order: Sequence[str],
+    prepare: Callable[[list[Any]], list[Any]] = list,
+    **context: Any,
+) -> Response:
+    """Answer with the rows that `limit` and `cursor` name; the header Link has the addresses of the pages beside it.
+
+    `prepare`: gathers the values that `shape` shows of the page's rows.
+    """
+    page = page_of(found, order=order, name=request.path, cursor=query["cursor"], size=query["limit"])
+    links = []
+    for relation, cursor in (("prev", page.before), ("next", page.after)):
+        if cursor:
+            asked = request.query_params.copy()
+            asked["cursor"] = cursor
+            links.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
+    headers = {"Link": ", ".join(links)} if links else {}
+    return Response(shape(prepare(page.rows), many=True, context=context).data, headers=headers)
 
 
 def act_view(

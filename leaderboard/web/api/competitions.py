@@ -19,8 +19,8 @@ from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.read.boards import board_records
-from leaderboard.web.api.base import Private, Public, paged, parse
-from leaderboard.web.api.serializers import Left, LinesQuery, Paging, in_full_refused, optional_text
+from leaderboard.web.api.base import Private, Public, cut, paged, parse
+from leaderboard.web.api.serializers import Keyed, Left, LinesQuery, Paging, in_full_refused, optional_text
 from leaderboard.web.boards import cards, contests, standing
 from leaderboard.web.boards.contests import track_said
 from leaderboard.web.limits import check_code_tries
@@ -261,12 +261,12 @@ class Record(drf.Serializer[Any]):
 
 
 class Announcements(Public):
-    @extend_schema(parameters=[Paging], responses=News(many=True))
+    @extend_schema(parameters=[Keyed], responses=News(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the announcements of a competition, newest first."""
-        query = parse(Paging, request.query_params)
+        query = parse(Keyed, request.query_params)
         competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
-        return paged(announcements_of(competition, request.user), query, News)
+        return paged(request, announcements_of(competition, request.user), query, News, ["-pk"])
 
 
 class AwardsOf(Public):
@@ -293,7 +293,7 @@ class History(Public):
         query, now = parse(Paging, request.query_params), timezone.now()
         board = cards.card(slug, request.user, now).place(hardware).board
         stage = current_stage(board.competition.schedule, now)
-        return paged(board_records(board, stage=stage, now=now), query, Record)
+        return cut(board_records(board, stage=stage, now=now), query, Record)
 
 
 class BoardResult(drf.Serializer[Any]):

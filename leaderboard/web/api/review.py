@@ -21,7 +21,7 @@ from leaderboard.review.models import Case
 from leaderboard.review.permissions import is_reviewer_anywhere
 from leaderboard.submissions.models import Submission
 from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
-from leaderboard.web.api.serializers import Paging, SubmissionSummary, optional_text
+from leaderboard.web.api.serializers import Keyed, SubmissionSummary, optional_text
 from leaderboard.web.review import case as review_case
 from leaderboard.web.review import queue
 from leaderboard.web.review.acts import ACTS
@@ -40,7 +40,7 @@ OWNERS_STATES: Final = {
 }
 
 
-class Filters(Paging):
+class Filters(Keyed):
     competition = optional_text(64, "Slug of the competition.")
     board = optional_text(64, "Slug of the board.")
     hardware = optional_text(64, "Hardware of the board.")
@@ -192,6 +192,7 @@ class CaseDetail(drf.Serializer[Any]):
     findings = Finding(many=True)
     hint = Hint(allow_null=True)
     cases = TimedCase(many=True, source="case_rows")
+    report_problem = drf.CharField(allow_blank=True, help_text="Why there is no evidence to show, or empty.")
     incumbent = drf.IntegerField(source="incumbent.pk", default=None, allow_null=True)
     clocks = drf.SerializerMethodField(help_text="Clocks of the first cases.")
     telemetry = Telemetry(source="strip", allow_null=True)
@@ -352,7 +353,7 @@ class Queue(Reviewers):
         found = queue.waiting(self.caller(request), queue.Filters(**{name: query[name] for name in names}), now)
         places = {"board__slug": query["board"], "board__hardware": query["hardware"]}
         found = found.filter(**{field: value for field, value in places.items() if value})
-        return paged(found, query, CaseSummary, now=now)
+        return paged(request, found, query, CaseSummary, queue.OLDEST_FIRST, now=now)
 
 
 class Detail(Reviewers):

@@ -12,6 +12,7 @@ from leaderboard.errors import UserError
 from leaderboard.standings.publish import NO_TELEMETRY
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
 from leaderboard.web.boards.cards import Card
+from leaderboard.web.paging import CURSOR_CHARS
 from leaderboard.web.submissions.starter_code import REFERENCE
 from runner.wire import MODES, TELEMETRY
 
@@ -130,6 +131,16 @@ class Paging(drf.Serializer[Any]):
     offset = drf.IntegerField(default=0, min_value=0, max_value=1_000_000)
 
 
+class Keyed(drf.Serializer[Any]):
+    limit = drf.IntegerField(default=50, min_value=1, max_value=200, help_text="At most 200.")
+    cursor = optional_text(CURSOR_CHARS, "Of the header Link; without it the list begins.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "offset" in self.initial_data:
+            raise drf.ValidationError({"offset": "this list has no offset; follow the header Link from page to page"})
+        return attrs
+
+
 class LinesQuery(Paging):
     """The part of a standing, by the names of standing.Asked."""
 
@@ -154,7 +165,7 @@ class EntriesQuery(LinesQuery):
     division = drf.ChoiceField(choices=DIVISIONS, required=False)
 
 
-class Page(Paging):
+class Page(Keyed):
     board = optional_text(64, "Only this board.")
 
 
@@ -236,6 +247,7 @@ class Submission(SubmissionSummary):
     code = drf.CharField()
     cases = drf.ListField(child=drf.DictField())
     logs = drf.DictField(child=drf.CharField())
+    report_problem = drf.CharField(allow_blank=True, help_text="Why there are neither cases nor logs, or empty.")
     rank = drf.IntegerField(allow_null=True)
     value = Value(source="standing", allow_null=True, help_text="Value of the kernel that this run belongs to.")
 

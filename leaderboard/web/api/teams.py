@@ -14,7 +14,7 @@ from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants import permissions, teams
 from leaderboard.entrants.models import Membership
 from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
-from leaderboard.web.api.serializers import Paging, optional_text
+from leaderboard.web.api.serializers import Keyed, optional_text
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.submissions.mine import ACTS, mine, perform
 
@@ -127,19 +127,20 @@ SENT: Final[dict[str, tuple[Shape | None, str]]] = {  # the page calls the same 
 
 
 class Entrants(Private):
-    @extend_schema(parameters=[Paging], responses=MyEntrant(many=True))
+    @extend_schema(parameters=[Keyed], responses=MyEntrant(many=True))
     def get(self, request: Request) -> Response:
         """List the caller's entries in all present competitions."""
         user = self.caller(request)
         seen = permissions.memberships_of(user).filter(competition__in=competitions_seen_by(user))
-        return paged(seen, parse(Paging, request.query_params), MyEntrant)
+        return paged(request, seen, parse(Keyed, request.query_params), MyEntrant, ["pk"])
 
 
 class Invites(Private):
-    @extend_schema(parameters=[Paging], responses=Invite(many=True))
+    @extend_schema(parameters=[Keyed], responses=Invite(many=True))
     def get(self, request: Request) -> Response:
         """List the open invites to the caller."""
-        return paged(teams.open_invites_of(self.caller(request)), parse(Paging, request.query_params), Invite)
+        found = teams.open_invites_of(self.caller(request))
+        return paged(request, found, parse(Keyed, request.query_params), Invite, ["pk"])
 
 
 class Accept(Private):

@@ -34,7 +34,7 @@ from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
-from leaderboard.web.api.base import BoundedJSON, Private, Public, parse
+from leaderboard.web.api.base import BoundedJSON, Private, Public, paged, parse
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
@@ -98,9 +98,7 @@ class Submissions(Private):
         query, mine = parse(serializers.Page, request.query_params), view.sent_by(self.caller(request))
         if query["board"]:
             mine = mine.filter(board__slug=query["board"])
-        items = view.shown_list(mine[query["offset"] : query["offset"] + query["limit"]])
-        answer = serializers.SubmissionSummary(items, many=True).data
-        return Response(answer, headers={"X-Total-Count": str(mine.count())})
+        return paged(request, mine, query, serializers.SubmissionSummary, view.NEWEST_FIRST, prepare=view.shown_list)
 
     @extend_schema(request=serializers.NewSubmission, responses={201: serializers.Accepted}, parameters=[KEYED])
     def post(self, request: Request) -> Response:
@@ -134,7 +132,7 @@ def answer_once(
     """
     if not _KEY.fullmatch(key):
         raise UserError(HEADER, key, "expected 1 to 255 visible ASCII characters, such as a UUID")
-    KeyedAnswer.objects.filter(created_at__lt=now - KEPT).delete()
+    KeyedAnswer.objects.filter(account=account_id, key=key, created_at__lt=now - KEPT).delete()
     plain = {name: sha256(value).hexdigest() if isinstance(value, bytes) else value for name, value in sent.items()}
     digest = sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
     row = KeyedAnswer(account_id=account_id, key=key, digest=digest, created_at=now)

@@ -167,7 +167,7 @@ EXPORTS: Final = {
         "All reports of runners: verdict, ratio to the baseline, interval, measured time, telemetry.",
         Result.objects.filter(attempt__is_shadow=False)
         .select_related("attempt__submission__board", "attempt__runner", "attempt__version")
-        .defer("report", "attempt__submission__source", "attempt__version__bundle"),
+        .defer("inline", "attempt__submission__source", "attempt__version__bundle"),
         "attempt__submission__board__competition",
         columns(
             "result=pk submission=attempt.submission_id board=attempt.submission.board.slug hardware=attempt.hardware "
@@ -191,7 +191,7 @@ EXPORTS: Final = {
     "decisions": Export(
         "The log of each review case: acts of reviewers and owners with times and reasons.",
         Decision.objects.select_related("actor", "result__attempt__submission__board").defer(
-            "result__report", "result__attempt__submission__source"
+            "result__inline", "result__attempt__submission__source"
         ),
         "result__attempt__submission__board__competition",
         columns(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from django.db.models import CharField, Count, Q
+from django.db.models import CharField, Count, Q, QuerySet
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -38,6 +38,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise import gate
 from leaderboard.web.organise.forms import AnnouncementForm, CloneForm, CodesForm, CompetitionForm, NewForm, RoleForm
 from leaderboard.web.organise.state_pages import EXPLAINED, waiting_decisions
+from leaderboard.web.paging import page_at
 
 HISTORY_ROWS: Final = 8
 HISTORY_FIELDS: Final = 3
@@ -52,7 +53,7 @@ STEPS: Final = (
     ("revealed_at", "Revealed"),
     ("final_at", "Final"),
 )
-MOST_CHANGES: Final = 200
+PAGE_CHANGES: Final = 100
 SHOWN_CHARS: Final = 80
 IMPORT: Final = "import_set"
 _MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[:.\d]*\+00:00$")
@@ -114,7 +115,7 @@ def overview(request: HttpRequest, competition: Competition) -> HttpResponse:
     context = {
         "steps": [{"text": text, "at": at, "past": at <= now} for text, at in times if at is not None],
         "waiting": pending(competition),
-        "history": history_of(competition, most=HISTORY_ROWS, fields=HISTORY_FIELDS),
+        "history": in_words(changes_of(competition)[:HISTORY_ROWS], fields=HISTORY_FIELDS),
         "counts": {
             "boards": competition.boards.count(),
             "entrants": competition.entrants.count(),
@@ -157,17 +158,23 @@ def publish(request: HttpRequest, competition: Competition) -> HttpResponse:
 
 @gate.competition_page("GET", "HEAD")
 def changes(request: HttpRequest, competition: Competition) -> HttpResponse:
-    return gate.shell(request, competition, "history", {"history": history_of(competition, most=MOST_CHANGES)})
+    page = page_at(request, changes_of(competition), order=["-pk"], name="changes", size=PAGE_CHANGES)
+    return gate.shell(request, competition, "history", {"history": in_words(page.rows), "page": page})
 
 
-def history_of(competition: Competition, *, most: int, fields: int = 100) -> list[dict[str, Any]]:
-    """Return the audit's newest rows of a competition and its parts, in words, with at most `fields` fields per row."""
+def changes_of(competition: Competition) -> QuerySet[Row]:
+    """Return the audit's rows of a competition and its parts, newest first."""
     wanted = Q(object_type=Competition._meta.label_lower, object_id=str(competition.pk))
     for model, path in PARTS.items():
         keys = model.objects.filter(**{path: competition}).annotate(key=Cast("pk", CharField())).order_by()
         wanted |= Q(object_type=model._meta.label_lower, object_id__in=keys.values("key"))
+    return Row.objects.filter(wanted).select_related("actor")
+
+
+def in_words(rows: Iterable[Row], *, fields: int = 100) -> list[dict[str, Any]]:
+    """Describe rows of the audit, with at most `fields` fields per row."""
     entries = []
-    for row in Row.objects.filter(wanted).select_related("actor")[:most]:
+    for row in rows:
         found = list(_imported(row.after) if row.act == IMPORT else _changes(row.before, row.after))
         entry = {"at": row.created_at, "act": row.act.replace("_", " "), "reason": row.reason}
         entry["who"] = row.actor.get_username() if row.actor else "the site"

@@ -20,6 +20,7 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.confirmations import models as confirmations
 from leaderboard.confirmations.models import Confirmation, Found
 from leaderboard.entrants.models import Membership
+from leaderboard.judging.archive import look
 from leaderboard.judging.models import AT_WORK, ERROR
 from leaderboard.review.case.acts import ask_again, close_confirmation, unsettled
 from leaderboard.review.permissions import has_conflict
@@ -158,8 +159,11 @@ def report(request: HttpRequest, competition: Competition, pk: int) -> HttpRespo
     asked = found.confirmation
     if any(has_conflict(user_of(request), one) for one in (asked.candidate, asked.incumbent)):
         raise Http404
+    told, problem = look(found)
+    if problem:
+        return JsonResponse({"detail": problem, "errors": []}, status=503)
     headers = {"Content-Disposition": f'attachment; filename="{asked.attempt_id}.json"'}
-    return JsonResponse(found.report, headers=headers)
+    return JsonResponse(told, headers=headers)
 
 
 def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:
@@ -170,7 +174,7 @@ def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:
     whose = ("candidate__entrant", "incumbent__entrant", "board__problem", "asked_by", "closed_by", "runner")
     every = Confirmation.objects.filter(board__competition=competition).select_related(*whose)
     found = list(every.defer("candidate__source", "incumbent__source").order_by("-id")[:MOST])
-    results = Found.objects.filter(confirmation__in=[one.pk for one in found]).defer("report")  # reports are large
+    results = Found.objects.filter(confirmation__in=[one.pk for one in found]).defer("inline")  # reports are large
     reports = {row.confirmation_id: row for row in results}
     waits = set(unsettled(competition).values_list("pk", flat=True))
     logins = set(logins_of(reader).values_list("pk", flat=True))

@@ -10,6 +10,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import has_role
 from leaderboard.errors import UserError
+from leaderboard.judging.archive import look
 from leaderboard.judging.models import Result
 from leaderboard.judging.verdicts import judged_since, newest_verdicts
 from leaderboard.review.case import log, states
@@ -170,12 +171,14 @@ def _evidence(result: Result, submission: Submission) -> dict[str, Any]:
     values = pool(run_of(entry) for entry in entries.exclude(entrant=submission.entrant_id))
     runs = Result.objects.select_related("attempt__submission__entrant")
     incumbent = runs.filter(attempt__entry__submission=values[0].submissions[0]).first() if values else None
-    known = evidence.evidence_of(result.report)
+    report, problem = look(result)
+    known = evidence.evidence_of(report)
     timed = evidence.timings(known)
     drawn = [(case, evidence.panels(case)) for case in timed[:MOST_DRAWN]]
     history = Submission.objects.filter(**of_board).select_related("owner", "entrant", "board__problem")
     return {
-        "case_rows": evidence.case_rows(result.report, known, incumbent.report if incumbent else None),
+        "case_rows": evidence.case_rows(report, known, look(incumbent).report if incumbent else None),
+        "report_problem": problem,
         "incumbent": incumbent.attempt.submission if incumbent else None,
         "drawn": [(case, panels) for case, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),

@@ -29,7 +29,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import act_of, posted, restricted_page, send
 from leaderboard.web.review import case
 from leaderboard.web.review.acts import ACTS, AccountForm, CaseForm, HoldForm, OwnerForm, form_for
-from leaderboard.web.review.queue import Filters, queue
+from leaderboard.web.review.queue import queue
 from leaderboard.web.submissions.pages import detail_page, visible
 
 RULE_MEANINGS: Final = {name: rule.meaning for name, rule in RULES.items()} | {
@@ -58,7 +58,7 @@ def hold(request: HttpRequest) -> HttpResponse:
 
 def _queue_page(request: HttpRequest, hold_form: HoldForm) -> HttpResponse:
     user = user_of(request)
-    found = queue(user, Filters.of(request.GET), timezone.now())
+    found = queue(request, user, timezone.now())
     context = {
         "queue": found,
         "ever_held": bool(found["rows"]) or Finding.objects.exists(),

@@ -8,16 +8,17 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.db.models import Func, QuerySet
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 
 from leaderboard.accounts.models import User
 from leaderboard.judging.verdicts import judged_since
 from leaderboard.review.case import states
 from leaderboard.review.models import Case, Finding
 from leaderboard.review.permissions import cases_for
+from leaderboard.web.paging import page_at
 
 ROWS: Final = 50  # per page
-MOST_PAGES: Final = 10_000
+OLDEST_FIRST: Final = ("opened_at", "result_id")
 TEXT_CHARS: Final = 64
 
 OPEN: Final = "open"
@@ -53,7 +54,7 @@ class Filters:
     state: str = OPEN
     label: str = ""
     mine: bool = False
-    page: int = 1
+    cursor: str = ""
 
     @classmethod
     def of(cls, asked: QueryDict) -> Filters:
@@ -68,13 +69,15 @@ class Filters:
             state=texts["state"] if texts["state"] in STATES else OPEN,
             label=texts["label"],
             mine=bool(given["mine"]),
-            page=min(max(1, int(texts["page"])), MOST_PAGES) if whole["page"] else 1,
+            cursor=asked.get("cursor", ""),
         )
 
-    def address(self, page: int) -> str:
-        """Return the address of a page of the queue with these filters."""
+    def address(self, cursor: str) -> str:
+        """Return the address of a page of the queue with these filters; "" for no cursor."""
+        if not cursor:
+            return ""
         given = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) != one.default}
-        return f"/review?{urlencode(given | {'page': page} | ({'mine': '1'} if self.mine else {}))}"
+        return f"/review?{urlencode(given | {'cursor': cursor} | ({'mine': '1'} if self.mine else {}))}"
 
     @property
     def is_plain(self) -> bool:
@@ -99,14 +102,14 @@ def waiting(user: User, filters: Filters, now: datetime) -> QuerySet[Case]:
     cases = cases.filter(**{lookup: value for lookup, value in given.items() if value})
     submission = "result__attempt__submission"
     parts = ("board__problem", "board__competition", "claimed_by", f"{submission}__owner", f"{submission}__entrant")
-    found = cases.select_related(*parts).defer("result__report", f"{submission}__source")
-    return found.prefetch_related("result__findings").order_by("opened_at", "result_id")
+    found = cases.select_related(*parts).defer("result__inline", f"{submission}__source")
+    return found.prefetch_related("result__findings").order_by(*OLDEST_FIRST)
 
 
-def queue(user: User, filters: Filters, now: datetime) -> dict[str, Any]:
+def queue(request: HttpRequest, user: User, now: datetime) -> dict[str, Any]:
     """Return a page of the queue as the template reads it: filters with their choices, rows, addresses of pages."""
-    first = (filters.page - 1) * ROWS
-    cases = list(waiting(user, filters, now)[first : first + ROWS + 1])
+    filters = Filters.of(request.GET)
+    page = page_at(request, waiting(user, filters, now), order=OLDEST_FIRST, name="cases", size=ROWS)
     return {
         "filters": filters,
         "rows": [
@@ -119,11 +122,11 @@ def queue(user: User, filters: Filters, now: datetime) -> dict[str, Any]:
                 "is_open": case.state in states.OPEN,
                 **shown_state(case, now),
             }
-            for case in cases[:ROWS]
+            for case in page.rows
         ],
         "choices": [(name, getattr(filters, name), options) for name, options in _choices(cases_for(user)).items()],
-        "older": filters.address(filters.page - 1) if filters.page > 1 else "",
-        "newer": filters.address(filters.page + 1) if len(cases) > ROWS else "",
+        "older": filters.address(page.before),
+        "newer": filters.address(page.after),
     }
 
 

@@ -24,7 +24,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from leaderboard import pipeline
-from leaderboard.errors import StaleLease, UserError
+from leaderboard.errors import StaleLease, StoreAway, UserError
 from leaderboard.judging.enrolment import redeem
 from leaderboard.judging.fleet import keep_health, state_software
 from leaderboard.judging.lease import kinds, release, renew
@@ -269,6 +269,8 @@ class TakeReport(WorkView):
             if recorded:
                 metrics.count_report(report, known["runner"].hardware)
             return {"recorded": recorded}
+        except StoreAway:
+            raise  # the runner keeps its report and sends it again
         except UserError as error:
             # A refused report must not vanish. The work goes on and ends with a better report or with its lease.
             with suppress(StaleLease, UserError):  # not this runner's work, or no token: the answer explains it

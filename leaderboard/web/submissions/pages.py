@@ -33,6 +33,7 @@ from leaderboard.web.forms import SubmitForm, add_refusal, sentence
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.middleware import with_wait
 from leaderboard.web.organise.gate import act_of
+from leaderboard.web.paging import page_at
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.case import for_owner
 from leaderboard.web.submissions import progress, starter_code, view
@@ -85,15 +86,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    offset = int(given) if (given := request.GET.get("offset", "0")).isascii() and given.isdigit() else 0
-    offset = min(offset, 1_000_000)
-    subs = view.shown_list(view.sent_by(user_of(request))[offset : offset + PAGE_ROWS + 1])
-    context = {
-        "subs": subs[:PAGE_ROWS],
-        "older": offset + PAGE_ROWS if len(subs) > PAGE_ROWS else None,
-        "newer": max(0, offset - PAGE_ROWS) if offset else None,
-    }
-    return render(request, "web/submissions.html", context)
+    sent = view.sent_by(user_of(request))
+    page = page_at(request, sent, order=view.NEWEST_FIRST, name="submissions", size=PAGE_ROWS)
+    return render(request, "web/submissions.html", {"subs": view.shown_list(page.rows), "page": page})
 
 
 @login_required
@@ -164,7 +159,7 @@ def detail_page(
     last_message = said[-1] if said else STATES.get(item.status, "")
     if item.status == QUEUED and waits_for_epoch(item.submission):
         last_message = EPOCH_WAITS
-    retraction = retraction_of(item.submission)
+    retraction, has_report = retraction_of(item.submission), not item.report_problem
     context = {
         "sub": item,
         "retraction": retraction,
@@ -175,7 +170,7 @@ def detail_page(
         "last_message": last_message,
         "lost": sum(event.state == "lost" for event in events),
         "cases": progress.cases_shown(item),
-        "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr")] if item.outcome else [],
+        "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr") if item.outcome and has_report],
         "tries": progress.tries_of(item.submission, timezone.now()),
         "history": progress.judged_again(item.submission),
         "notes": overruled_directives(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from leaderboard.judging.archive import look
 from leaderboard.judging.models import QUEUED, REMEASURE, UNFINISHED, Attempt, AttemptEvent, Result
 from leaderboard.judging.verdicts import SPOILED, next_try, spoiled_tries
 from leaderboard.submissions.models import Submission
@@ -103,8 +104,8 @@ def tries_of(submission: Submission, now: datetime) -> dict[str, Any]:
     is_queued = current.state == QUEUED
     is_later = is_queued and current.not_before is not None and current.not_before > now
     measured: list[dict[str, Any]] = []
-    for result in Result.objects.filter(attempt__in=tried).order_by("-attempt__number"):
-        rows = [_case(case, result.outcome, "") for case in result.report.get("cases", [])]
+    for result in Result.objects.filter(attempt__in=tried).defer("inline").order_by("-attempt__number"):
+        rows = [_case(case, result.outcome, "") for case in look(result).report.get("cases", [])]
         measured = [row for row in rows if row["measured_us"]]
         if measured:
             break
@@ -119,5 +120,5 @@ def tries_of(submission: Submission, now: datetime) -> dict[str, Any]:
 def judged_again(submission: Submission) -> list[Attempt]:
     """Return a submission's attempts with a result, newest first; empty if there is only one. Omits shadow attempts."""
     attempts = Attempt.objects.in_the_open().filter(submission=submission, result__isnull=False)
-    found = attempts.select_related("result", "version").defer("result__report", "version__bundle").order_by("-number")
+    found = attempts.select_related("result", "version").defer("result__inline", "version__bundle").order_by("-number")
     return list(found) if len(found) > 1 else []

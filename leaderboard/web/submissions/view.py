@@ -15,6 +15,7 @@ from leaderboard.standings.read.status import SubmissionStatus, status_of, statu
 from leaderboard.submissions.models import Submission
 from leaderboard.wording.outcomes import Verdict, verdict
 
+NEWEST_FIRST: Final = ("-created_at", "-pk")  # as in the index of an owner's submissions
 PARTS: Final = ("owner", "entrant", "board__problem", "board__competition")
 
 

@@ -8,6 +8,7 @@ from django.db import connection
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging import archive
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.status import status_of
@@ -23,7 +24,7 @@ def test_it_ends_the_attempt_and_is_kept_whole(stage: Stage) -> None:
         "evidence": {"version": 1, "samples": [1, 2.5]},
     }
     result = stage.judge(submission, **told)
-    assert result.report["evidence"] == told["evidence"]
+    assert archive.look(result).report["evidence"] == told["evidence"]
     attempt = current(submission)
     assert (attempt.state, attempt.outcome, attempt.finished_at) == ("done", "passed", stage.now)
     last = submission.events.order_by("id").last()

@@ -3,6 +3,7 @@
 These are tracks, phases, quota, news, awards, integrity and past leaders.
 """
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -70,8 +71,8 @@ def test_announcements_are_listed_newest_first_without_what_was_withdrawn(stage,
     withdraw_announcement(announcement=made[1], actor=stage.olga, reason="a slip", now=stage.later(1))
     answer = browser(None).get(f"{AT}/announcements?limit=2")
     assert [one["title"] for one in answer.json()] == ["News 3", "News 2"]
-    assert answer.headers["X-Total-Count"] == "3"
-    assert [one["title"] for one in read(browser(None), f"{AT}/announcements?offset=2")] == ["News 0"]
+    (rest,) = re.findall(r'<(.+)>; rel="next"', answer.headers["Link"])
+    assert [one["title"] for one in read(browser(None), rest)] == ["News 0"]
     wrong = browser(None).get(f"{AT}/announcements?limit=1000")
     assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "limit")
 

@@ -1,12 +1,14 @@
 """`grant_site_role ROLE`: after each migration, give the site's database role its privileges."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection, transaction
 from psycopg import sql
 
 from leaderboard.audit.models import TABLES
+
+PURGES: Final = ("photofinish_purge_events", "photofinish_purge_quota_lines")  # delete old rows of append-only tables
 
 
 class Command(BaseCommand):
@@ -28,5 +30,9 @@ class Command(BaseCommand):
                 privileges = "SELECT, INSERT, UPDATE, DELETE" if changes else "SELECT, INSERT"
                 cursor.execute(sql.SQL("REVOKE ALL ON {} FROM {}").format(place, name))
                 cursor.execute(sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(privileges), place, name))
+            for function in PURGES:
+                called = sql.SQL("FUNCTION public.{}(bigint, bigint, timestamptz)").format(sql.Identifier(function))
+                cursor.execute(sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(called))
+                cursor.execute(sql.SQL("GRANT EXECUTE ON {} TO {}").format(called, name))
             cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(name))
             cursor.execute(sql.SQL("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}").format(name))

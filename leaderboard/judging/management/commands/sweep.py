@@ -1,9 +1,7 @@
-"""`sweep [--forever]`: expire leases and ring for queued work of all kinds, once or every SWEEP_EVERY_S."""
+"""`sweep [--forever]`: expire leases and ring for queued work, once or every SWEEP_EVERY_S; chores each hour."""
 
 import signal
 import threading
-import time
-from importlib import import_module
 from typing import Any, Final
 
 import structlog
@@ -12,11 +10,12 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
-from leaderboard.judging import sweep
+from leaderboard.judging import archive, sweep
 from leaderboard.judging.models import Watch
+from leaderboard.operations.chores import delete_old, purge
 from leaderboard.operations.notices import send_notices
 
-CLEAR_EVERY_S: Final = 3600.0  # deletes expired sessions; not urgent
+CHORES_EVERY_S: Final = 3600.0
 
 log = structlog.get_logger(__name__)
 
@@ -30,19 +29,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, forever: bool, **options: Any) -> None:
         if not forever:
             self.stdout.write("{} lost, {} rung".format(*sweep_once()))
-            clear_sessions()
+            do_chores()
             return
-        clear_at = time.monotonic()
         stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
-        threading.Thread(target=_send_notices_until, args=(stopped,), name="notices", daemon=True).start()
+        for beside in (_send_notices_until, _do_chores_until):
+            threading.Thread(target=beside, args=(stopped,), name=beside.__name__, daemon=True).start()
         while not stopped.is_set():
             try:
                 sweep_once()
-                if time.monotonic() >= clear_at:
-                    clear_at = time.monotonic() + CLEAR_EVERY_S
-                    clear_sessions()
             except Exception:  # the top of the loop: the database may be away for a moment
                 log.exception("sweep_failed")
                 close_old_connections()
@@ -74,6 +70,21 @@ def _send_notices_until(stopped: threading.Event) -> None:
             connections.close_all()
 
 
-def clear_sessions() -> None:
-    """Delete expired sessions. Any number of sweepers may do it."""
-    import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+def _do_chores_until(stopped: threading.Event) -> None:
+    """Do chores beside the sweeps: a slow store of reports must not delay them."""
+    while not stopped.is_set():
+        do_chores()
+        connections.close_all()
+        stopped.wait(CHORES_EVERY_S)
+
+
+def do_chores() -> None:
+    """Delete what nobody needs any more. Any number of sweepers may do it; one chore that fails stops no other."""
+    for chore in (delete_old, purge, archive.expire, archive.sweep_contents):
+        try:
+            done = chore(now=timezone.now())
+        except Exception:  # the top of the chore
+            log.exception("chore_failed", chore=chore.__name__)
+            close_old_connections()
+        else:
+            log.info("chore_done", chore=chore.__name__, deleted=done)

@@ -1,0 +1,155 @@
+"""Encrypted backups in the format of age: files that only the holder of a private key reads, who is not the site.
+
+`age-keygen -o key.txt` makes a pair of keys on another machine. The site gets the public key, `age1…`, in
+BACKUP_RECIPIENT. The private key is needed for a restore alone. The reports of a store are sealed one by one, so that a
+backup adds the new ones only.
+"""
+
+import gzip
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import IO, Any, Final
+
+from deploy.console import SetupError
+
+SUFFIX: Final = ".age"
+REPORT: Final = ".json.gz"
+DAY_S: Final = 86_400.0
+
+
+def recipient_of(text: str) -> Any:
+    import pyrage
+
+    try:
+        return pyrage.x25519.Recipient.from_str(text.strip())
+    except pyrage.RecipientError:
+        remedy = "`age-keygen` prints one, age1…, as the public key"
+        raise SetupError(f"BACKUP_RECIPIENT={text!r} is no public key of age: {remedy}") from None
+
+
+def identity_of(file: str) -> Any:
+    """Read the private key out of a file as age-keygen writes it."""
+    import pyrage
+
+    if not file:
+        raise SetupError("the backup is encrypted: set BACKUP_IDENTITY to the file with its private key")
+    try:
+        lines = [line.strip() for line in Path(file).read_text().splitlines()]
+        (key,) = [line for line in lines if line.startswith("AGE-SECRET-KEY-")]
+        return pyrage.x25519.Identity.from_str(key)
+    except OSError as error:
+        raise SetupError(f"BACKUP_IDENTITY={file!r}: {error.strerror}") from None
+    except (ValueError, pyrage.IdentityError):
+        raise SetupError(f"BACKUP_IDENTITY={file!r} is no file with one private key of age") from None
+
+
+@contextmanager
+def sealed(target: IO[bytes], recipient: Any) -> Iterator[IO[bytes]]:
+    """Give a file to write to; its content goes encrypted into `target` meanwhile."""
+    import pyrage
+
+    failures: list[Exception] = []
+
+    def encrypt() -> None:
+        with open(reading, "rb") as plain:
+            try:
+                pyrage.encrypt_io(plain, target, [recipient])
+            except Exception as error:  # raised again below, in the writer's thread
+                failures.append(error)
+
+    reading, writing = os.pipe()
+    worker = Thread(target=encrypt, name="age")
+    worker.start()
+    try:
+        with suppress(BrokenPipeError), open(writing, "wb") as plain:
+            yield plain
+    finally:
+        worker.join()
+    if failures:
+        raise SetupError(f"the backup could not be encrypted: {failures[0]}")
+
+
+@contextmanager
+def unsealed(file: Path, identity: Any) -> Iterator[Path]:
+    """Decrypt a file into a private temporary file, which is gone at the end."""
+    import pyrage
+
+    with tempfile.TemporaryDirectory(prefix="photofinish-restore-") as folder:
+        plain = Path(folder) / "plain"
+        try:
+            pyrage.decrypt_file(str(file), str(plain), [identity])
+        except pyrage.DecryptError as error:
+            raise SetupError(f"{file} is damaged, or not for this private key ({error}): nothing was changed") from None
+        yield plain
+
+
+def copy_reports(store: Path, into: Path, recipient: Any, *, keep_days: int) -> tuple[int, int]:
+    """Seal the reports that the backup lacks; return the numbers of new ones and of all in the store.
+
+    A copy's time says when its report was last in the store. Copies of reports that have left the store go after
+    `keep_days`, like the backups of the database that refer to them.
+    """
+    import pyrage
+
+    if not store.is_dir():
+        raise SetupError(f"REPORT_STORE: {store} is not there; no report was backed up")
+    new, total, now = 0, 0, time.time()
+    for path in store.glob(f"??/*{REPORT}"):
+        copy = into / path.parent.name / f"{path.name}{SUFFIX}"
+        total += 1
+        try:
+            os.utime(copy, (now, now))
+            continue
+        except FileNotFoundError:
+            copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # expired meanwhile
+            part = copy.with_name(f".part-{copy.name}")
+            part.write_bytes(pyrage.encrypt(path.read_bytes(), [recipient]))
+            part.chmod(0o600)
+            part.replace(copy)
+            new += 1
+    copies = list(into.glob(f"??/*{SUFFIX}"))
+    gone = [copy for copy in copies if copy.stat().st_mtime < now - keep_days * DAY_S]
+    if len(gone) > max(100, len(copies) // 2):
+        lost = f"{len(gone)} of {len(copies)} reports have left {store}"
+        raise SetupError(f"{lost}: no copy was deleted; is the store whole?")
+    for copy in gone:
+        copy.unlink()
+    return new, total
+
+
+def restore_reports(copies: Path, store: Path, identity: Any) -> tuple[int, list[str]]:
+    """Put reports that the store lacks back from their copies; return their number, and the names of damaged copies."""
+    import pyrage
+
+    if not store.is_dir():
+        raise SetupError(f"REPORT_STORE: {store} is not there; make it, for the site's user")
+    owner, restored, damaged = store.stat(), 0, []
+    for copy in sorted(copies.glob(f"??/*{REPORT}{SUFFIX}")):
+        path = store / copy.parent.name / copy.name.removesuffix(SUFFIX)
+        if path.exists():
+            continue
+        try:
+            packed = pyrage.decrypt(copy.read_bytes(), [identity])
+            whole = hashlib.sha256(gzip.decompress(packed)).hexdigest() == path.name.removesuffix(REPORT)
+        except (pyrage.DecryptError, OSError, EOFError):
+            whole = False
+        if not whole:
+            damaged.append(copy.name)
+            continue
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        part = path.with_name(f".part-{path.name}")
+        part.write_bytes(packed)
+        part.chmod(0o600)
+        if os.geteuid() == 0:
+            os.chown(part, owner.st_uid, owner.st_gid)
+            os.chown(path.parent, owner.st_uid, owner.st_gid)
+        part.replace(path)
+        restored += 1
+    return restored, damaged

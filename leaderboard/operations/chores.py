@@ -1,0 +1,76 @@
+"""Rows that nobody needs any more: expired sessions, counts, keyed answers, sent notices, old progress and quota lines.
+
+The sweeper runs these once an hour. A pass is bounded, and any number of sweepers may run at once. Tables of apps above
+this app are named by label.
+"""
+
+import random
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import structlog
+from django.apps import apps
+from django.conf import settings
+from django.db import connection
+
+BATCH: Final = 1_000  # rows of a statement
+PASS: Final = 20_000  # rows of a table in a pass
+WINDOW: Final = 50_000  # ids of a call of a purging function
+WINDOWS: Final = 20  # of a pass
+
+
+class Old(NamedTuple):
+    """Rows that are deleted when this time is past by `age`."""
+
+    table: str
+    time: str
+    age: timedelta
+
+
+OLD: Final = (
+    Old("sessions.Session", "expire_date", timedelta(0)),
+    Old("web.RequestCount", "window_starts_at", timedelta(days=1)),  # longer than any window
+    Old("web.KeyedAnswer", "created_at", timedelta(days=1)),  # as long as a key repeats its answer
+    Old("operations.Notice", "sent_at", timedelta(days=90)),
+)
+
+log = structlog.get_logger(__name__)
+
+
+def delete_old(*, now: datetime) -> dict[str, int]:
+    """Delete rows of the tables in OLD; return their numbers."""
+    counts = {}
+    for table, time, age in OLD:
+        model, deleted = apps.get_model(table), 0
+        due = model._default_manager.filter(**{f"{time}__lt": now - age}).order_by(time).values_list("pk", flat=True)
+        while deleted < PASS and (keys := list(due[:BATCH])):
+            deleted += model._default_manager.filter(pk__in=keys, **{f"{time}__lt": now - age}).delete()[0]
+        counts[table] = deleted
+    return counts
+
+
+def purge(*, now: datetime) -> dict[str, int]:
+    """Delete old rows of append-only tables through the database's own functions; return their numbers.
+
+    A long table is purged in parts, which begin at a random id: a pass needs no memory of the last.
+    """
+    days = {"events": settings.PROGRESS_DAYS, "quota_lines": settings.QUOTA_LINE_DAYS}
+    tables = {"events": "judging_attemptevent", "quota_lines": "submissions_quotaline"}
+    counts = {}
+    for name, table in tables.items():
+        if not days[name]:
+            continue
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT min(id), max(id) FROM {table}")  # noqa: S608 - a name of ours
+            least, most = cursor.fetchone()
+            if most is None:
+                continue
+            windows = range(least - 1, most, WINDOW)
+            begin = random.randrange(max(1, len(windows) - WINDOWS + 1))  # noqa: S311 - no secret
+            deleted = 0
+            for after in windows[begin : begin + WINDOWS]:
+                told: list[Any] = [after, after + WINDOW, now - timedelta(days=days[name])]
+                cursor.execute(f"SELECT photofinish_purge_{name}(%s, %s, %s)", told)
+                deleted += cursor.fetchone()[0]
+            counts[name] = deleted
+    return counts
