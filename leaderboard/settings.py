@@ -270,6 +270,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "httpx": {"level": "WARNING"},  # its lines name addresses; that of OPERATOR_WEBHOOK is a secret
         "pika": {"level": "CRITICAL"},  # reports each lost connection with a traceback; broker.py reports it in a line
     },
 }
