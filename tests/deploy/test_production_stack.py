@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +36,7 @@ PRODUCTION = Path("deploy/production")
 KERNEL = "problems/library/kernels101/softmax/submissions/accepted/torch_copy.py"
 MANAGE = ("exec", "-T", "site", "python3", "-m", "leaderboard.manage")
 LABEL = "photofinish.test-image"
+EXTRAS = ("server", "runner")
 TRIES = 2  # of a run that a disturbed machine could not time
 
 # Like the hub's image: a data folder from POSTGRES_PASSWORD at the first start, and TCP with passwords.
@@ -81,22 +81,16 @@ def build(client: docker.DockerClient, context: Path, tag: str, dockerfile: str,
 
 
 def product(context: Path) -> None:
-    """Lay the tracked files that an image may hold, and wheels of the two extras, into a build context."""
+    """Lay the tracked files that an image may hold, and the wheels of its extras, into a build context."""
     listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    kept = ("deploy/", "leaderboard/", "problems/", "runner/", "sandbox/", "pyproject.toml", "constraints.txt", ".dock")
+    kept = ("deploy/", "leaderboard/", "problems/", "requirements/", "runner/", "sandbox/", ".dock")
     for name in (name for name in listed.splitlines() if name.startswith(kept) and (CHECKOUT / name).exists()):
         (context / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(CHECKOUT / name, context / name)
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    wanted = {*project["dependencies"], *extras["server"], *extras["runner"]}  # torch is in the sandbox image
-    lines = [f"-c {CHECKOUT / 'constraints.txt'}", *sorted(line for line in wanted if not line.startswith("torch"))]
-    requirements = context.with_suffix(".txt")
-    requirements.write_text("\n".join(lines) + "\n")
+    files = [CHECKOUT / "requirements" / f"{name}.txt" for name in EXTRAS]  # torch is in the sandbox image
     pip = [sys.executable, "-m", "pip"]
-    command = wheels_command(
-        pip, requirements, context / "wheels", python=sys.version_info[:2], machine=platform.machine()
-    )
+    wanted = ["--require-hashes", *(part for file in files for part in ("--requirement", str(file)))]
+    command = wheels_command(pip, wanted, context / "wheels", python=sys.version_info[:2], machine=platform.machine())
     subprocess.run(command, check=True, timeout=240)
 
 
