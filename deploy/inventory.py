@@ -80,7 +80,9 @@ def _package(url: PackageURL) -> Component:
 def audit() -> int:
     """Print the known vulnerabilities of all pinned requirements. Return pip-audit's status, or NO_DATA."""
     files = [part for path in sorted(REQUIREMENTS.glob("*.txt")) for part in ("--requirement", str(path))]
-    command = [str(PROGRAMS / "pip-audit"), "--disable-pip", "--require-hashes", "--progress-spinner", "off", *files]
+    options = ["--disable-pip", "--require-hashes", "--progress-spinner", "off"]
+    options += ["--strict"]  # a package without data fails; otherwise it would pass as free of vulnerabilities
+    command = [str(PROGRAMS / "pip-audit"), *options, *files]
     done = captured(command, cwd=CHECKOUT)
     print(done.stdout, end="")
     if done.returncode and not done.stdout:
