@@ -11,7 +11,7 @@ everything = server,embedded,runner
 develop = $(everything),dev
 
 .PHONY: manage help up down reset status logs backup nightly-backup try-restore restore undo-restore forget-old-database \
-	image test test-fast check ci bench bench-board bench-rejudge bench-claim bench-scale load contest pictures
+	image test test-fast check ci lock sbom audit bench bench-board bench-rejudge bench-claim bench-scale load contest pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -25,6 +25,8 @@ help:
 	@echo "make pictures   the pictures of docs/img anew, of sample data; wants chromium"
 	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
+	@echo "make lock   hashes of the requirements anew             make sbom IMAGES=\"…\"   inventories, in sbom/"
+	@echo "make audit  known vulnerabilities of the requirements"
 	@echo "make undo-restore   back to the database of before a restore; make forget-old-database   drop it"
 
 up:
@@ -77,3 +79,12 @@ check:
 
 ci:
 	@$(call with,$(develop)) -m tests.tools.test_run ci $(ARGS)
+
+lock:
+	@$(call with,$(develop)) -m deploy.lock
+
+sbom:
+	@$(call with,$(develop)) -m deploy.inventory sbom $(IMAGES)
+
+audit:
+	@$(call with,$(develop)) -m deploy.inventory audit

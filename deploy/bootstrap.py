@@ -1,7 +1,7 @@
 """Set-up of an environment with our dependencies from a bare Python, and start of a script. Standard library only.
 
 `python3 -m deploy.bootstrap --extras server,runner -- -m deploy.up`. Owns the virtual environment. Safe to run again:
-a digest of pyproject.toml and constraints.txt, kept in the environment, records the installed extras.
+a digest of pyproject.toml and the pinned requirements, kept in the environment, records the installed extras.
 """
 
 import argparse
@@ -48,9 +48,10 @@ def ensure_environment(extras: list[str]) -> Path:
     with step(f"dependencies ({', '.join(extras)})"):
         if not python.exists():
             _create(folder)
-        installing = captured(pip_command(python, extras, CHECKOUT, os.environ.get("TORCH_INDEX_URL")), cwd=CHECKOUT)
-        if installing.returncode:
-            raise SetupError(f"pip could not install {', '.join(extras)}: {installing.stderr.strip()[-2000:]}")
+        for command in pip_commands(python, extras, CHECKOUT, os.environ.get("TORCH_INDEX_URL")):
+            installing = captured(command, cwd=CHECKOUT)
+            if installing.returncode:
+                raise SetupError(f"pip could not install {', '.join(extras)}: {installing.stderr.strip()[-2000:]}")
         if is_private():
             note(f"this checkout is closed to other users, so the environment lies in {folder}")
         installed.write_text("\n".join(sorted(lines | done)) + "\n")
@@ -59,17 +60,29 @@ def ensure_environment(extras: list[str]) -> Path:
 
 def inputs_digest(checkout: Path) -> str:
     """Return a digest of the files that decide which distributions are installed."""
-    content = [(checkout / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+    pinned = sorted((checkout / "requirements").glob("*.txt"))
+    content = [path.read_bytes() for path in (checkout / "pyproject.toml", checkout / "constraints.txt", *pinned)]
     return hashlib.sha256(b"".join(content)).hexdigest()[:16]
 
 
-def pip_command(python: Path, extras: list[str], checkout: Path, torch_index: str | None) -> list[str]:
-    """Return pip's command for an editable install; torch's CPU build if TORCH_INDEX_URL names an index with it."""
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--constraint", str(checkout / "constraints.txt")]
-    if torch_index:
-        command += ["--extra-index-url", torch_index]
-    return [*command, "--editable", f"{checkout}[{','.join(sorted(extras))}]"]
+def pip_commands(python: Path, extras: list[str], checkout: Path, torch_index: str | None) -> list[list[str]]:
+    """Return pip's commands: everything but torch by its hash, torch from its index, then the checkout, editable.
+
+    The hashes of torch are unknown (deploy/lock.py). Its index, if TORCH_INDEX_URL names one, serves nothing else.
+    """
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    files = [str(checkout / "requirements" / f"{name}.txt") for name in ("build", *sorted(extras))]
+    commands = [[*pip, "--require-hashes", *(part for file in files for part in ("--requirement", file))]]
+    if "runner" in extras:
+        constraints = ["--constraint", str(checkout / "constraints.txt")]
+        commands.append([*pip, *constraints, *torch_source(torch_index), "torch"])
+    commands.append([*pip, "--no-deps", "--no-build-isolation", "--editable", str(checkout)])
+    return commands
+
+
+def torch_source(index: str | None) -> list[str]:
+    """Return pip's options for a command that takes torch alone."""
+    return ["--index-url", index] if index else []
 
 
 def _create(folder: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import docker
 import docker.errors
 
+from deploy.bootstrap import torch_source
 from deploy.console import SetupError, captured, exit_status, note, step
 from deploy.docker_engine import install_packages
 from deploy.parties import CHECKOUT, is_root, state_folder
@@ -34,6 +35,7 @@ PULL_TIMEOUT_S: Final = 300
 KEPT_IMAGES: Final = 2  # the present image and its predecessor: a rollback needs no build
 
 IMAGE_FOLDER: Final = CHECKOUT / "sandbox" / "image"
+REQUIREMENTS: Final = ("requirements.in", "requirements.txt")  # versions; hashes of all but torch
 
 
 def ensure_image() -> str:
@@ -76,7 +78,7 @@ def prune(client: docker.DockerClient, tag: str, work: Path) -> None:
 def digest_inputs(checkout: Path) -> dict[str, bytes]:
     """Return name in the image's build -> content, of every file that decides the image's contents."""
     image = checkout / "sandbox" / "image"
-    named = {name: image / name for name in ("Dockerfile", "requirements.txt")}
+    named = {name: image / name for name in ("Dockerfile", *REQUIREMENTS)}
     named |= {f"inside/{path.name}": path for path in inside_files(checkout)}
     return {name: path.read_bytes() for name, path in named.items()}
 
@@ -98,17 +100,15 @@ def image_digest(inputs: dict[str, bytes]) -> str:
 
 
 def wheels_command(
-    pip: list[str], requirements: Path, into: Path, *, python: tuple[int, int], machine: str
+    pip: list[str], wanted: list[str], into: Path, *, python: tuple[int, int], machine: str
 ) -> list[str]:
-    """Return pip's arguments to fetch wheels for the image's Python, which need not be the host's."""
-    command = [*pip, "download", "--quiet", "--only-binary=:all:", "--dest", str(into), "-r", str(requirements)]
+    """Return pip's command to fetch wheels for the image's Python, which need not be the host's."""
+    command = [*pip, "download", "--quiet", "--only-binary=:all:", "--dest", str(into), *wanted]
     if python != IMAGE_PYTHON:
         command += ["--python-version", "3.11", "--implementation", "cp"]
         command += [f"--abi={abi}" for abi in ("cp311", "abi3", "none")]
         for libc in ("_2_28", "_2_27", "_2_17", "2014"):
             command += ["--platform", f"manylinux{libc}_{machine}"]
-    if index := os.environ.get("TORCH_INDEX_URL"):
-        command += ["--extra-index-url", index]
     return command
 
 
@@ -168,9 +168,12 @@ def _base(client: docker.DockerClient, work: Path) -> str:
 
 
 def _wheels(work: Path) -> Path:
-    """Return a folder of the wheels that requirements.txt names, fetched once per content of that file."""
-    requirements = IMAGE_FOLDER / "requirements.txt"
-    wheels = work / f"wheels-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
+    """Return a folder of the image's wheels, fetched once per content of the requirements.
+
+    The Dockerfile checks the hashes again, for it also finds the files here that torch brought along.
+    """
+    versions, hashed = (IMAGE_FOLDER / name for name in REQUIREMENTS)
+    wheels = work / f"wheels-{hashlib.sha256(versions.read_bytes() + hashed.read_bytes()).hexdigest()[:12]}"
     if wheels.exists():
         wheels.touch()  # marked as used: `prune` removes the oldest
         return wheels
@@ -178,10 +181,13 @@ def _wheels(work: Path) -> Path:
         part = work / "wheels.part"
         part.mkdir(exist_ok=True)
         pip, python = [sys.executable, "-m", "pip"], sys.version_info[:2]
-        done = captured(wheels_command(pip, requirements, part, python=python, machine=platform.machine()))
-        if done.returncode:
-            raise SetupError(f"pip could not fetch the wheels of {requirements.name}: {done.stderr.strip()[-1500:]}")
-        shutil.copy2(requirements, part)
+        torch = ["--constraint", str(versions), *torch_source(os.environ.get("TORCH_INDEX_URL")), "torch"]
+        for wanted in (torch, ["--require-hashes", "--requirement", str(hashed)]):
+            done = captured(wheels_command(pip, wanted, part, python=python, machine=platform.machine()))
+            if done.returncode:
+                raise SetupError(f"pip could not fetch the wheels of {hashed.name}: {done.stderr.strip()[-1500:]}")
+        for requirements in (versions, hashed):
+            shutil.copy2(requirements, part)
         part.rename(wheels)
         note(f"{sum(path.stat().st_size for path in wheels.iterdir()) / 1e6:.0f} MB")
     return wheels

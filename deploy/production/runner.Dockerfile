@@ -6,10 +6,9 @@
 ARG SANDBOX_IMAGE=photofinish-sandbox:latest
 FROM ${SANDBOX_IMAGE}
 ARG PIP_OPTIONS=
-COPY pyproject.toml constraints.txt wheels* /build/
+COPY requirements/runner.txt wheels* /build/
 RUN python3 -m venv /build/pip \
- && python3 -c "import tomllib; project = tomllib.load(open('/build/pyproject.toml', 'rb'))['project']; print(*project['dependencies'], *project['optional-dependencies']['runner'], sep='\n')" > /build/runner.txt \
- && /build/pip/bin/pip --python /opt/venv/bin/python3 install --no-cache-dir --find-links=/build ${PIP_OPTIONS} -c /build/constraints.txt -r /build/runner.txt \
+ && /build/pip/bin/pip --python /opt/venv/bin/python3 install --no-cache-dir --find-links=/build ${PIP_OPTIONS} --require-hashes -r /build/runner.txt \
  && rm -r /build
 WORKDIR /opt/photofinish-runner
 COPY problems problems

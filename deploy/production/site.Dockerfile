@@ -7,10 +7,10 @@ ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE} AS builder
 ARG PIP_OPTIONS=
 ARG EXTRAS='server backup'
-COPY pyproject.toml constraints.txt wheels* /build/
+COPY requirements wheels* /build/
 RUN python3 -m venv /opt/venv \
- && python3 -c "import tomllib; project = tomllib.load(open('/build/pyproject.toml', 'rb'))['project']; print(*project['dependencies'], *(line for extra in '${EXTRAS}'.split() for line in project['optional-dependencies'][extra]), sep='\n')" > /build/site.txt \
- && /opt/venv/bin/pip install --no-cache-dir --find-links=/build ${PIP_OPTIONS} -c /build/constraints.txt -r /build/site.txt \
+ && /opt/venv/bin/pip install --no-cache-dir --find-links=/build ${PIP_OPTIONS} --require-hashes \
+      $(for extra in ${EXTRAS}; do echo "-r /build/${extra}.txt"; done) \
  && /opt/venv/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE_IMAGE}

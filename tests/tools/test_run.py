@@ -30,6 +30,7 @@ SETTINGS_FOR_MYPY: Final = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1/none",
     "BROKER_URL": "redis://127.0.0.1:1/0",
 }
+MOST_SHOWN: Final = 6  # arguments of a check
 # `manage check --deploy` finds faults in the settings of a public site; these have none.
 PUBLIC_SITE: Final = {"SITE_URL": "https://photofinish.example", "TRUSTED_PROXIES": "127.0.0.1"}
 
@@ -53,14 +54,19 @@ def check_commands(programs: Path) -> list[list[str]]:
         [str(programs / "lint-imports")],
         [sys.executable, "-m", "leaderboard.manage", "check", "--deploy", "--fail-level", "WARNING"],
         [sys.executable, "-m", "tests.tools.ratchet"],
+        [str(programs / "detect-secrets-hook"), "--baseline", ".secrets.baseline", *tracked_files()],
     ]
+
+
+def tracked_files() -> list[str]:
+    return captured(["git", "ls-files", "--cached"], cwd=CHECKOUT).stdout.splitlines()
 
 
 def check(_: list[str]) -> int:
     """Run all checks, also when an early check fails: one run shows everything."""
     failed = []
     for command in check_commands(Path(sys.executable).parent):
-        name = " ".join([Path(command[0]).name, *command[1:]])
+        name = " ".join([Path(command[0]).name, *command[1:MOST_SHOWN]])
         say(f"==>  {name}")
         if subprocess.run(command, env={**os.environ, **SETTINGS_FOR_MYPY, **PUBLIC_SITE}, check=False).returncode:
             failed.append(name)

@@ -1,6 +1,7 @@
 """Notices wait in the database until mail and webhook have taken them; incidents are acts of staff."""
 
 import json
+import logging
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -98,6 +99,17 @@ def test_a_hook_that_is_away_is_a_failed_try(db: None, settings) -> None:
     tell()
     assert send_notices(now=NOON) == 0
     assert Notice.objects.get().failure
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_hooks_address_is_a_secret(db: None, settings, hook: Hook, caplog, status: int) -> None:
+    hook.status = status
+    settings.OPERATOR_WEBHOOK += "/T0/B0/a-secret"
+    tell()
+    with caplog.at_level(logging.INFO):
+        send_notices(now=NOON)
+    assert len(hook.got) == 1
+    assert "a-secret" not in caplog.text + Notice.objects.get().failure
 
 
 def test_without_a_receiver_notices_wait(db: None) -> None:

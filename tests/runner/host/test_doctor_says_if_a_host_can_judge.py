@@ -59,6 +59,9 @@ class MadeUpHost(doctor.Host):
     def read(self, path: str) -> str:
         return self.files.get(path, "")
 
+    def uid(self) -> int:
+        return int(self.facts.get("uid", 0))
+
     def cores(self) -> Sequence[int]:
         found: Sequence[int] = self.facts.get("cores", [0, 1, 2, 3])
         return found
@@ -191,6 +194,34 @@ def test_a_wall_that_is_missing_is_found(settings: JudgeSettings, engine: MadeUp
     check = of_engine(settings, engine)[name]
     assert check.result == result
     assert bool(check.remedy) == (result != OK)
+
+
+ROOTLESS = {"SecurityOptions": ["name=seccomp,profile=default", "name=rootless", "name=cgroupns"]}
+REMAPPED = {"SecurityOptions": ["name=seccomp,profile=default", "name=userns"]}
+FEW, ENOUGH = "dockremap:100000:65536", "dockremap:100000:65536\nada:200000:1000000"
+
+
+@pytest.mark.parametrize(
+    ("info", "subuid", "result", "says"),
+    [
+        ({}, "", OK, "root's engine, users not remapped, cgroup v2"),
+        (REMAPPED, FEW, UNFIT, "remapped, 65536 uids"),
+        (REMAPPED, ENOUGH, WARNING, "remapped, 1000000 uids, cgroup v2"),
+        (ROOTLESS | {"CgroupDriver": "systemd"}, "", UNFIT, "rootless, 0 uids"),
+        (ROOTLESS | {"CgroupDriver": "systemd"}, ENOUGH, WARNING, "rootless, 1000000 uids, cgroup v2, driver systemd"),
+        (ROOTLESS | {"CgroupDriver": "none", "CgroupVersion": "1"}, ENOUGH, UNFIT, "cgroup v1, driver none"),
+    ],
+)
+def test_users_of_the_engine_are_recognised(info: dict[str, Any], subuid: str, result: str, says: str) -> None:
+    check = doctor.engine_users(GOOD_INFO | info, MadeUpHost({"/etc/subuid": subuid}))
+    assert check.result == result
+    assert says in check.found
+    assert bool(check.remedy) == (result != OK)
+
+
+def test_the_judges_user_is_named() -> None:
+    assert doctor.judge_user(MadeUpHost(uid=0)).found == "root, with Docker's socket"
+    assert doctor.judge_user(MadeUpHost(uid=1000)).found == "uid 1000, with Docker's socket"
 
 
 def test_without_an_engine_nothing_inside_is_claimed(settings: JudgeSettings) -> None:

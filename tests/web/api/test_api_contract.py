@@ -293,3 +293,13 @@ def test_too_many_requests_say_when_to_come_back(stage, browser, monkeypatch) ->
     assert 1 <= int(refused.headers["Retry-After"]) <= 61
     assert "Too many requests" in refused.json()["detail"]
     assert browser(stage.ada).get("/api/v1/boards").status_code == 200, "who says their name is counted by name"
+
+
+def test_the_schema_names_every_error_of_a_call(browser, db) -> None:
+    schema = browser(None).get("/api/schema").json()
+    calls = {f"{method} {path}": call for path, methods in schema["paths"].items() for method, call in methods.items()}
+    errors = {"400", "401", "403", "404", "429", "503"}
+    assert set(calls["get /api/v1/boards/{slug}"]["responses"]) == {"200", *errors}
+    assert set(calls["post /api/v1/submissions"]["responses"]) == {"201", *errors, "409", "413", "415"} - {"404"}
+    assert "Retry-After" in calls["get /api/v1/me"]["responses"]["429"]["headers"]
+    assert {"detail", "errors"} == set(schema["components"]["schemas"]["Error"]["required"])

@@ -49,7 +49,7 @@ def reference(schema: Node) -> Iterator[str]:
             ]
             if body := call.get("requestBody"):
                 takes.insert(0, kind(body["content"]["application/json"]["schema"], shapes))
-            ((status, answer),) = call["responses"].items()
+            ((status, answer),) = ((status, one) for status, one in call["responses"].items() if status < "300")
             content = answer.get("content", {}).get("application/json")
             answers = f"{status} {kind(content['schema'], shapes) if content else ''}".strip()
             yield f"| `{method} {path}`<br>{call['description']} | {'<br>'.join(takes)} | {answers} |"
