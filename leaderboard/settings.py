@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "leaderboard.web.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "leaderboard.web.middleware.conditional_answers",
+    "leaderboard.web.middleware.banned_networks",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
