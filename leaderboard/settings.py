@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "leaderboard.standings",
     "leaderboard.awards",
     "leaderboard.web",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # last, so that our templates come first
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -22,6 +22,7 @@ TELEMETRY_MEANS: Final = (
     "Watched device state: `full`: clocks, power, temperature and slow-downs; `mask_only`: slow-downs only; "
     "`none` or empty: not watched or not reported."
 )
+TAKEN_DOWN: Final = "Why the site took the code down; empty: it did not. Only reviewers get the code then."
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
@@ -233,7 +234,8 @@ class Value(drf.Serializer[Any]):
 
 
 class Submission(SubmissionSummary):
-    code = drf.CharField()
+    code = drf.CharField(allow_null=True, help_text="null: taken down.")
+    taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
     cases = drf.ListField(child=drf.DictField())
     logs = drf.DictField(child=drf.CharField())
     rank = drf.IntegerField(allow_null=True)
@@ -244,6 +246,7 @@ class FinishedSubmission(Submission):
     """The last event of a submission's stream: the submission without its code."""
 
     code = None  # type: ignore[assignment]
+    taken_down = None  # type: ignore[assignment]
 
 
 class EntryDetail(drf.Serializer[Any]):
@@ -264,6 +267,7 @@ class EntryDetail(drf.Serializer[Any]):
     code_public = drf.BooleanField(source="code_is_public")
     code_public_at = drf.DateTimeField(allow_null=True, help_text="null: not automatically.")
     code = drf.CharField(allow_null=True)
+    taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
 
 
 class RetractRequest(drf.Serializer[Any]):
