@@ -1,6 +1,6 @@
 """Acts of staff on accounts, tokens, names, code and quotas. Each act is one audit row.
 
-Each act locks its object and refuses to do what is done already, so of two people who press one button one is refused.
+Each act locks its object and refuses to repeat itself, so two people who press a button together do a single act.
 `undoes` is the audit row that the act reverses (undo.py). `actor` None: an operator by command.
 """
 

@@ -65,7 +65,7 @@ REMAINS: Final = {"desk_deactivate": "Cancelled submissions do not return; they 
 
 @dataclass(frozen=True)
 class Shown:
-    """An audit row with its undo button, or the reason why it has none."""
+    """An audit row with its undo button, or the reason for its absence."""
 
     row: Row
     words: str

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
+import structlog
 from django.db import transaction
 
 from leaderboard.accounts.models import User
@@ -113,6 +114,9 @@ def set_lifted(*, ban: Ban, on: bool, reason: str, actor: User | None, now: date
         raise UserError("network", ban.network, "is not banned" if on else "is banned already", status=409)
     if not on and Ban.objects.filter(network=ban.network, lifted_at=None).exists():
         raise UserError("network", ban.network, "is banned anew", status=409)
+    own = _parsed(str(structlog.contextvars.get_contextvars().get("address", "")).partition("/")[0])
+    if not on and own is not None and own in ip_network(ban.network):
+        raise UserError("network", ban.network, "is your own network; ban it anew, and confirm that", status=409)
     ban.lifted_at = now if on else None
     ban.save(update_fields=["lifted_at"])
     after = {"network": ban.network, "ends_at": ban.ends_at} | ({"undoes": undoes} if undoes else {})

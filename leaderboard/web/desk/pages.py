@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -232,13 +231,10 @@ def ban_index(request: HttpRequest) -> HttpResponse:
     do = partial(bans.ban, own_address=str(request.META.get("REMOTE_ADDR") or ""))
     if answer := send(request, form, do, done="{result} is banned."):
         return answer
-    context = {"form": form, "bans": bans.in_force(now), "rows": _of_bans(now), "back": "/desk/bans"}
-    return render(request, "web/desk/bans.html", context, status=form.status)
-
-
-def _of_bans(now: datetime) -> list[Shown]:
     rows = Row.objects.filter(object_type=Ban._meta.label_lower, act__startswith=DESK).select_related("actor")
-    return shown(rows.order_by("-id")[:MOST_ROWS])
+    history = shown(rows.order_by("-id")[:MOST_ROWS])
+    context = {"form": form, "bans": bans.in_force(now), "rows": history, "back": "/desk/bans"}
+    return render(request, "web/desk/bans.html", context, status=form.status)
 
 
 @restricted_page("POST")

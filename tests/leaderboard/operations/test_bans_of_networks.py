@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import structlog
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -66,6 +67,17 @@ def test_own_network_must_be_confirmed(stage: Stage) -> None:
     ban(stage, "192.0.2.0/24", own_address="192.0.2.5", confirm=True)
     with pytest.raises(UserError, match="banned already"):
         ban(stage, "192.0.2.0/24")
+
+
+def test_lifted_ban_of_own_network_is_not_put_back(stage: Stage) -> None:
+    made = ban(stage, "2001:db8::/48")
+    told = {"ban": made, "actor": stage.olga, "reason": "x", "now": stage.now}
+    bans.set_lifted(on=True, **told)
+    here = structlog.contextvars.bound_contextvars(address="2001:db8:0:1::/64")
+    with here, pytest.raises(UserError, match="your own network"):
+        bans.set_lifted(on=False, **told)
+    bans.set_lifted(on=False, **told)
+    assert bans.in_force(stage.now) == [made]
 
 
 def test_number_of_bans_is_bounded(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
