@@ -55,7 +55,7 @@ MIDDLEWARE = [
     "leaderboard.web.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "leaderboard.web.middleware.conditional_answers",
-    "leaderboard.web.middleware.banned_networks",
+    "leaderboard.web.limits.banned_networks",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -1,4 +1,4 @@
-"""Middleware for every answer: security headers, caching, banned networks, and pages of refusal.
+"""Middleware for every answer: security headers, caching, and pages of refusal.
 
 The content policy lets a page load only the site's own files: no inline script or style, no other host, no frame. A
 competitor's text can therefore never run in another user's browser, even if a template forgot to escape it.
@@ -12,11 +12,9 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
-from django.utils import timezone
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from leaderboard.errors import RateLimited, UserError
-from leaderboard.operations import bans
 
 CSP: Final = "; ".join(
     (
@@ -46,8 +44,6 @@ REFUSED: Final = {
     429: "Too many requests. Try again in {wait} s.",
     503: "The site is busy. Nothing was done; try again in {wait} s.",
 }
-
-OPEN_TO_BANNED: Final = ("/api/runner/", "/readyz", "/metrics")  # /healthz and /static/ are answered before
 
 Respond = Callable[[HttpRequest], HttpResponseBase]
 
@@ -114,21 +110,6 @@ def with_wait(response: HttpResponse, error: UserError) -> HttpResponse:
 def refusal_page(status: int) -> str:
     """Return a page of refusal, rendered once, because these pages are requested under load."""
     return render_to_string(f"{status}.html")
-
-
-def banned_networks(get_response: Respond) -> Respond:
-    """Refuse requests from banned networks. Stands before the sessions, and asks no database."""
-
-    def respond(request: HttpRequest) -> HttpResponseBase:
-        ban = bans.of(str(request.META.get("REMOTE_ADDR") or ""), timezone.now())
-        if ban is None or request.path.startswith(OPEN_TO_BANNED):
-            return get_response(request)
-        if request.path.startswith("/api/"):
-            detail = f"Your network {ban.network} is banned until {ban.ends_at:%Y-%m-%d %H:%M} UTC: {ban.reason}"
-            return JsonResponse({"detail": detail, "errors": []}, status=403)
-        return HttpResponse(render_to_string("web/banned.html", {"ban": ban}), status=403)
-
-    return respond
 
 
 def form_only_pages(get_response: Respond) -> Respond:
