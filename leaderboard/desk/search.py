@@ -39,7 +39,8 @@ def find(text: str) -> list[tuple[User, str]]:
 
 
 def _begins(rows: QuerySet[Any], column: str, text: str) -> QuerySet[Any]:
-    return rows.alias(low=Collate(Lower(column), "C")).filter(low__startswith=text.lower())
+    found: QuerySet[Any] = rows.alias(low=Collate(Lower(column), "C")).filter(low__startswith=text.lower())
+    return found
 
 
 def _by_name(text: str) -> Found:

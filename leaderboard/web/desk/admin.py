@@ -1,6 +1,5 @@
 """Django's admin below /admin/, for superusers: it reads the tables that have no page. Changes are for audited acts."""
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
@@ -23,7 +22,8 @@ MOST_COUNTED: Final = 10_000  # rows; a list has no page beyond
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic in the stubs only
     @cached_property
     def count(self) -> int:
-        return len(self.object_list.order_by().values_list("pk")[:MOST_COUNTED])
+        rows: Any = self.object_list
+        return len(rows.order_by().values_list("pk")[:MOST_COUNTED])
 
 
 class ReadOnly(ModelAdmin):  # type: ignore[type-arg]
@@ -35,17 +35,18 @@ class ReadOnly(ModelAdmin):  # type: ignore[type-arg]
     list_per_page = 50
     actions = None
 
-    def get_list_display(self, request: HttpRequest) -> list[str]:
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
         plain = [field.name for field in self._fields() if not isinstance(field, ForeignKey | TextField | JSONField)]
         return plain[:COLUMNS]
 
-    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         return [field.attname if isinstance(field, ForeignKey) else field.name for field in self._fields()]
 
     get_readonly_fields = get_fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return self.model._default_manager.only(*(field.name for field in self._fields()))
+        rows: QuerySet[Any] = self.model._default_manager.only(*(field.name for field in self._fields()))
+        return rows
 
     def _fields(self) -> list[Any]:
         long = (BinaryField,) if self.model._meta.app_label in ("audit", "operations") else (BinaryField, JSONField)
@@ -83,7 +84,7 @@ class Superusers(AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
-    def admin_view(self, view: Callable[..., HttpResponseBase], cacheable: bool = False) -> Callable[..., Any]:
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         checked = super().admin_view(view, cacheable)
 
         @wraps(checked)

@@ -176,13 +176,14 @@ def _refusal(actor: User, account: User) -> str:
 def act_on_person(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     act, done = act_of(PERSON_ACTS, name)
     account = get_object_or_404(User, pk=pk)
-    given = _new_name(request, name, "user", pk) if act is acts.rename_person else {}
-    do = partial(act, person=account, reason=request.POST.get("reason", ""), **given)
+    do = partial(act, person=account, reason=request.POST.get("reason", ""))
+    if act is acts.rename_person:
+        do = partial(do, name=_new_name(request, name, "user", pk))
     return press(request, do, to=f"/desk/people/{pk}", done=done)
 
 
-def _new_name(request: HttpRequest, act: str, kind: str, key: int) -> dict[str, str]:
-    return {"name": acts.neutral_name(kind, key) if act.startswith("hide") else request.POST.get("name", "")}
+def _new_name(request: HttpRequest, act: str, kind: str, key: int) -> str:
+    return acts.neutral_name(kind, key) if act.startswith("hide") else request.POST.get("name", "")
 
 
 @restricted_page("POST")
@@ -190,7 +191,7 @@ def act_on_entrant(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     field, done = act_of(ENTRANT_ACTS, name)
     entrant = get_object_or_404(Entrant.objects.select_related("competition"), pk=pk)
     new = _new_name(request, name, "team" if entrant.is_team else "entrant", pk)
-    do = partial(acts.rename_entrant, entrant=entrant, field=field, reason=request.POST.get("reason", ""), **new)
+    do = partial(acts.rename_entrant, entrant=entrant, field=field, name=new, reason=request.POST.get("reason", ""))
     return press(request, do, to=_back(request), done=done)
 
 
