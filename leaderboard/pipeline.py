@@ -35,6 +35,7 @@ from leaderboard.confirmations.ask import claim_confirmation, record_confirmatio
 from leaderboard.confirmations.models import FAILED, Confirmation
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
+from leaderboard.errors import UserError
 from leaderboard.judging.archive import Content
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
@@ -94,6 +95,8 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
         # The lock keeps two submissions from sharing the last place of a quota. The submission belongs to the account,
         # whichever login sends it.
         owner = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
+        if not owner.is_active:
+            raise UserError("owner", owner.get_username(), "this account is deactivated", status=403)
         _check_usage(owner, now)
         submission.owner, submission.code_digest = owner, source.code_digest
         submission.entrant = entering.enter_by_submitting(user=owner, competition=board.competition, now=now)

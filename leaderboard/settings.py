@@ -48,12 +48,14 @@ INSTALLED_APPS = [
     "leaderboard.standings",
     "leaderboard.awards",
     "leaderboard.web",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # last, so that our templates come first
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "leaderboard.web.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "leaderboard.web.middleware.conditional_answers",
+    "leaderboard.web.limits.banned_networks",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

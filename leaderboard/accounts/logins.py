@@ -119,6 +119,11 @@ def change_password(*, login: User, account: User, password: str, now: datetime)
     held = User.objects.select_for_update(no_key=True).get(pk=login.pk)
     held.set_password(password)
     held.save(update_fields=["password"])
-    User.objects.filter(pk=account.pk).update(session_generation=F("session_generation") + 1)
+    sign_out_everywhere(account)
     record("change_password", login, actor=account, now=now)
     return User.objects.get(pk=account.pk)
+
+
+def sign_out_everywhere(account: User) -> None:
+    """End all sessions of the account, in one row: their hashes name its former session generation."""
+    User.objects.filter(pk=account.pk).update(session_generation=F("session_generation") + 1)

@@ -1,4 +1,4 @@
-"""Checks for acts of organisers: permission, and a written reason."""
+"""Checks for acts of organisers and staff: permission, and a written reason."""
 
 from typing import Final
 
@@ -11,6 +11,21 @@ MAX_REASON_CHARS: Final = 2_000
 def check_staff(actor: User, act: str) -> None:
     if not (actor.is_active and (actor.is_staff or actor.is_superuser)):
         raise UserError("actor", actor.get_username(), f"only an organiser may {act}", status=403)
+
+
+def check_over(actor: User | None, person: User, act: str) -> None:
+    """Check that the actor may act on this person's account. `actor` None: an operator by command.
+
+    Only superusers act on staff. Nobody acts on themself: a slip would lock out the person who could repair it.
+    """
+    if actor is None:
+        return
+    check_staff(actor, act)
+    name = person.get_username()
+    if person.account_id == actor.account_id:
+        raise UserError("person", name, f"this is you; ask another administrator to {act}", status=403)
+    if (person.is_staff or person.is_superuser) and not actor.is_superuser:
+        raise UserError("person", name, f"is staff; only a superuser may {act}", status=403)
 
 
 def check_reason(reason: str) -> None:

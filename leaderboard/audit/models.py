@@ -7,12 +7,15 @@ from typing import Final
 from django.conf import settings
 from django.db import models
 from django.db.migrations import RunSQL
+from django.db.models import Q
 from django.utils import timezone
 
 TABLES: Final = """
 SELECT c.relname, EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'append_only')
   FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname
 """  # every table, and whether it is append-only
+
+DESK: Final = "desk_"  # begins the names of acts of the administrator's desk
 
 
 class Row(models.Model):
@@ -33,7 +36,11 @@ class Row(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        indexes = [models.Index(fields=["object_type", "object_id"], name="audit_by_object")]
+        indexes = [
+            models.Index(fields=["object_type", "object_id"], name="audit_by_object"),
+            models.Index(fields=["-id"], condition=Q(act__startswith=DESK), name="audit_of_the_desk"),
+            models.Index(fields=["address", "-id"], condition=Q(act="sign_in_done"), name="audit_sign_in_by_address"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.act} {self.object_type} {self.object_id}"

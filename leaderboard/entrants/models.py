@@ -11,7 +11,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import CheckConstraint, Q, UniqueConstraint
-from django.db.models.functions import Lower
+from django.db.models.functions import Collate, Lower
 
 from leaderboard.competitions.models import AGENT, DIVISIONS, HUMAN, MIXED, Competition
 from leaderboard.entrants.names import look
@@ -32,7 +32,15 @@ class Entrant(models.Model):
 
     class Meta:
         ordering = ["id"]
-        indexes = [GinIndex(fields=["looks"], name="entrant_by_look")]
+        indexes = [
+            GinIndex(fields=["looks"], name="entrant_by_look"),
+            models.Index(Collate(Lower("name"), "C"), name="entrant_by_beginning"),
+            models.Index(
+                Collate(Lower("pseudonym"), "C"),
+                condition=~Q(pseudonym=""),
+                name="entrant_by_pseudonym",
+            ),
+        ]
         constraints = [
             UniqueConstraint("competition", Lower("name"), name="entrant_name_is_unique_in_any_case"),
             UniqueConstraint(

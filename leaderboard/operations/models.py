@@ -1,8 +1,8 @@
-"""Tables of running the site: Notice (to its operators); Incident, IncidentNote and Maintenance (for everybody)."""
+"""Tables of running the site: Notice (to its operators), Incident, IncidentNote, Maintenance and Ban."""
 
 from django.conf import settings
 from django.db import models
-from django.db.models import CheckConstraint, F, Index, Q
+from django.db.models import CheckConstraint, F, Index, Q, UniqueConstraint
 
 
 class Notice(models.Model):
@@ -58,6 +58,26 @@ class IncidentNote(models.Model):
 
     def __str__(self) -> str:
         return f"note on incident {self.incident_id}"
+
+
+class Ban(models.Model):
+    """A network whose requests are refused until its end (bans.py)."""
+
+    network = models.CharField(max_length=64)  # such as 192.0.2.0/24
+    reason = models.TextField()  # shown to the banned
+    created_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    lifted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [Index(fields=["ends_at"], condition=Q(lifted_at=None), name="ban_in_force")]
+        constraints = [
+            UniqueConstraint(fields=["network"], condition=Q(lifted_at=None), name="one_ban_a_network"),
+        ]
+
+    def __str__(self) -> str:
+        return self.network
 
 
 class Maintenance(models.Model):

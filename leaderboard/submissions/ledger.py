@@ -1,4 +1,4 @@
-"""Quotas of competitions, and the quota tokens that are spent and given back.
+"""Quotas of competitions and their exceptions, and the quota tokens that are spent and given back.
 
 Token rows are written once and never changed. The balance is found by replaying them. Cancellation and all acts of the
 owner write no row, so they return no token.
@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from leaderboard.accounts.logins import logins_of
@@ -19,7 +19,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
-from leaderboard.submissions.models import QuotaLine, Submission
+from leaderboard.submissions.models import QuotaException, QuotaLine, Submission
 from leaderboard.submissions.quota import Bucket, Level, Movement, check_bucket, level_at, parse_quotas, unusual
 
 READ_LINES: Final = 50  # per bucket; the filled level of the oldest line read sums up the lines before it
@@ -27,16 +27,30 @@ _US: Final = timedelta(microseconds=1)
 
 
 def levels(*, owner: User, boards: Iterable[Board], now: datetime) -> dict[tuple[int, str], Level]:
-    """Return the owner's level by board and mode. One query for any number of boards (that know their competition)."""
+    """Return the owner's level by board and mode. Two queries for any number of boards."""
     boards = list(boards)
     lines: dict[tuple[int, str], list[QuotaLine]] = defaultdict(list)
     for line in _newest_lines(owner, boards):
         lines[line.board_id, line.mode].append(line)
-    return {
-        (board.pk, mode): _replay(bucket, lines[board.pk, mode], now)
-        for board in boards
-        for mode, bucket in parse_quotas(board.competition.quotas).items()
-    }
+    buckets = _buckets(owner, boards, now)
+    return {key: _replay(bucket, lines[key], now) for key, bucket in buckets.items()}
+
+
+def exceptions_of(owner: User, now: datetime) -> QuerySet[QuotaException]:
+    """Return the exceptions in force for this account, newest first."""
+    return QuotaException.objects.filter(user__in=logins_of(owner), ends_at__gt=now, ended_at=None)
+
+
+def _buckets(owner: User, boards: Iterable[Board], now: datetime) -> dict[tuple[int, str], Bucket]:
+    """Return the quotas by board and mode. An exception for a board counts before one for its competition."""
+    own = {(row.competition_id, row.board_id, row.mode): row for row in exceptions_of(owner, now).reverse()}
+    found = {}
+    for board in boards:
+        for mode, bucket in parse_quotas(board.competition.quotas).items():
+            where = board.competition_id
+            row = own.get((where, board.pk, mode)) or own.get((where, None, mode))
+            found[board.pk, mode] = Bucket(row.capacity, row.per_day) if row else bucket
+    return found
 
 
 def boards_spent_on(owner: User) -> list[Board]:
@@ -74,7 +88,7 @@ def _write(submission: Submission, act: str, now: datetime) -> None:
     line = QuotaLine(
         user=submission.owner, board=board, mode=mode, submission=submission, act=act, created_at=now, filled_us=0
     )
-    bucket = parse_quotas(board.competition.quotas)[mode]
+    bucket = _buckets(submission.owner, [board], now)[board.pk, mode]
     if act == QuotaLine.SPENT:
         check_bucket(_replay(bucket, known, now), mode=mode, board=str(board), now=now)
     line.filled_us = _replay(bucket, [*known, line], now).filled // _US

@@ -1,4 +1,4 @@
-"""Tables of submissions, their quota lines and code releases. Triggers refuse any change of a row.
+"""Tables of submissions. Triggers keep Submission, QuotaLine and CodeRelease unchanged.
 
 Attempts record the progress of a submission. CodeRelease records that the owner published the code before the general
 publication, for good.
@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import CheckConstraint, Q, UniqueConstraint
 
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
 from runner.wire import MAX_SOURCE_BYTES, MODES
 
@@ -92,6 +92,45 @@ class QuotaLine(models.Model):
     @property
     def tokens(self) -> int:
         return -1 if self.act == self.SPENT else 1
+
+
+class QuotaException(models.Model):
+    """A person's own quota on a board, or on all boards of a competition, until its end."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="quota_exceptions")
+    competition = models.ForeignKey(Competition, on_delete=models.PROTECT, related_name="+")
+    board = models.ForeignKey(Board, on_delete=models.PROTECT, null=True, related_name="+")  # null: all boards
+    mode = models.CharField(max_length=16)
+    capacity = models.PositiveIntegerField()
+    per_day = models.PositiveIntegerField()
+    created_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)  # earlier, by a person
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            CheckConstraint(condition=Q(mode__in=MODES), name="quota_exception_mode_is_known"),
+            CheckConstraint(condition=Q(capacity__gt=0, per_day__gt=0), name="quota_exception_is_above_zero"),
+        ]
+        indexes = [models.Index(fields=["user", "ends_at"], name="quota_exception_in_force")]
+
+    def __str__(self) -> str:
+        return f"{self.capacity} {self.mode} and {self.per_day} a day on {self.board or self.competition}"
+
+
+class Takedown(models.Model):
+    """Code that only reviewers see. The row exists while the code is down; the audit log keeps the acts."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="takedown")
+    reason = models.TextField()  # shown in place of the code
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"code of submission {self.submission_id}"
 
 
 class CodeRelease(models.Model):

@@ -1,4 +1,4 @@
-"""Permission to publish a submission's code early or take its line off a board, and the early publication.
+"""Permission to read a submission's code, to publish it early or take its line off a board; the early publication.
 
 The publication cannot be taken back, and the site warns of this.
 """
@@ -10,9 +10,11 @@ from django.db import transaction
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
+from leaderboard.competitions.models import Role
+from leaderboard.competitions.permissions import Viewer, has_role
 from leaderboard.entrants.permissions import members_of
 from leaderboard.errors import UserError
-from leaderboard.submissions.models import CodeRelease, Submission
+from leaderboard.submissions.models import CodeRelease, Submission, Takedown
 
 
 def may_dispose(user: User, submission: Submission) -> bool:
@@ -24,6 +26,18 @@ def may_dispose(user: User, submission: Submission) -> bool:
         return False
     entrant = submission.entrant
     return not entrant.is_team or members_of(entrant).filter(user__in=logins_of(user)).exists()
+
+
+def code_for(viewer: Viewer, submission: Submission) -> tuple[str | None, str]:
+    """Return the code and the reason why it is taken down; None: not for this viewer, "": it is not taken down.
+
+    The viewer is known to see the submission.
+    """
+    taken_down = Takedown.objects.filter(submission=submission).first()
+    if taken_down is None:
+        return submission.source, ""
+    may_read = has_role(viewer, submission.board.competition, Role.REVIEWER)
+    return submission.source if may_read else None, taken_down.reason
 
 
 @transaction.atomic

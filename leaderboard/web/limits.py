@@ -1,4 +1,4 @@
-"""Rate limits of the HTTP layer: fixed windows, counted by account and by network address.
+"""Banned networks, and rate limits of the HTTP layer: fixed windows, counted by account and by network address.
 
 Guesses (passwords, invite codes, sign-ups) are counted in PostgreSQL: all web processes share the count, and it
 survives a restart. `take` is one atomic statement, so two requests at once cannot both be the last allowed request.
@@ -21,7 +21,8 @@ from django.conf import settings
 from django.core import signing
 from django.db import connection
 from django.db.models import F
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.request import Request
@@ -29,6 +30,7 @@ from rest_framework.throttling import BaseThrottle
 
 from leaderboard.accounts.models import User
 from leaderboard.errors import RateLimited
+from leaderboard.operations import bans
 from leaderboard.web.middleware import Respond, refuse
 from leaderboard.web.models import RequestCount
 
@@ -67,8 +69,10 @@ POST_IP: Final = Limit("post ip", 600, 60)
 API_USER: Final = Limit("api user", 600, 60)
 API_IP: Final = Limit("api ip", 240, 60)
 STREAM_USER: Final = Limit("stream user", 60, 60)
+DESK_SEARCH_USER: Final = Limit("desk search user", 60, 60)
 
 WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as a /64
+OPEN_TO_BANNED: Final = ("/api/runner/", "/readyz", "/metrics")  # /healthz and /static/ are answered before
 _KEYS_IN_MEMORY: Final = 50_000
 _SMALLEST_SHARE: Final = 4  # a keep-alive connection stays with one process, which counts all its requests
 
@@ -273,6 +277,21 @@ class MemoryCounts:
 
 
 floods: Final = MemoryCounts()
+
+
+def banned_networks(get_response: Respond) -> Respond:
+    """Refuse requests from banned networks. Stands before the sessions, and asks no database."""
+
+    def respond(request: HttpRequest) -> HttpResponseBase:
+        ban = bans.of(str(request.META.get("REMOTE_ADDR") or ""), timezone.now())
+        if ban is None or request.path.startswith(OPEN_TO_BANNED):
+            return get_response(request)
+        if request.path.startswith("/api/"):
+            detail = f"Your network {ban.network} is banned until {ban.ends_at:%Y-%m-%d %H:%M} UTC: {ban.reason}"
+            return JsonResponse({"detail": detail, "errors": []}, status=403)
+        return HttpResponse(render_to_string("web/banned.html", {"ban": ban}), status=403)
+
+    return respond
 
 
 def page_limits(get_response: Respond) -> Respond:

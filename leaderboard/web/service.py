@@ -18,11 +18,12 @@ from django.views.decorators.http import require_safe
 
 from leaderboard import broker
 from leaderboard.judging.sweep import BEAT_S, beat
+from leaderboard.operations import bans
 from leaderboard.web import stream
 from leaderboard.web.errors import RETRY_AFTER_S
 from leaderboard.web.leaving import Send, leaving
 
-HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code")
+HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin")
 ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -33,6 +34,8 @@ log = structlog.get_logger(__name__)
 
 class WithHeartbeat:
     """ASGI application with heartbeats from startup to shutdown, from which sweepers notice an outage.
+
+    With each heartbeat, the process reads the banned networks again.
 
     It does not start if `refusal` returns a reason, and leaves without a failed request (web/leaving.py).
     """
@@ -61,6 +64,7 @@ class WithHeartbeat:
         while True:
             try:
                 beat(now=timezone.now())
+                bans.load(timezone.now())
             except Exception as error:  # without its database the site counts as away, too
                 log.warning("heartbeat_failed", error=str(error))
             finally:

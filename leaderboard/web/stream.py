@@ -223,7 +223,7 @@ def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent
         rows = list(newer.order_by("pk")[:BATCH])
         if current.state not in FINISHED or len(rows) == BATCH:
             return rows, None
-        return rows, FinishedSubmission(view.shown(view.visible_to(reader).get(pk=submission_id))).data
+        return rows, FinishedSubmission(view.Opened(view.visible_to(reader).get(pk=submission_id), reader)).data
     finally:
         connection.close_if_unusable_or_obsolete()  # a stream lasts, and must not hold a connection while it waits
 

@@ -12,6 +12,8 @@ from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
 from leaderboard.web.boards import competition_pages, entries
 from leaderboard.web.boards import pages as boards
+from leaderboard.web.desk import pages as desk
+from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
@@ -85,6 +87,18 @@ pages: list[URLPattern | URLResolver] = [
     path("status/maintenance/end", status.end_maintenance),
     path("status/incidents", status.open_incident),
     path("status/incidents/<int:pk>", status.add_note),
+    path("desk", desk.index),
+    path("desk/people/<int:pk>", desk.person),
+    path("desk/people/<int:pk>/quota", desk.grant_quota),
+    path("desk/people/<int:pk>/<slug:name>", desk.act_on_person),
+    path("desk/entrants/<int:pk>/<slug:name>", desk.act_on_entrant),
+    path("desk/tokens/<int:pk>/revoke", desk.revoke_token),
+    path("desk/submissions/<int:pk>/<slug:name>", desk.act_on_code),
+    path("desk/quotas/<int:pk>/end", desk.end_quota),
+    path("desk/bans", desk.ban_index),
+    path("desk/bans/<int:pk>/lift", desk.lift_ban),
+    path("desk/acts/<int:pk>/undo", desk.undo_act),
+    path("admin/", admin.urls),  # Django's, with its own slashes
     path("readyz", service.readyz),
     path("metrics", metrics.page),
     path("robots.txt", service.robots),

@@ -15,15 +15,18 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
+from leaderboard.audit.models import Row
 from leaderboard.awards.models import Award
 from leaderboard.competitions.access import issue_codes, publish_announcement
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
 from leaderboard.confirmations.models import HELD as NOT_SETTLED
 from leaderboard.confirmations.models import RECORD, Confirmation, Found
+from leaderboard.desk import acts
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.judging.enrolment import make_code
 from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, Epoch, Result
+from leaderboard.operations import bans
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.review.models import Case
 from leaderboard.standings.publish import retract as retract_kernel
@@ -191,10 +194,29 @@ def _things(stage: Stage, people: dict[str, User | None]) -> dict[str, Any]:
         "token": token.pk,
         "track": track.pk,
         "prize": prize.pk,
+        **_desk(stage),
         "award": Award.objects.create(track=track, basis="x", content=DRAWN, created_at=now).pk,
         "role": Role.objects.get(user=people["viewer"]).pk,
         "invite": _invite(stage).pk,
     }
+
+
+def _desk(stage: Stage) -> dict[str, Any]:
+    """Act on ben's quota and on a network that nobody has, as the desk does."""
+    by: dict[str, Any] = {"actor": stage.olga, "reason": "a test", "now": timezone.now()}
+    ban = bans.ban(network="203.0.113.0/24", days=1, **by)
+    exception = acts.grant_quota(
+        person=stage.ben,
+        competition=stage.board.competition,
+        board=None,
+        mode="ranked",
+        capacity=20,
+        per_day=20,
+        days=1,
+        **by,
+    )
+    rows = {"ban": ban.pk, "exception": exception.pk, "act": Row.objects.get(act="desk_ban").pk}
+    return rows | {"ada": stage.ada.pk, "entrant": Entrant.objects.get(name="Team Ada").pk}
 
 
 def _confirmation(stage: Stage, candidate: Submission, incumbent: Submission) -> int:

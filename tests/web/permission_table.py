@@ -9,6 +9,8 @@ A line gives the answers to GET and POST, with a letter for each of WHO (a singl
     M  wrong method   405
 """
 
+from leaderboard.web.desk.admin import site as admin
+
 WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
 # letters:  anonymous competitor mate stranger viewer reviewer owner administrator
 
@@ -126,6 +128,36 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "enrolments": [("/enrolments", "IMMMMMMM", STAFF)],
     "enrolments/<int:pk>/withdraw": [("/enrolments/{enrolment}/withdraw", "IMMMMMMM", STAFF)],
     "shares": [("/shares", "IMMMMMMM", STAFF)],
+    "desk": [("/desk?q=ada", STAFF, READ_ONLY)],
+    "desk/people/<int:pk>": [("/desk/people/{ada}", STAFF, READ_ONLY)],
+    "desk/people/<int:pk>/quota": [("/desk/people/{ada}/quota", "IMMMMMMM", STAFF)],
+    "desk/people/<int:pk>/<slug:name>": [
+        *((f"/desk/people/{{ada}}/{act}", "IMMMMMMM", STAFF) for act in ("deactivate", "make-staff", "rename", "hide")),
+        ("/desk/people/{ada}/nothing", "IMMMMMMM", "IN"),
+    ],
+    "desk/entrants/<int:pk>/<slug:name>": [
+        ("/desk/entrants/{entrant}/hide", "IMMMMMMM", STAFF),
+        ("/desk/entrants/{entrant}/nothing", "IMMMMMMM", "IN"),
+    ],
+    "desk/tokens/<int:pk>/revoke": [("/desk/tokens/{token}/revoke", "IMMMMMMM", STAFF)],
+    "desk/submissions/<int:pk>/<slug:name>": [
+        ("/desk/submissions/{own}/take-down", "IMMMMMMM", STAFF),
+        ("/desk/submissions/{own}/nothing", "IMMMMMMM", "IN"),
+    ],
+    "desk/quotas/<int:pk>/end": [("/desk/quotas/{exception}/end", "IMMMMMMM", STAFF)],
+    "desk/bans": [("/desk/bans", STAFF, STAFF)],
+    "desk/bans/<int:pk>/lift": [("/desk/bans/{ban}/lift", "IMMMMMMM", STAFF)],
+    "desk/acts/<int:pk>/undo": [("/desk/acts/{act}/undo", "IMMMMMMM", STAFF)],
+    "admin/": [("/admin/", STAFF, STAFF)],
+    "admin/jsi18n/": [("/admin/jsi18n/", STAFF, "INNNNNNM")],
+    "admin/^(?P<app_label>accounts|audit|entrants|submissions|judging|operations)/$": [("/admin/audit/", STAFF, STAFF)],
+    **{
+        f"admin/{model._meta.app_label}/{model._meta.model_name}/{end}": [
+            (f"/admin/{model._meta.app_label}/{model._meta.model_name}/{address}", STAFF, posted)
+        ]
+        for model in admin._registry
+        for end, address, posted in (("", "", STAFF), ("<path:object_id>/change/", "0/change/", "INNNNNNF"))
+    },
     "metrics": [("/metrics", "N", NOT_SENT)],  # METRICS_TOKEN is not set
     "status": [("/status", ALL, NOT_SENT)],
     "status/maintenance": [("/status/maintenance", "IMMMMMMM", STAFF)],

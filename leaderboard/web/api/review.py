@@ -198,7 +198,7 @@ class CaseDetail(drf.Serializer[Any]):
     telemetry = Telemetry(source="strip", allow_null=True)
     machine = drf.SerializerMethodField()
     filename = drf.CharField(source="submission.filename")
-    code = drf.CharField(source="submission.source")
+    code = drf.CharField(source="sub.code", allow_null=True, help_text="null: taken down.")
     compared = Compared(many=True)
     history = SubmissionSummary(many=True, help_text="The entrant's submissions to this board, newest first.")
     log = LogLine(many=True, help_text="Newest first.")

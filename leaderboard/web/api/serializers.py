@@ -23,6 +23,7 @@ TELEMETRY_MEANS: Final = (
     "Watched device state: `full`: clocks, power, temperature and slow-downs; `mask_only`: slow-downs only; "
     "`none` or empty: not watched or not reported."
 )
+TAKEN_DOWN: Final = "Why the site took the code down; empty: it did not. Only reviewers get the code then."
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
@@ -244,7 +245,8 @@ class Value(drf.Serializer[Any]):
 
 
 class Submission(SubmissionSummary):
-    code = drf.CharField()
+    code = drf.CharField(allow_null=True, help_text="null: taken down.")
+    taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
     cases = drf.ListField(child=drf.DictField())
     logs = drf.DictField(child=drf.CharField())
     report_problem = drf.CharField(allow_blank=True, help_text="Why there are neither cases nor logs, or empty.")
@@ -256,6 +258,7 @@ class FinishedSubmission(Submission):
     """The last event of a submission's stream: the submission without its code."""
 
     code = None  # type: ignore[assignment]
+    taken_down = None  # type: ignore[assignment]
 
 
 class EntryDetail(drf.Serializer[Any]):
@@ -276,6 +279,7 @@ class EntryDetail(drf.Serializer[Any]):
     code_public = drf.BooleanField(source="code_is_public")
     code_public_at = drf.DateTimeField(allow_null=True, help_text="null: not automatically.")
     code = drf.CharField(allow_null=True)
+    taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
 
 
 class RetractRequest(drf.Serializer[Any]):

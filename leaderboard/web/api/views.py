@@ -107,8 +107,8 @@ class Submissions(Private):
         owner, now = self.caller(request), timezone.now()
 
         def take() -> dict[str, Any]:
-            item = view.shown(pipeline.submit(Upload(**sent), owner=owner, now=now))
-            notes = overruled_directives(item.code, board=item.board, hardware=item.hardware)
+            item = view.Opened(pipeline.submit(Upload(**sent), owner=owner, now=now), owner)
+            notes = overruled_directives(item.code or "", board=item.board, hardware=item.hardware)
             return {**serializers.Sent(item).data, "notes": notes}
 
         key, was_kept = request.headers.get(HEADER), False
@@ -153,7 +153,7 @@ class Submission(Private):
     def get(self, request: Request, pk: int) -> Response:
         """Return a submission to its owner, present team mates, people with a role in the competition, or staff."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
-        return Response(serializers.Submission(view.shown(found)).data)
+        return Response(serializers.Submission(view.Opened(found, self.caller(request))).data)
 
 
 class Cancel(Private):
@@ -162,7 +162,7 @@ class Cancel(Private):
         """Cancel an unfinished submission. Owner or staff; 409 if it is finished."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         cancel(submission=found, actor=self.caller(request), reason="cancelled over the API", now=timezone.now())
-        return Response(serializers.Submission(view.shown(found)).data)
+        return Response(serializers.Submission(view.Opened(found, self.caller(request))).data)
 
 
 class PublishedEntry(Public):

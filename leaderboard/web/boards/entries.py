@@ -28,7 +28,7 @@ from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.standings.read.boards import Standing, board_records, standing_of
 from leaderboard.standings.read.table import is_shown
 from leaderboard.submissions.models import CodeRelease, Submission
-from leaderboard.submissions.permissions import may_dispose, release_code
+from leaderboard.submissions.permissions import code_for, may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves
 from leaderboard.web.forms import sentence
@@ -47,6 +47,7 @@ class Published:
     code_is_public: bool
     code_public_at: datetime | None  # None: not by itself
     code: str | None  # None: hidden from this viewer
+    taken_down: str  # the reason; "": it is not
 
 
 def published(pk: int, viewer: Viewer, now: datetime) -> Published:
@@ -66,6 +67,7 @@ def published(pk: int, viewer: Viewer, now: datetime) -> Published:
     schedule, deadline = entry.board.competition.schedule, entry.board.deadline
     is_released = CodeRelease.objects.filter(submission=pk).exists()
     is_public = shown and is_code_public(schedule, deadline, entry.submitted_at, is_released=is_released, now=now)
+    code, taken_down = code_for(viewer, submission)
     return Published(
         entry=entry,
         submission=submission,
@@ -73,9 +75,10 @@ def published(pk: int, viewer: Viewer, now: datetime) -> Published:
         is_shown=shown,
         is_own=user is not None and may_dispose(user, submission),
         licence=licence_in_words(submission.licence),
-        code_is_public=is_public,
+        code_is_public=is_public and not taken_down,
         code_public_at=code_public_at(schedule, deadline, entry.submitted_at),
-        code=submission.source if is_public or sees_early else None,
+        code=code if is_public or sees_early else None,
+        taken_down=taken_down,
     )
 
 

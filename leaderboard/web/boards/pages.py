@@ -6,9 +6,10 @@ A collection has its standings by `fast_p`, and a page for each entrant's answer
 import re
 from collections.abc import Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -18,6 +19,7 @@ from leaderboard.competitions.access import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS, Role
 from leaderboard.competitions.permissions import boards_seen_by, has_role
+from leaderboard.desk.undo import renamed
 from leaderboard.entrants.teams import open_invites_of
 from leaderboard.standings.ranking.overall import SHOWN, relative, score, standings
 from leaderboard.standings.read.boards import Collection, lines_of
@@ -177,9 +179,13 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def entrant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     found, context = _chosen_collection(request, slug)
-    own = found.answers().get(username)
+    answers = found.answers()
+    own = answers.get(username)
     if own is None:
-        raise Http404
+        present = next((name for name in renamed(username, slug) if name in answers), None)
+        if present is None:
+            raise Http404
+        return redirect(f"/collections/{slug}/{quote(present, safe='')}?{request.GET.urlencode()}".rstrip("?"))
     shown = relative(own, found.compiled()) if context["baseline"] == COMPILE else own
     [line] = standings({username: shown}, found.levels)
     levels = []

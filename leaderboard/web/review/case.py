@@ -25,6 +25,7 @@ from leaderboard.standings.ranking.ranking import pool
 from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.standings.read.table import run_of
 from leaderboard.submissions.models import Submission
+from leaderboard.submissions.permissions import code_for
 from leaderboard.web.review import evidence
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.queue import shown_state
@@ -100,7 +101,7 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
     return {
         **claimed,
         "row": row,
-        "sub": view.shown(submission),
+        "sub": view.Opened(submission, user),
         "submission": submission,
         "result": result,
         "is_mine": claimed["claimed_by"] is not None and row.claimed_by_id == user.account_id,
@@ -208,10 +209,17 @@ def _compared(result: Result, submission: Submission, user: User) -> list[dict[s
         ("the most similar other", similar),
     )
     return [
-        {"title": title, "other": other, "diff": evidence.unified(other.source, submission.source)}
+        {"title": title, "other": other, "diff": _difference(other, submission, user)}
         for title, other in others
         if other is not None
     ]
+
+
+def _difference(other: Submission, submission: Submission, user: User) -> evidence.Diff:
+    (before, one), (after, another) = code_for(user, other), code_for(user, submission)
+    if before is None or after is None:
+        return evidence.Diff(refusal=f"The code is taken down: {another or one}")
+    return evidence.unified(before, after)
 
 
 def _short(value: object) -> str:

@@ -108,8 +108,8 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(item.url)
 
 
-def visible(request: HttpRequest, pk: int) -> view.Shown:
-    return view.shown(get_object_or_404(view.visible_to(user_of(request)), pk=pk))
+def visible(request: HttpRequest, pk: int) -> view.Opened:
+    return view.Opened(get_object_or_404(view.visible_to(user_of(request)), pk=pk), user_of(request))
 
 
 def _check_board(slug: str, data: bytes) -> None:
@@ -150,7 +150,7 @@ def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, statu
 
 
 def detail_page(
-    request: HttpRequest, item: view.Shown, owner_form: OwnerForm | None = None, status: int = 200
+    request: HttpRequest, item: view.Opened, owner_form: OwnerForm | None = None, status: int = 200
 ) -> HttpResponse:
     """Render a submission's page, also with the input of a refused answer or appeal."""
     events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
@@ -174,7 +174,7 @@ def detail_page(
         "tries": progress.tries_of(item.submission, timezone.now()),
         "history": progress.judged_again(item.submission),
         "notes": overruled_directives(
-            item.submission.source, board=item.submission.board.slug, hardware=item.submission.board.hardware
+            item.code or "", board=item.submission.board.slug, hardware=item.submission.board.hardware
         ),
         "flags": [FLAGS.get(flag) or f"{flag.replace('_', ' ').capitalize()}." for flag in item.flags],
         "meanings": MEANINGS,

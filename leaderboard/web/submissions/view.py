@@ -9,10 +9,12 @@ from django.utils import timezone
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
+from leaderboard.competitions.permissions import Viewer
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.models import CANCELLED, FINISHED
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
+from leaderboard.submissions.permissions import code_for
 from leaderboard.wording.outcomes import Verdict, verdict
 
 NEWEST_FIRST: Final = ("-created_at", "-pk")  # as in the index of an owner's submissions
@@ -39,7 +41,7 @@ def sent_by(user: User) -> QuerySet[Submission]:
 
 
 class Shown:
-    """A submission as templates and serializers read it. It also has the attributes of its SubmissionStatus."""
+    """A submission without its code, as templates and serializers read it, with all attributes of its status."""
 
     def __init__(self, submission: Submission, status: SubmissionStatus) -> None:
         self.submission = submission
@@ -50,7 +52,6 @@ class Shown:
         self.hardware = submission.board.hardware
         self.mode = submission.mode
         self.filename = submission.filename
-        self.code = submission.source
         self.owner = submission.owner.get_username()
         self.team = submission.entrant.name if submission.entrant.is_team else ""
         self.created_at = submission.created_at
@@ -92,8 +93,12 @@ class Shown:
         return (self.state.review or unranked or self.state.outcome or self.state.status).replace("_", " ")
 
 
-def shown(submission: Submission) -> Shown:
-    return Shown(submission, status_of(submission, now=timezone.now()))
+class Opened(Shown):
+    """A submission with its code, unless the code is taken down and not for this viewer."""
+
+    def __init__(self, submission: Submission, viewer: Viewer) -> None:
+        super().__init__(submission, status_of(submission, now=timezone.now()))
+        self.code, self.taken_down = code_for(viewer, submission)
 
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:

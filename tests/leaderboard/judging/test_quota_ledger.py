@@ -106,7 +106,7 @@ def test_a_long_ledger_is_read_in_part_with_the_same_answer(
         stage.submit()
     assert QuotaLine.objects.filter(user=stage.ada).count() == 12
     board = Board.objects.with_parts().get(pk=stage.board.pk)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         few = ledger.levels(owner=stage.ada, boards=[board], now=stage.now)
     monkeypatch.setattr(ledger, "READ_LINES", 100)
     assert few == ledger.levels(owner=stage.ada, boards=[board], now=stage.now)

@@ -10,9 +10,9 @@ CODE = "def custom_kernel(data):\n    return data\n"
 SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "code": CODE}
 SUBMISSION_FIELDS = set(
     """
-    id board hardware mode filename code created_at status outcome reason message score_us ratio half_width forgeable
-    telemetry epoch flags cases logs report_problem published rank value review unranked url events
-    licence
+    id board hardware mode filename code taken_down created_at status outcome reason message score_us ratio
+    half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
+    events licence
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """

@@ -4,6 +4,8 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
+from leaderboard.desk import acts
+from leaderboard.entrants.models import Entrant
 from leaderboard.review.standing import held_results
 from leaderboard.submissions.intake import Upload
 from problems.formats import kernelbench
@@ -72,6 +74,17 @@ def test_failures_count_and_what_cannot_be_judged_does_not(stage, browser, board
     assert ada < ben, "both win one at p = 1; ada's is more than twice as fast"
     assert text[ada:ben].count("33.3\N{NARROW NO-BREAK SPACE}%") == 3
     assert 'class="curve curve-1"' in text
+
+
+def test_a_former_name_leads_to_the_entrants_page(stage, browser, boards) -> None:
+    race(stage, boards[0], 0.6)
+    given = {"actor": stage.olga, "reason": "asked for it", "now": stage.later(1)}
+    acts.rename_person(person=stage.ada, name="adele", **given)
+    answer = browser(None).get("/collections/kernelbench/ada?baseline=eager")
+    assert (answer.status_code, answer["Location"]) == (302, "/collections/kernelbench/adele?baseline=eager")
+    assert "adele" in page(browser, answer["Location"])
+    Entrant.objects.update(pseudonym="Nightjar")
+    assert browser(None).get("/collections/kernelbench/ada").status_code == 404, "a pseudonym stays one"
 
 
 def test_an_entrants_page_has_a_line_a_problem(stage, browser, boards) -> None:

@@ -1,0 +1,1 @@
+"""Pages of the administrator's desk, for staff, and Django's admin, for superusers."""
