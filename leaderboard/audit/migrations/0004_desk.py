@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ("audit", "0002_address_and_request"),
+        ("audit", "0003_purge"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
