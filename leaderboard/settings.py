@@ -68,7 +68,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "leaderboard.web.limits.page_limits",
-    "leaderboard.web.accounts.second_factor.staff_second_factor",
+    "leaderboard.web.accounts.pages.staff_second_factor",
     "leaderboard.web.maintenance.changes_wait",
     "leaderboard.web.middleware.form_only_pages",
     "leaderboard.web.preview.preview_rights",

@@ -5,7 +5,7 @@ from typing import Any, Final
 import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
-from allauth.core import context
+from allauth.core import context as current
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
 from django.contrib import messages
@@ -86,7 +86,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send a mail. A mail server that fails does not fail the act."""
-        request = self._request()
+        request: HttpRequest = current.request
         if template_prefix in ASKED_FOR and limits.take_each(
             *limits.by_address(limits.MAIL_IP, request), (limits.MAIL_TO, f"{template_prefix} {email.lower()}")
         ):
@@ -97,10 +97,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         except OSError as error:  # smtplib's errors are OSErrors
             log.error("mail_not_sent", mail=template_prefix, error=str(error))
             messages.error(request, NOT_SENT)
-
-    def _request(self) -> HttpRequest:
-        request: HttpRequest = context.request
-        return request
 
 
 class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]

@@ -45,12 +45,12 @@ def newest_mails(folder: Path) -> list[Mail]:
 def _mails_of(file: Path) -> list[Mail]:
     with file.open("rb") as source:
         written = source.read(MOST_BYTES)
-    return [_read(part) for part in written.split(BETWEEN) if part.strip()]
-
-
-def _read(part: bytes) -> Mail:
-    message = message_from_bytes(part, policy=default)
-    assert isinstance(message, EmailMessage)  # of this policy
-    body = message.get_body(("plain",))
-    text = body.get_content() if body is not None else ""
-    return Mail(*(str(message[name] or "") for name in ("Date", "To", "Subject")), text=text)
+    found = []
+    for part in written.split(BETWEEN):
+        message = message_from_bytes(part, policy=default)
+        assert isinstance(message, EmailMessage)  # of this policy
+        if part.strip():
+            body = message.get_body(("plain",))
+            head = (str(message[name] or "") for name in ("Date", "To", "Subject"))
+            found.append(Mail(*head, text="" if body is None else body.get_content()))
+    return found

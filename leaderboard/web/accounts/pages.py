@@ -18,7 +18,7 @@ from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.db import IntegrityError, transaction
 from django.forms import BaseForm
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
@@ -26,6 +26,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from leaderboard.accounts.logins import end_sessions, logins_of
 from leaderboard.accounts.models import USUAL_SCOPES, ApiToken, User
+from leaderboard.accounts.permissions import lacks_second_factor
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants import closing
@@ -37,8 +38,9 @@ from leaderboard.web import limits
 from leaderboard.web.accounts.adapters import TYPED_LOGIN, note_sign_in
 from leaderboard.web.accounts.export import export_of
 from leaderboard.web.accounts.forms import TAKEN, CloseForm, LinkForm, PasswordForm, TokenForm
+from leaderboard.web.api.base import NO_FACTOR
 from leaderboard.web.forms import add_refusal
-from leaderboard.web.middleware import refuse
+from leaderboard.web.middleware import Respond, refuse
 
 SCOPE_TEXTS: Final = (
     {"value": "read", "about": "Read your submissions with their code, logs and verdicts."},
@@ -47,6 +49,9 @@ SCOPE_TEXTS: Final = (
 )
 LATE: Final = "Too many tries. Wait {} and try again."
 SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page after it
+
+SET_UP: Final = "/account/second-factor"
+OPEN: Final = ("/sign-out", "/account/confirm", SET_UP, "/static/")  # to administrators without a second factor
 
 Page = Callable[..., HttpResponseBase]
 
@@ -173,6 +178,23 @@ class Sessions(session_views.ListUserSessionsView):  # type: ignore[misc]
         response: HttpResponse = super().form_valid(form)
         update_session_auth_hash(self.request, end_sessions(user_of(self.request), now=timezone.now()))
         return response
+
+
+def staff_second_factor(get_response: Respond) -> Respond:
+    """Let an administrator without a second factor do no more than set one up, if STAFF_SECOND_FACTOR is on.
+
+    Stands behind the authentication. Tokens are checked with the API's own authentication.
+    """
+
+    def respond(request: HttpRequest) -> HttpResponseBase:
+        user = request.user
+        if not isinstance(user, User) or request.path.startswith(OPEN) or not lacks_second_factor(user):
+            return get_response(request)
+        if request.path.startswith("/api/"):
+            return JsonResponse({"detail": NO_FACTOR, "errors": []}, status=403)
+        return HttpResponseRedirect(SET_UP)
+
+    return respond
 
 
 def needs_mail(page: Page) -> Page:
