@@ -60,6 +60,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         if not signup:
             note_sign_in(request, "done", user)
         typed = User.objects.filter(pk=request.session.pop(TYPED_LOGIN, None)).first()
+        if typed is not None and typed.account_id != user.pk:
+            typed = None  # a password that was right, for an account whose second factor was not asked or given
         limits.remember_device(request, response, typed or user)
         return response
 

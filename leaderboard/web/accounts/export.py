@@ -36,9 +36,8 @@ def export_of(account: User) -> bytes:
 
 
 def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
-    about_me = Row.objects.filter(actor__in=mine) | Row.objects.filter(
-        object_type=User._meta.label_lower, object_id__in=[str(pk) for pk in mine.values_list("pk", flat=True)]
-    )
+    keys = [str(pk) for pk in mine.values_list("pk", flat=True)]
+    by_the_site = Row.objects.filter(actor=None, object_type=User._meta.label_lower, object_id__in=keys)
     asked: dict[str, tuple[QuerySet[Any], str]] = {
         "logins": (User.objects.filter(pk__in=mine), "username email date_joined last_login linked_to_id is_active"),
         "addresses": (EmailAddress.objects.filter(user__in=mine), "email verified"),
@@ -64,7 +63,10 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             Attempt.objects.filter(submission__owner__in=mine, is_current=True),
             "submission_id state outcome",
         ),
-        "acts": (about_me, "act object_type object_id reason before after address created_at"),
+        "acts": (
+            Row.objects.filter(actor__in=mine) | by_the_site,
+            "act object_type object_id reason before after address created_at",
+        ),
     }
     return {name: list(rows.order_by("pk").values(*fields.split())) for name, (rows, fields) in asked.items()}
 

@@ -147,7 +147,8 @@ class ChangePassword(account_views.PasswordChangeView):  # type: ignore[misc]
         own = [user, *User.objects.filter(linked_to=user).order_by("date_joined")]
         name = self.request.POST.get("login", "")
         self.chosen = next((login for login in own if login.get_username() == name), user)
-        return super().get_form_kwargs() | {"user": self.chosen, "own": own}
+        kept: dict[str, Any] = super().get_form_kwargs()
+        return kept | {"user": self.chosen, "own": own}
 
     def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         if wait_s := limits.take(limits.PASSWORD_USER, str(user_of(request).pk)):

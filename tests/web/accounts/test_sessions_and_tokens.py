@@ -41,6 +41,17 @@ def test_sessions_are_listed_and_end_together(stage, browser) -> None:
     assert b"w3m" not in here.get("/account/sessions").content
 
 
+def test_addresses_of_ended_sessions_are_cleared_by_the_sweeper(stage, browser) -> None:
+    from allauth.usersessions.models import UserSession
+    from django.contrib.sessions.models import Session
+    from django.core.management import call_command
+
+    ended, _ = signed_in(browser, "Firefox"), signed_in(browser, "w3m")
+    Session.objects.filter(session_key=ended.session.session_key).update(expire_date=timezone.now() - timedelta(days=1))
+    call_command("sweep")
+    assert [session.user_agent for session in UserSession.objects.all()] == ["w3m"]
+
+
 def test_a_session_over_a_socket_without_an_address_is_listed(stage, browser) -> None:
     assert b"0.0.0.0" in signed_in(browser, "x", "").get("/account/sessions").content
 

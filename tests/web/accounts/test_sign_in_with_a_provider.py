@@ -129,6 +129,28 @@ def test_a_linked_login_brings_its_provider_along(provider, stage, browser) -> N
     assert who_signs_in(browser) == "ada"
 
 
+def test_a_right_password_without_the_second_factor_makes_no_device_known(provider, stage, browser) -> None:
+    """The thief of a password ends that sign-in with an account of their own."""
+    from allauth.mfa.models import Authenticator
+    from django.test import RequestFactory
+
+    from leaderboard.accounts.models import User
+    from leaderboard.web import limits
+
+    stage.ada.set_password(PASSWORD)
+    stage.ada.save()
+    Authenticator.objects.create(user=stage.ada, type=Authenticator.Type.TOTP, data={"secret": "A" * 32})
+    thief = browser(None)
+    join(thief)
+    thief.post("/sign-out")
+    assert thief.post("/sign-in", {"username": "ada", "password": PASSWORD}).headers["Location"] == "/sign-in/code"
+    come_back(thief, "github")
+    assert who(thief) == "finn"
+    request = RequestFactory().get("/")
+    request.COOKIES[limits.DEVICE_COOKIE] = thief.cookies[limits.DEVICE_COOKIE].value
+    assert [pk for pk, *_ in limits._devices(request)] == [User.objects.get(username="finn").pk]
+
+
 def test_refusals_of_person_and_provider_get_a_page(provider, browser) -> None:
     client = browser(None)
     provider.denies = True

@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Any, Final
 
 import structlog
+from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
@@ -75,5 +77,6 @@ def _send_notices_until(stopped: threading.Event) -> None:
 
 
 def clear_sessions() -> None:
-    """Delete expired sessions. Any number of sweepers may do it."""
+    """Delete expired sessions, and what the account pages list of them. Any number of sweepers may do it."""
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+    UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
