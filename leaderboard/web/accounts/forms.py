@@ -109,17 +109,13 @@ class TokenForm(forms.Form):
         initial=list(USUAL_SCOPES),
         error_messages={"required": "Choose at least one scope."},
     )
-    days = forms.TypedChoiceField(
-        label="Expires",
-        choices=[(90, "in 90 days"), (30, "in 30 days"), (365, "in a year")],
-        coerce=int,
-        required=False,
-        empty_value=90,
+    days = forms.ChoiceField(
+        label="Expires", choices=[("90", "in 90 days"), ("30", "in 30 days"), ("365", "in a year")], required=False
     )
 
     def arguments(self) -> dict[str, Any]:
         given = dict(self.cleaned_data)
-        return {"lifetime": timedelta(days=given.pop("days")), **given}
+        return {"lifetime": timedelta(days=int(given.pop("days") or 90)), **given}
 
 
 class CloseForm(forms.Form):

@@ -51,6 +51,6 @@ def _mails_of(file: Path) -> list[Mail]:
         assert isinstance(message, EmailMessage)  # of this policy
         if part.strip():
             body = message.get_body(("plain",))
-            head = (str(message[name] or "") for name in ("Date", "To", "Subject"))
-            found.append(Mail(*head, text="" if body is None else body.get_content()))
+            date, to, subject = (str(message[name] or "") for name in ("Date", "To", "Subject"))
+            found.append(Mail(date, to, subject, text="" if body is None else body.get_content()))
     return found

@@ -227,7 +227,8 @@ def limited(page: Page, limit: limits.Limit) -> Page:
 @require_http_methods(["GET", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
-        return _make_token(request)
+        response: HttpResponse = _make_token(request)
+        return response
     form = TokenForm(initial={"scopes": list(USUAL_SCOPES)})
     return _token_page(request, form, **request.session.pop(SHOW_ONCE, {}))
 
