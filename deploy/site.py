@@ -125,6 +125,7 @@ def write_site_environment(site: Site, databases: Databases, broker_url: str) ->
         "SITE_URL": site.url,
         "ALLOWED_HOSTS": os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost"),
         "STATIC_ROOT": str(static),
+        "MAIL_URL": os.environ.get("MAIL_URL") or own_folder(site.state / "mailbox", site.party).as_uri(),
         "WEB_PROCESSES": os.environ.get("WEB_PROCESSES", "1"),
         "WEB_DRAIN_S": os.environ.get("WEB_DRAIN_S", "1"),  # browsers only, no proxy that looks at /readyz
         "DEBUG": "0",

@@ -135,12 +135,17 @@ def networks(name: str) -> list[str] | None:
     return found or None
 
 
+def is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches the host of this name or address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return ip_address(host).is_loopback if is_address(host) else host == "localhost"
 
 
 def matching(name: str, default: str, *, pattern: str, shape: str) -> str:

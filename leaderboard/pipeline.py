@@ -24,6 +24,7 @@ from django.db.models import Max
 from leaderboard import broker, publication
 from leaderboard.accounts.logins import unlink
 from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_confirmed_email
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
@@ -83,6 +84,8 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
     submission = intake.check(upload, owner=owner, now=now)
+    if submission.mode == "ranked":
+        check_confirmed_email(owner)
     board = submission.board
     check_admitted(board)
     suspending.check_not_suspended(owner, board.competition)

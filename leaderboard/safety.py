@@ -41,6 +41,8 @@ def unsafe_settings() -> Iterator[str]:
             "FORWARDED_ALLOW_IPS is set: uvicorn would believe addresses forwarded by hosts that TRUSTED_PROXIES does "
             "not name; remove it"
         )
+    if settings.RANKED_NEEDS_EMAIL and not settings.MAIL_URL:
+        yield "RANKED_NEEDS_EMAIL=1 without MAIL_URL: nobody could confirm an address; set MAIL_URL"
     if not is_public():
         return
     host = urlsplit(url).hostname or ""
@@ -58,6 +60,11 @@ def unsafe_settings() -> Iterator[str]:
         yield (
             f"TRUSTED_PROXIES is not set, with SITE_URL={url!r}: all visitors would have the proxy's address and share "
             f"its rate limits; name the proxy's address, or {env.NO_PROXY!r} where uvicorn itself holds the certificate"
+        )
+    if settings.MAIL_URL.startswith("file:"):
+        yield (
+            "MAIL_URL names a folder: staff could read every link to a new password at /mailbox, and nobody gets mail; "
+            "use smtp:// or smtps://, or leave it out"
         )
     broker = urlsplit(settings.BROKER_URL)
     if broker.scheme != "unix" and not broker.password and not env.is_loopback(broker.hostname or ""):

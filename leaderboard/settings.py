@@ -47,7 +47,16 @@ INSTALLED_APPS = [
     "leaderboard.review",
     "leaderboard.standings",
     "leaderboard.awards",
-    "leaderboard.web",
+    "leaderboard.web",  # before allauth, whose templates it replaces
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.discord",
+    "allauth.socialaccount.providers.github",
+    "allauth.socialaccount.providers.google",
     "django.contrib.admin.apps.SimpleAdminConfig",  # last, so that our templates come first
 ]
 MIDDLEWARE = [
@@ -61,10 +70,12 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "leaderboard.web.limits.page_limits",
+    "leaderboard.web.accounts.pages.staff_second_factor",
     "leaderboard.web.maintenance.changes_wait",
     "leaderboard.web.middleware.form_only_pages",
     "leaderboard.web.preview.preview_rights",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "leaderboard.web.urls"
@@ -153,6 +164,46 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{rule}Validator"}
     for rule in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
+# web/limits.py counts for allauth: in the database, and so that nobody locks another person out
+ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
+ACCOUNT_ADAPTER = "leaderboard.web.accounts.adapters.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "leaderboard.web.accounts.forms.SignInForm",
+    "signup": "leaderboard.web.accounts.forms.SignUpForm",
+    "change_password": "leaderboard.web.accounts.forms.PasswordForm",
+}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS = False
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_PREVENT_ENUMERATION = "strict"  # no page says whether an address has an account
+ACCOUNT_CHANGE_EMAIL = True  # one address each; the old one counts until the new one is confirmed
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Photofinish: "
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+SOCIALACCOUNT_ADAPTER = "leaderboard.web.accounts.adapters.ProviderAdapter"
+SOCIALACCOUNT_FORMS = {"signup": "leaderboard.web.accounts.forms.SocialSignUpForm"}
+SOCIALACCOUNT_QUERY_EMAIL = True
+SOCIALACCOUNT_AUTO_SIGNUP = False  # everybody chooses a name
+_clients = {
+    "github": (env.text("GITHUB_CLIENT_ID", ""), env.text("GITHUB_CLIENT_SECRET", "")),
+    "discord": (env.text("DISCORD_CLIENT_ID", ""), env.text("DISCORD_CLIENT_SECRET", "")),
+    "google": (env.text("GOOGLE_CLIENT_ID", ""), env.text("GOOGLE_CLIENT_SECRET", "")),
+}
+for _name, _pair in _clients.items():
+    if any(_pair) and not all(_pair):
+        raise env.ConfigError(f"{_name.upper()}_CLIENT_ID and {_name.upper()}_CLIENT_SECRET belong together; set both")
+SOCIALACCOUNT_PROVIDERS = {
+    name: {"APPS": [{"client_id": client, "secret": secret}], "OAUTH_PKCE_ENABLED": True}
+    for name, (client, secret) in _clients.items()
+    if client
+}
+MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "Photofinish"
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = _site.scheme == "http"  # browsers allow it on localhost alone
+STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", default=False)
+RANKED_NEEDS_EMAIL = env.boolean("RANKED_NEEDS_EMAIL", default=False)
 
 # --- cookies and headers; web/middleware.py sets the rest of the headers ---
 _https = _site.scheme == "https"
@@ -260,7 +311,7 @@ MAIL_URL = env.address("MAIL_URL", "", ("smtp", "smtps", "file"))
 _mail = urlsplit(MAIL_URL)
 _backend = {"": "dummy", "file": "filebased"}.get(_mail.scheme, "smtp")
 EMAIL_BACKEND = f"django.core.mail.backends.{_backend}.EmailBackend"
-EMAIL_FILE_PATH = _mail.path
+EMAIL_FILE_PATH = unquote(_mail.path)
 EMAIL_HOST, EMAIL_PORT = _mail.hostname or "", _mail.port or (465 if _mail.scheme == "smtps" else 587)
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
 EMAIL_USE_SSL = _mail.scheme == "smtps"

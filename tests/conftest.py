@@ -74,6 +74,7 @@ def _start_servers(config: pytest.Config) -> None:
         ALLOWED_HOSTS="127.0.0.1,localhost,testserver",
         SITE_URL="http://127.0.0.1:8000",
         DEBUG="0",
+        MAIL_URL=(state / "mailbox").as_uri(),  # of sites in processes of their own; tests have Django's outbox
         LOG_LEVEL="WARNING",
         REPORT_STORE=f"file://{state}/reports",
         WEB_DRAIN_S="0",  # tests about the end of a web process set it themselves

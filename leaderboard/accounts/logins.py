@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
@@ -78,6 +81,8 @@ def link(*, one: User, other: User, keep: str, now: datetime) -> User:
         wrong = "is your account already"
     elif other.linked_to_id is not None:
         wrong = "belongs to another account already"
+    elif Authenticator.objects.filter(user=other).exists():
+        wrong = "has a second factor; remove it there first"  # its password alone must not open this account
     elif any(user.is_staff or user.is_superuser for user in (one, other)):
         wrong = "an organiser's login stays by itself"
     elif logins_of(one).count() + logins_of(other).count() > MAX_LOGINS:
@@ -91,14 +96,29 @@ def link(*, one: User, other: User, keep: str, now: datetime) -> User:
             raise UserError("keep", keep, f"choose one of {', '.join(sorted(named))}")
         stays = named[keep]
     goes = other if stays.pk == one.pk else one
+    _hand_over(goes, stays)
     User.objects.filter(pk__in=logins_of(goes)).update(linked_to=stays)
     record("link_login", goes, actor=one, now=now, after={"account": stays.get_username()})
     return stays
 
 
+def _hand_over(goes: User, stays: User) -> None:
+    """Give all ways to sign in, and the address if the remaining account has none, to that account."""
+    if EmailAddress.objects.filter(user=stays).exists():
+        EmailAddress.objects.filter(user=goes).delete()
+    else:
+        User.objects.filter(pk=stays.pk).update(email=goes.email)
+    User.objects.filter(pk=goes.pk).update(email="")
+    for table in (EmailAddress, SocialAccount, Authenticator):
+        table.objects.filter(user=goes).update(user=stays)
+
+
 @transaction.atomic
 def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
-    """Make a linked login an account again. Submissions since the link stay with the account that sent them."""
+    """Make a linked login an account again, with its name and password.
+
+    Submissions since the link stay with the account that sent them; so do address, providers and second factors.
+    """
     check_staff(actor, "unlink a login")
     check_reason(reason)
     login = User.objects.select_for_update(no_key=True).get(pk=login.pk)
@@ -119,8 +139,15 @@ def change_password(*, login: User, account: User, password: str, now: datetime)
     held = User.objects.select_for_update(no_key=True).get(pk=login.pk)
     held.set_password(password)
     held.save(update_fields=["password"])
-    sign_out_everywhere(account)
     record("change_password", login, actor=account, now=now)
+    return end_sessions(account, now=now)
+
+
+@transaction.atomic
+def end_sessions(account: User, *, now: datetime) -> User:
+    """End all sessions of the account; return the updated account."""
+    sign_out_everywhere(account)
+    record("end_sessions", account, actor=account, now=now)
     return User.objects.get(pk=account.pk)
 
 

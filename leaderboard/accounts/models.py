@@ -72,6 +72,7 @@ class ApiToken(models.Model):
     scopes = ArrayField(models.CharField(max_length=16))
     created_at = models.DateTimeField(default=timezone.now)
     last_used_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)  # null: never
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
 
@@ -31,3 +35,19 @@ def check_over(actor: User | None, person: User, act: str) -> None:
 def check_reason(reason: str) -> None:
     if not reason.strip() or len(reason) > MAX_REASON_CHARS or "\x00" in reason:
         raise UserError("reason", reason, f"say why, in 1 to {MAX_REASON_CHARS:,} characters")
+
+
+def lacks_second_factor(user: User) -> bool:
+    """Return whether the site demands a second factor that this administrator does not have."""
+    if not settings.STAFF_SECOND_FACTOR or not (user.is_staff or user.is_superuser):
+        return False
+    strong = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+    return not Authenticator.objects.filter(user=user, type__in=strong).exists()
+
+
+def check_confirmed_email(user: User) -> None:
+    """Refuse a person without a confirmed address, if the site demands one of competitors."""
+    if not settings.RANKED_NEEDS_EMAIL or EmailAddress.objects.filter(user=user.account, verified=True).exists():
+        return
+    text = "a ranked submission needs a confirmed e-mail address; add one at /account/email, or send it in mode test"
+    raise UserError("mode", "ranked", text, status=403)

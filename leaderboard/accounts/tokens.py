@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import SCOPES, ApiToken, User
@@ -20,7 +20,7 @@ from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 
 KIND: Final = "pf_"
-MAX_TOKENS: Final = 50  # per owner, not revoked
+MAX_TOKENS: Final = 50  # per owner, valid
 MAX_NAME_CHARS: Final = 64
 LAST_USE_GRAIN: Final = timedelta(minutes=1)  # `last_used_at` is written at most this often
 
@@ -29,20 +29,26 @@ SHOWN_CHARS: Final = 6  # of the random part
 MAX_SECRET_CHARS: Final = 128
 
 
-def tokens_of(owner: User) -> QuerySet[ApiToken]:
-    """Return the unrevoked tokens that act as this account: its own and those of its linked logins."""
-    return ApiToken.objects.filter(owner__in=logins_of(owner), revoked_at=None)
+def is_valid_at(now: datetime) -> Q:
+    return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
 
 
-def issue_token(*, owner: User, name: str, scopes: Collection[str], now: datetime) -> tuple[ApiToken, str]:
-    """Create a token; return it and its text, which cannot be shown again."""
+def tokens_of(owner: User, now: datetime) -> QuerySet[ApiToken]:
+    """Return the valid tokens that act as this account: its own and those of its linked logins."""
+    return ApiToken.objects.filter(is_valid_at(now), owner__in=logins_of(owner))
+
+
+def issue_token(
+    *, owner: User, name: str, scopes: Collection[str], now: datetime, lifetime: timedelta | None = None
+) -> tuple[ApiToken, str]:
+    """Create a token; return it and its text, which cannot be shown again. `lifetime` None: it never expires."""
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise UserError("name", name, f"expected 1 to {MAX_NAME_CHARS} printable characters")
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         raise UserError("scopes", ", ".join(unknown), f"choose one or more of {', '.join(SCOPES)}")
-    if tokens_of(owner).count() >= MAX_TOKENS:
+    if tokens_of(owner, now).count() >= MAX_TOKENS:
         raise UserError("name", name, f"you have {MAX_TOKENS} tokens; revoke one that you no longer use", status=409)
     secret = make_secret(KIND)
     token = ApiToken.objects.create(
@@ -52,6 +58,7 @@ def issue_token(*, owner: User, name: str, scopes: Collection[str], now: datetim
         digest=secret.digest,
         scopes=[scope for scope in SCOPES if scope in scopes],
         created_at=now,
+        expires_at=None if lifetime is None else now + lifetime,
     )
     return token, secret.text
 
@@ -60,7 +67,7 @@ def find_token(text: str, *, now: datetime) -> ApiToken | None:
     """Return the valid token with this text, or None. Its use is recorded."""
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
-    valid = ApiToken.objects.filter(digest=digest_of(text), revoked_at=None, owner__is_active=True)
+    valid = ApiToken.objects.filter(is_valid_at(now), digest=digest_of(text), owner__is_active=True)
     token = valid.select_related("owner__linked_to").first()
     if token is None or not token.account.is_active:
         return None

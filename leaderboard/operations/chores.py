@@ -29,6 +29,7 @@ class Old(NamedTuple):
 
 OLD: Final = (
     Old("sessions.Session", "expire_date", timedelta(0)),
+    Old("usersessions.UserSession", "last_seen_at", timedelta(days=90)),  # longer than a session lasts
     Old("web.RequestCount", "window_starts_at", timedelta(days=1)),  # longer than any window
     Old("web.KeyedAnswer", "created_at", timedelta(days=1)),  # as long as a key repeats its answer
     Old("operations.Notice", "sent_at", timedelta(days=90)),

@@ -1,23 +1,17 @@
 """Forms: parse a person's input once. They check shape only; the acts decide whether it is allowed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UserCreationForm
 from django.core.files.uploadedfile import UploadedFile
-from django.core.validators import RegexValidator
 
-from leaderboard.accounts.models import SCOPES, USUAL_SCOPES, User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
-from leaderboard.entrants.permissions import is_taken
 from leaderboard.errors import UserError
 from problems.fields import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
-MAX_NAME_CHARS: Final = 32
 MAX_PASSWORD_CHARS: Final = 4096
-NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit; at most 32 characters."
 
 
 def plain_input(**attributes: str | bool) -> forms.TextInput:
@@ -73,75 +67,6 @@ class ActForm(forms.Form):
 
 class ReasonForm(ActForm):
     reason = reason_field()
-
-
-class SignInForm(AuthenticationForm):
-    error_messages = {
-        "invalid_login": "Wrong name or password. Both are case-sensitive.",
-        "inactive": "This account is closed.",
-    }
-
-
-TAKEN: Final = "This name is taken, or too similar to a name that is. Choose another."
-
-
-class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
-    username = forms.CharField(
-        max_length=MAX_NAME_CHARS,
-        help_text=NAME_RULE,
-        validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", NAME_RULE)],
-        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}),
-    )
-
-    class Meta:
-        model = User
-        fields = ("username",)
-
-    def clean_username(self) -> str:
-        username: str = self.cleaned_data["username"]
-        if is_taken(username):
-            raise forms.ValidationError(TAKEN)
-        return username
-
-
-class PasswordForm(PasswordChangeForm):
-    """Django's form for a new password, with a choice of login if the account has several."""
-
-    login = forms.ChoiceField(label="Login", required=False)
-    field_order = ("login", "old_password", "new_password1", "new_password2")
-
-    def __init__(self, user: User, *arguments: Any, own: Sequence[User]) -> None:
-        super().__init__(user, *arguments)
-        names = [login.get_username() for login in own]
-        if len(names) > 1:
-            self.fields["login"] = forms.ChoiceField(
-                label="Login", choices=[(name, name) for name in names], initial=user.get_username()
-            )
-            self.order_fields(self.field_order)
-        else:
-            del self.fields["login"]
-
-
-class LinkForm(forms.Form):
-    """Link another login of the same person. Its password proves the login; the account's password proves the owner."""
-
-    username = forms.CharField(label="Name of the other login", max_length=150, widget=plain_input())
-    password = password_field("Password of the other login")
-    own_password = password_field("Your password", "The password of this login.", "current-password")
-    keep = forms.ChoiceField(
-        label="Name of the account",
-        choices=[("", "The older login’s"), ("this", "This login’s"), ("other", "The other login’s")],
-        required=False,
-    )
-
-
-class TokenForm(forms.Form):
-    name = forms.CharField(max_length=64, help_text="Where you will use the token, such as “laptop”.")
-    scopes = forms.MultipleChoiceField(
-        choices=[(scope, scope) for scope in SCOPES],
-        initial=list(USUAL_SCOPES),
-        error_messages={"required": "Choose at least one scope."},
-    )
 
 
 class SubmitForm(forms.Form):

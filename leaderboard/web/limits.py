@@ -53,7 +53,15 @@ SIGN_IN_IP: Final = Limit("sign-in ip", 100, 900)
 SIGN_IN_NAME: Final = Limit("sign-in name", 200, 900)  # refuses no request: beyond it, the name is besieged
 LINK_USER: Final = Limit("link user", 10, 900)
 PASSWORD_USER: Final = Limit("change password user", 10, 900)
+CODE_DEVICE: Final = Limit("second factor name+device", 10, 900)
+CODE_STRANGERS: Final = Limit("second factor name", 20, 900)  # of all devices that the account does not know
+PASSKEY_IP: Final = Limit("passkey ip", 100, 900)
+PROVIDER_IP: Final = Limit("provider ip", 100, 900)  # each return from a provider makes the site ask there
 SIGN_UP_IP: Final = Limit("sign-up ip", 30, 3600)
+MAIL_TO: Final = Limit("mail to", 5, 3600)  # of mails that anybody can have sent
+MAIL_IP: Final = Limit("mail ip", 30, 3600)
+MAIL_USER: Final = Limit("mail user", 20, 3600)
+EXPORT_USER: Final = Limit("export user", 5, 3600)
 INVITE_USER: Final = Limit("invite code user", 20, 3600)
 INVITE_IP: Final = Limit("invite code ip", 600, 3600)  # a lecture hall behind one address
 TEAM_USER: Final = Limit("team user", 120, 3600)
@@ -174,6 +182,17 @@ def count_try(request: HttpRequest, username: str, *first: Try) -> PasswordTry:
     if wait_s is None:
         take(SIGN_IN_NAME, name)
     return PasswordTry((*tries, (SIGN_IN_NAME, name)), wait_s)
+
+
+def count_code(request: HttpRequest, account: User) -> PasswordTry:
+    """Count a guess at the second factor of somebody who knows the password.
+
+    A known device has its own count, as for passwords: a thief of the password does not lock its owner out.
+    """
+    name = account.get_username().lower()
+    device = _device_of(request, name)
+    tried = (CODE_DEVICE, f"{name} {device}") if device else (CODE_STRANGERS, name)
+    return PasswordTry((tried,), take(*tried))
 
 
 def remember_device(request: HttpRequest, response: HttpResponse, login: User) -> None:

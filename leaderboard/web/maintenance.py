@@ -13,7 +13,13 @@ from leaderboard.web.forms import sentence
 from leaderboard.web.middleware import Respond
 
 READING: Final = ("GET", "HEAD", "OPTIONS")
-OPEN: Final = ("/sign-in", "/sign-out", "/preview/leave")  # change no more than the session
+OPEN: Final = (
+    "/sign-in",
+    "/sign-in/code",
+    "/sign-in/passkey",
+    "/sign-out",
+    "/preview/leave",
+)  # change no more than the session
 RUNNERS: Final = "/api/runner/"
 
 

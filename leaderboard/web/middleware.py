@@ -5,7 +5,7 @@ competitor's text can therefore never run in another user's browser, even if a t
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
@@ -16,6 +16,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from leaderboard.errors import RateLimited, UserError
 
+FORMS_HERE: Final = "form-action 'self'"
 CSP: Final = "; ".join(
     (
         "default-src 'none'",
@@ -24,7 +25,7 @@ CSP: Final = "; ".join(
         "img-src 'self' data:",
         "font-src 'self'",
         "connect-src 'self'",
-        "form-action 'self'",
+        FORMS_HERE,
         "frame-ancestors 'none'",
         "base-uri 'none'",
     )
@@ -60,6 +61,11 @@ def security_headers(get_response: Respond) -> Respond:
         return response
 
     return respond
+
+
+def allow_forms_to(response: HttpResponseBase, origins: Iterable[str]) -> None:
+    """Let forms of this page lead to other sites: a browser checks the redirect after a form as well."""
+    response["Content-Security-Policy"] = CSP.replace(FORMS_HERE, " ".join((FORMS_HERE, *sorted(origins))))
 
 
 def conditional_answers(get_response: Respond) -> Respond:

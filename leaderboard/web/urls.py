@@ -5,7 +5,7 @@ from django.views.generic import RedirectView, TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import metrics, service, status, stream
-from leaderboard.web.accounts import pages as account
+from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import teams as teams_api
@@ -74,14 +74,7 @@ pages: list[URLPattern | URLResolver] = [
     path("sets", problem_pages.sets),
     path("sets/<int:pk>", problem_pages.uploaded_set),
     path("sets/<int:pk>/apply", problem_pages.apply),
-    path("sign-up", account.sign_up),
-    path("sign-in", account.sign_in),
-    path("sign-out", account.sign_out),
-    path("account", account.mine),
-    path("account/link", account.link),
-    path("account/password", account.password),
-    path("tokens", account.tokens),
-    path("tokens/<int:pk>/revoke", account.revoke),
+    *pages_of_accounts,
     path("status", status.page),
     path("status/maintenance", status.begin_maintenance),
     path("status/maintenance/end", status.end_maintenance),

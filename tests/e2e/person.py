@@ -55,7 +55,7 @@ class Person:
         self.name = name
         self.client = httpx.Client(base_url=site, follow_redirects=True, timeout=30, headers={"Origin": site})
         if password:
-            self.fill("/sign-in", username=name, password=password)
+            self.fill("/sign-in", "", username=name, password=password)
 
     def read(self, address: str, status: int = 200) -> str:
         answer = self.client.get(address)

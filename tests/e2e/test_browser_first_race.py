@@ -87,7 +87,7 @@ def sign_up(watched: Watched, name: str) -> None:
     page.goto("/sign-up")
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_label("Password (again)").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
     page.wait_for_url("**/")
 

@@ -61,6 +61,7 @@ def refused(settings, **changes) -> list[str]:
         "DEBUG": False,
         "DATABASE_URL": PUBLIC["DATABASE_URL"],
         "BROKER_URL": PUBLIC["BROKER_URL"],
+        "MAIL_URL": "smtps://site:password@mail.example",
     }
     for name, value in (safe | changes).items():
         setattr(settings, name, value)
@@ -73,6 +74,7 @@ def refused(settings, **changes) -> list[str]:
         ({"ALLOWED_HOSTS": ["*"]}, "ALLOWED_HOSTS='*'"),
         ({"ALLOWED_HOSTS": ["other.example"]}, "lacks 'photofinish.example'"),
         ({"DEBUG": True}, "set DEBUG=0"),
+        ({"MAIL_URL": "file:///var/mail"}, "MAIL_URL names a folder"),
         ({"SITE_URL": "http://photofinish.example"}, "SITE_INSECURE=1"),
         ({"TRUSTED_PROXIES": None}, "name the proxy's address, or 'none'"),
         ({"BROKER_URL": "redis://valkey:6379/0"}, "BROKER_URL has no password"),

@@ -177,9 +177,47 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "sets": [("/sets", STAFF, STAFF)],
     "sets/<int:pk>": [("/sets/{upload}", STAFF, READ_ONLY)],
     "sets/<int:pk>/apply": [("/sets/{upload}/apply", "IMMMMMMM", STAFF)],
-    "sign-up": [("/sign-up", ALL, ALL)],
-    "sign-in": [("/sign-in", ALL, ALL)],
+    **{path: [(f"/{path}", ALL, ALL)] for path in ("sign-up", "sign-in", "account/password/reset")},
+    **{path: [(f"/{path}", "I", "I")] for path in ("sign-up/finish", "sign-in/passkey")},  # steps of a sign-in
+    "sign-in/code": [("/sign-in/code", SIGNED_IN, SIGNED_IN)],
+    **{
+        path: [(f"/{path}", ALL, NOT_SENT)]
+        for path in (
+            *("sign-in/closed", "sign-in/cancelled", "account/email/sent"),
+            *("account/password/reset/sent", "account/password/reset/done"),
+        )
+    },
+    "sign-in/failed": [("/sign-in/failed", "I", NOT_SENT)],
+    **{
+        f"sign-in/{provider}{end}": [(f"/sign-in/{provider}{end}", "N", "N")]  # the settings name none
+        for provider in ("github", "discord", "google")
+        for end in ("", "/callback")
+    },
+    r"^account/password/reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[-:\w]+)\Z": [("/account/password/reset/1-x", ALL, ALL)],
+    r"^account/email/(?P<key>[-:\w]+)\Z": [("/account/email/x", ALL, "N")],
+    **{
+        path: [(f"/{path}", SIGNED_IN, SIGNED_IN)]
+        for path in (
+            *("account/password/set", "account/email", "account/sessions", "account/connections"),
+            *(f"account/second-factor/{page}" for page in ("app", "codes/new", "keys/add")),
+        )
+    },
+    **{path: [(f"/{path}", SIGNED_IN, READ_ONLY)] for path in ("account/second-factor", "account/second-factor/keys")},
+    # nobody here has a password or a second factor
+    **{f"account/confirm{end}": [(f"/account/confirm{end}", "IF", "IF")] for end in ("", "/code", "/key")},
+    **{
+        f"account/second-factor/{page}": [(f"/account/second-factor/{page}", "IN", "IN")]
+        for page in ("app/remove", "codes/file")
+    },
+    "account/second-factor/codes": [("/account/second-factor/codes", "IN", READ_ONLY)],
+    **{
+        f"account/second-factor/keys/<int:pk>/{act}": [(f"/account/second-factor/keys/1/{act}", "IN", "IN")]
+        for act in ("remove", "edit")
+    },
+    "account/close": [("/account/close", SIGNED_IN, SIGNED_IN)],
+    "account/export": [("/account/export", "IMMMMMMM", SIGNED_IN)],
     "sign-out": [("/sign-out", "M", ALL)],
+    "mailbox": [("/mailbox", STAFF, READ_ONLY)],
     "tokens": [("/tokens", SIGNED_IN, SIGNED_IN)],
     "account": [("/account", SIGNED_IN, READ_ONLY)],
     "account/password": [("/account/password", SIGNED_IN, SIGNED_IN)],

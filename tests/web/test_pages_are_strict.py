@@ -10,7 +10,9 @@ from tests.leaderboard.stage import make_problem
 
 PUBLIC = ["/", "/boards", "/boards/softmax", "/boards/softmax/cpu", "/sign-in", "/sign-up", "/api/docs"]
 PRIVATE = ["/boards/softmax/submit", "/submissions", "/tokens", "/account"]
-INLINE = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE)
+INLINE = re.compile(
+    r"<script(?![^>]*(?:\bsrc=|type=\"application/json\"))|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE
+)
 
 
 def check(answer) -> None:

@@ -1,121 +1,257 @@
-"""Account pages: sign-up, sign-in and sign-out, API tokens, linked logins, passwords."""
+"""Account pages: allauth's views with this site's limits, logins and pages; API tokens, linked logins."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
-import structlog
+from allauth.account import views as account_views
+from allauth.account.adapter import get_adapter
+from allauth.account.decorators import reauthentication_required
+from allauth.account.internal.flows import password_change, reauthentication
+from allauth.account.models import EmailAddress
+from allauth.mfa.base import views as mfa_views
+from allauth.socialaccount import views as social_views
+from allauth.socialaccount.adapter import get_adapter as get_social_adapter
+from allauth.usersessions import views as session_views
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.db import IntegrityError, transaction
 from django.forms import BaseForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from leaderboard.accounts.logins import change_password, logins_of
+from leaderboard.accounts.logins import end_sessions, logins_of
 from leaderboard.accounts.models import USUAL_SCOPES, ApiToken, User
+from leaderboard.accounts.permissions import lacks_second_factor
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
-from leaderboard.audit.record import record
 from leaderboard.competitions.permissions import competitions_seen_by
+from leaderboard.entrants import closing
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.entrants.teams import open_invites_of
 from leaderboard.errors import UserError
 from leaderboard.pipeline import link_logins
-from leaderboard.web import limits, metrics
-from leaderboard.web.forms import TAKEN, LinkForm, PasswordForm, SignInForm, SignUpForm, TokenForm, add_refusal
+from leaderboard.web import limits
+from leaderboard.web.accounts.adapters import TYPED_LOGIN, note_sign_in
+from leaderboard.web.accounts.export import export_of
+from leaderboard.web.accounts.forms import TAKEN, CloseForm, LinkForm, PasswordForm, TokenForm
+from leaderboard.web.api.base import NO_FACTOR
+from leaderboard.web.forms import add_refusal
+from leaderboard.web.middleware import Respond, refuse
 
 SCOPE_TEXTS: Final = (
     {"value": "read", "about": "Read your submissions with their code, logs and verdicts."},
     {"value": "submit", "about": "Submit, enter competitions, and act in your team."},
     {"value": "review", "about": "Read and decide review cases, if you are a reviewer."},
 )
+LATE: Final = "Too many tries. Wait {} and try again."
 SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page after it
 
-log = structlog.get_logger(__name__)
+SET_UP: Final = "/account/second-factor"
+OPEN: Final = ("/sign-out", "/account/confirm", SET_UP, "/static/")  # to administrators without a second factor
+
+Page = Callable[..., HttpResponseBase]
 
 
-@sensitive_post_parameters()
-@require_http_methods(["GET", "POST"])
-def sign_in(request: HttpRequest) -> HttpResponse:
-    context: dict[str, Any] = {"next": _next(request, default="")}
-    if request.method == "GET":
-        return form_page(request, "sign_in", SignInForm(request), **context)
-    name = request.POST.get("username", "")
-    tried = limits.count_try(request, name)
-    if tried.wait_s:
-        _note_sign_in(request, "refused")
-        form = SignInForm(request, initial={"username": name})
-        return form_page(request, "sign_in", form, wait_s=tried.wait_s, **context)
-    form = SignInForm(request, data=request.POST)
-    if not form.is_valid():
-        _note_sign_in(request, "failed", User.objects.filter(username=form.cleaned_data.get("username", "")).first())
-        return form_page(request, "sign_in", form, **context)
-    tried.was_right()
-    login(request, form.get_user())
-    _note_sign_in(request, "done", form.get_user())
-    response = redirect(_next(request))
-    limits.remember_device(request, response, User.objects.get(username=form.cleaned_data["username"]))
-    return response
+class SignIn(account_views.LoginView):  # type: ignore[misc]  # allauth has no types
+    template_name = "web/sign_in.html"
+
+    def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        name = request.POST.get("username", "")
+        self.tried = limits.count_try(request, name)
+        if self.tried.wait_s:
+            note_sign_in(request, "refused")
+            form = self.get_form_class()(request=request, initial={"login": name})
+            return too_late(self, form, self.tried.wait_s)
+        response: HttpResponse = super().post(request, *arguments, **named)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        self.tried.was_right()
+        self.request.session[TYPED_LOGIN] = User.objects.get(username=form.cleaned_data["login"]).pk
+        response: HttpResponse = super().form_valid(form)
+        if self.request.user.is_authenticated:  # no second factor waits
+            reauthentication.reauthenticate_by_password(self.request)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        note_sign_in(self.request, "failed", User.objects.filter(username=form.cleaned_data.get("login", "")).first())
+        response: HttpResponse = super().form_invalid(form)
+        return response
 
 
-def _note_sign_in(request: HttpRequest, result: str, user: User | None = None) -> None:
-    """Record an attempt to sign in. The typed name is not kept: it may be a password in the wrong field."""
-    metrics.SIGN_INS.labels(result).inc()
-    if user is not None:
-        record(f"sign_in_{result}", user, actor=user if result == "done" else None, now=timezone.now())
-    agent = request.headers.get("User-Agent", "")[:200]
-    log.info("sign_in", result=result, login=user.pk if user else None, agent=agent)
+class NewAccount:
+    """Part of the views that make an account."""
+
+    def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        view: Any = self
+        if wait_s := limits.take_each(*limits.by_address(limits.SIGN_UP_IP, request)):
+            kept = {"data": None, "initial": {"username": request.POST.get("username", "")}}
+            return too_late(view, view.get_form_class()(**view.get_form_kwargs() | kept), wait_s)
+        response: HttpResponse = super().post(request, *arguments, **named)  # type: ignore[misc]
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        view: Any = self
+        try:
+            with transaction.atomic():
+                response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+        except IntegrityError:  # another sign-up took the name meanwhile
+            form.add_error("username", TAKEN)
+            response = view.form_invalid(form)
+        return response
 
 
-@sensitive_post_parameters()
-@require_http_methods(["GET", "POST"])
-def sign_up(request: HttpRequest) -> HttpResponse:
-    form = SignUpForm(request.POST if request.method == "POST" else None)
-    context: dict[str, Any] = {"next": _next(request, default="")}
-    if request.method == "POST" and (wait_s := limits.take_each(*limits.by_address(limits.SIGN_UP_IP, request))):
-        form = SignUpForm(initial={"username": request.POST.get("username", "")})
-        return form_page(request, "sign_up", form, wait_s=wait_s, **context)
-    if not form.is_valid():
-        return form_page(request, "sign_up", form, **context)
-    try:
-        with transaction.atomic():
-            user = form.save()
-    except IntegrityError:  # another sign-up took the name meanwhile
-        form.add_error("username", TAKEN)
-        return form_page(request, "sign_up", form, **context)
-    login(request, user)
-    response = redirect(_next(request))
-    limits.remember_device(request, response, user)
-    return response
+class SignUp(NewAccount, account_views.SignupView):  # type: ignore[misc]
+    template_name = "web/sign_up.html"
 
 
-@require_POST
-def sign_out(request: HttpRequest) -> HttpResponse:
-    logout(request)
-    return redirect("/")
+class FinishSignUp(NewAccount, social_views.SignupView):  # type: ignore[misc]
+    """The choice of a name after the return from a provider."""
+
+
+class SecondFactor(mfa_views.AuthenticateView):  # type: ignore[misc]
+    """The step of a sign-in after the right password."""
+
+    def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        user = self.stage.login.user
+        self.tried = limits.count_code(request, user)
+        if self.tried.wait_s:
+            note_sign_in(request, "refused", user)
+            return refuse(request.path, 429, self.tried.wait_s)
+        response: HttpResponse = super().post(request, *arguments, **named)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        self.tried.was_right()
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        note_sign_in(self.request, "failed", self.stage.login.user)
+        response: HttpResponse = super().form_invalid(form)
+        return response
+
+
+class ChangePassword(account_views.PasswordChangeView):  # type: ignore[misc]
+    """Change the password of this login, or of another login of the account."""
+
+    template_name = "web/password.html"
+    form_class = PasswordForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        user = user_of(self.request)
+        own = [user, *User.objects.filter(linked_to=user).order_by("date_joined")]
+        name = self.request.POST.get("login", "")
+        self.chosen = next((login for login in own if login.get_username() == name), user)
+        kept: dict[str, Any] = super().get_form_kwargs()
+        return kept | {"user": self.chosen, "own": own}
+
+    def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        if wait_s := limits.take(limits.PASSWORD_USER, str(user_of(request).pk)):
+            return too_late(self, PasswordForm(**self.get_form_kwargs() | {"data": None}), wait_s)
+        response: HttpResponse = super().post(request, *arguments, **named)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        form.save()
+        account = User.objects.get(pk=user_of(self.request).pk)  # with the new generation of its sessions
+        limits.give_back((limits.PASSWORD_USER, str(account.pk)))
+        password_change.finalize_password_change(self.request, account)
+        response = redirect("/account")
+        limits.remember_device(self.request, response, User.objects.get(pk=self.chosen.pk))
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response: HttpResponse = super().form_invalid(form)
+        response.status_code = 400
+        return response
+
+
+class Sessions(session_views.ListUserSessionsView):  # type: ignore[misc]
+    template_name = "web/sessions.html"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """End all other sessions, and those from before the site kept a list of them."""
+        response: HttpResponse = super().form_valid(form)
+        update_session_auth_hash(self.request, end_sessions(user_of(self.request), now=timezone.now()))
+        return response
+
+
+def staff_second_factor(get_response: Respond) -> Respond:
+    """Let an administrator without a second factor do no more than set one up, if STAFF_SECOND_FACTOR is on.
+
+    Stands behind the authentication. Tokens are checked with the API's own authentication.
+    """
+
+    def respond(request: HttpRequest) -> HttpResponseBase:
+        user = request.user
+        if not isinstance(user, User) or request.path.startswith(OPEN) or not lacks_second_factor(user):
+            return get_response(request)
+        if request.path.startswith("/api/"):
+            return JsonResponse({"detail": NO_FACTOR, "errors": []}, status=403)
+        return HttpResponseRedirect(SET_UP)
+
+    return respond
+
+
+def needs_mail(page: Page) -> Page:
+    """Return the page for a site that sends mail; elsewhere it does not exist."""
+
+    def respond(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
+        if not settings.MAIL_URL:
+            raise Http404
+        return page(request, *arguments, **named)
+
+    return respond
+
+
+def limited(page: Page, limit: limits.Limit) -> Page:
+    """Return the page with a limit of its forms, by user for signed-in people, else by address."""
+
+    def respond(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
+        if request.method == "POST":
+            known = request.user.is_authenticated
+            tries = ((limit, str(request.user.pk)),) if known else limits.by_address(limit, request)
+            if wait_s := limits.take_each(*tries):
+                return refuse(request.path, 429, wait_s)
+        return page(request, *arguments, **named)
+
+    return respond
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    owner = user_of(request)
-    context: dict[str, Any] = {"tokens": tokens_of(owner), "scopes": SCOPE_TEXTS}
-    if request.method == "GET":
-        form = TokenForm(initial={"scopes": list(USUAL_SCOPES)})
-        return form_page(request, "tokens", form, **context, **request.session.pop(SHOW_ONCE, {}))
-    form = TokenForm(request.POST)
+    if request.method == "POST":
+        response: HttpResponse = _make_token(request)
+        return response
+    form = TokenForm(initial={"scopes": list(USUAL_SCOPES)})
+    return _token_page(request, form, **request.session.pop(SHOW_ONCE, {}))
+
+
+@reauthentication_required  # type: ignore[untyped-decorator]
+def _make_token(request: HttpRequest) -> HttpResponse:
+    owner, form = user_of(request), TokenForm(request.POST)
     if form.is_valid():
         try:
-            token, secret = issue_token(owner=owner, now=timezone.now(), **form.cleaned_data)
+            token, secret = issue_token(owner=owner, now=timezone.now(), **form.arguments())
         except UserError as error:
             add_refusal(form, error)
         else:
+            get_adapter().send_notification_mail("account/email/token_made", owner, {"token": token})
             request.session[SHOW_ONCE] = {"secret": secret, "secret_name": token.name}
             return redirect("/tokens")
-    return form_page(request, "tokens", form, **context)
+    return _token_page(request, form)
+
+
+def _token_page(request: HttpRequest, form: TokenForm, **context: Any) -> HttpResponse:
+    return form_page(
+        request, "tokens", form, tokens=tokens_of(user_of(request), timezone.now()), scopes=SCOPE_TEXTS, **context
+    )
 
 
 @login_required
@@ -131,23 +267,15 @@ def user_of(request: HttpRequest) -> User:
     return request.user
 
 
-def form_page(
-    request: HttpRequest, name: str, form: BaseForm, *, status: int = 200, wait_s: int | None = None, **context: Any
-) -> HttpResponse:
-    """Render a page with a form. `wait_s`: the person tried too often, and may try again in so many seconds."""
-    if wait_s is None:
-        return render(request, f"web/{name}.html", {"form": form, **context}, status=status)
-    late = f"Too many tries. Wait {limits.minutes(wait_s)} and try again."
-    response = render(request, f"web/{name}.html", {"form": form, "late": late, **context}, status=429)
-    response["Retry-After"] = str(wait_s)
+def too_late(view: Any, form: BaseForm, wait_s: int) -> HttpResponse:
+    """Return the view's page for a person who tried too often, and may try again in `wait_s` seconds."""
+    context = view.get_context_data(form=form, late=LATE.format(limits.minutes(wait_s)))
+    response: HttpResponse = view.render_to_response(context, status=429, headers={"Retry-After": str(wait_s)})
     return response
 
 
-def _next(request: HttpRequest, default: str = "/") -> str:
-    """Return the requested address if it is on this site, else `default`."""
-    wanted = request.POST.get("next") or request.GET.get("next") or ""
-    safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
-    return wanted if safe else default
+def form_page(request: HttpRequest, name: str, form: BaseForm, *, status: int = 200, **context: Any) -> HttpResponse:
+    return render(request, f"web/{name}.html", {"form": form, **context}, status=status)
 
 
 @login_required
@@ -166,7 +294,9 @@ def link(request: HttpRequest) -> HttpResponse:
     sent = form.cleaned_data
     tried = limits.count_try(request, sent["username"], (limits.LINK_USER, str(user.pk)))
     if tried.wait_s:
-        return _account_page(request, form, wait_s=tried.wait_s)
+        response = _account_page(request, form, status=429, late=LATE.format(limits.minutes(tried.wait_s)))
+        response["Retry-After"] = str(tried.wait_s)
+        return response
     keep = {"this": user.get_username(), "other": sent["username"]}.get(sent.pop("keep"), "")
     try:
         account = link_logins(user=user, keep=keep, now=timezone.now(), **sent)
@@ -175,43 +305,59 @@ def link(request: HttpRequest) -> HttpResponse:
         return _account_page(request, form, status=error.status)
     tried.was_right()
     login(request, account)
+    get_adapter().send_notification_mail("account/email/login_linked", account, {"name": sent["username"]})
     messages.success(request, f"Both logins now belong to the account {account.get_username()}.")
     return redirect("/account")
 
 
-@sensitive_post_parameters()
 @login_required
 @require_http_methods(["GET", "POST"])
-def password(request: HttpRequest) -> HttpResponse:
-    """Change the password of this login, or of another login of the account."""
-    user = user_of(request)
-    own = [user, *User.objects.filter(linked_to=user).order_by("date_joined")]
-    name = request.POST.get("login", "")
-    chosen = next((login for login in own if login.get_username() == name), user)
-    form = PasswordForm(chosen, request.POST or None, own=own)
-    if request.method == "GET":
-        return form_page(request, "password", form)
-    if wait_s := limits.take(limits.PASSWORD_USER, str(user.pk)):
-        return form_page(request, "password", PasswordForm(chosen, own=own), wait_s=wait_s)
+@reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]
+def close(request: HttpRequest) -> HttpResponse:
+    """Close the account, or erase the person from it."""
+    user, form = user_of(request), CloseForm(request.POST or None)
     if not form.is_valid():
-        return form_page(request, "password", form, status=400)
-    sent = form.cleaned_data
-    account = change_password(login=chosen, account=user, password=sent["new_password1"], now=timezone.now())
-    update_session_auth_hash(request, account)
-    limits.give_back((limits.PASSWORD_USER, str(user.pk)))
-    messages.success(request, "Your password is changed. You are signed out everywhere else.")
-    response = redirect("/account")
-    limits.remember_device(request, response, User.objects.get(pk=chosen.pk))
-    return response
+        return form_page(request, "close", form, status=400 if form.errors else 200)
+    erase = form.cleaned_data["how"] == CloseForm.ERASE
+    notice = get_adapter()
+    try:
+        if form.cleaned_data["username"] != user.get_username():
+            raise UserError("username", "", "type the name of your account")
+        addresses = list(EmailAddress.objects.filter(user=user, verified=True).values_list("email", flat=True))
+        closing.close(account=user, erase=erase, now=timezone.now())
+    except UserError as error:
+        add_refusal(form, error)
+        return form_page(request, "close", form, status=error.status)
+    for address in addresses:
+        notice.send_notification_mail("account/email/account_closed", user, {"erased": erase}, address)
+    logout(request)
+    messages.success(request, "Your account is erased." if erase else "Your account is closed.")
+    return redirect("/")
 
 
-def _account_page(
-    request: HttpRequest, form: LinkForm, *, status: int = 200, wait_s: int | None = None
-) -> HttpResponse:
+@login_required
+@require_POST
+@reauthentication_required  # type: ignore[untyped-decorator]
+def export(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
-    context: dict[str, Any] = {
+    if wait_s := limits.take(limits.EXPORT_USER, str(user.pk)):
+        return refuse(request.path, 429, wait_s)
+    name = f"photofinish-{user.get_username()}.zip"
+    return HttpResponse(
+        export_of(user),
+        content_type="application/zip",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def _account_page(request: HttpRequest, form: LinkForm, **context: Any) -> HttpResponse:
+    user = user_of(request)
+    context |= {
         "logins": [user, *User.objects.filter(linked_to=user).order_by("date_joined")],
         "memberships": memberships_of(user).filter(competition__in=competitions_seen_by(user)),
         "invites": open_invites_of(user),
+        "sends_mail": bool(settings.MAIL_URL),
+        "providers": [provider.name for provider in get_social_adapter().list_providers(request)],
+        "email": EmailAddress.objects.filter(user=user).order_by("-verified").first(),
     }
-    return form_page(request, "account", form, status=status, wait_s=wait_s, **context)
+    return form_page(request, "account", form, **context)

@@ -23,6 +23,7 @@ from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.views import APIView
 
 from leaderboard.accounts.models import ApiToken, User
+from leaderboard.accounts.permissions import lacks_second_factor
 from leaderboard.accounts.tokens import find_token
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle
@@ -30,7 +31,8 @@ from leaderboard.web.paging import page_of
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 SCHEME: Final = "bearer "
-UNKNOWN: Final = "This token is unknown or revoked. Create a new token at /tokens."
+UNKNOWN: Final = "This token is unknown, expired or revoked. Create a new token at /tokens."
+NO_FACTOR: Final = "Administrators of this site need a second factor. Set it up at /account/second-factor."
 NO_SCOPE: Final = "This token lacks the scope “{}”. Create another token at /tokens."
 NOBODY: Final = "Sign in, or send “Authorization: Bearer pf_…” with a token from /tokens."
 
@@ -43,6 +45,7 @@ class BearerAuthentication(BaseAuthentication):
         token = find_token(text, now=timezone.now())
         if token is None:
             raise AuthenticationFailed(UNKNOWN)
+        _check_second_factor(token.account)
         return token.account, token
 
     def authenticate_header(self, request: Request) -> str:
@@ -81,9 +84,15 @@ async def reader_of(request: HttpRequest) -> User:
     token = await sync_to_async(find_token)(text, now=timezone.now())
     if token is None:
         raise AuthenticationFailed(UNKNOWN)
+    await sync_to_async(_check_second_factor)(token.account)
     if "read" not in token.scopes:
         raise PermissionDenied(NO_SCOPE.format("read"))
     return token.account
+
+
+def _check_second_factor(account: User) -> None:
+    if lacks_second_factor(account):
+        raise PermissionDenied(NO_FACTOR)
 
 
 def bearer_of(header: str) -> str | None:

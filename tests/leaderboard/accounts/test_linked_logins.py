@@ -107,7 +107,7 @@ def test_tokens_of_the_linked_login_act_as_the_account(stage: Stage, ada2: User)
     token = find_token(text, now=stage.now)
     assert token is not None
     assert token.account == stage.ada
-    assert tokens_of(stage.ada).get() == token
+    assert tokens_of(stage.ada, stage.now).get() == token
     User.objects.filter(pk=stage.ada.pk).update(is_active=False)
     assert find_token(text, now=stage.now) is None
 

@@ -47,7 +47,7 @@ def test_sign_up_with_a_nul_is_refused_at_its_field(stage, browser) -> None:
 
 def test_sign_up_that_loses_a_race_is_refused_at_its_field(stage, browser, monkeypatch) -> None:
     """Another sign-up with the name commits between this one's check and its row."""
-    monkeypatch.setattr("leaderboard.web.forms.is_taken", lambda username: False)
+    monkeypatch.setattr("leaderboard.web.accounts.forms.is_taken", lambda username: False)
     for check in ("validate_unique", "validate_constraints"):
         monkeypatch.setattr(f"leaderboard.accounts.models.User.{check}", lambda *given, **named: None)
     for name in ("olga", "OLGA"):

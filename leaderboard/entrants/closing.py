@@ -1,0 +1,69 @@
+"""The end of an account by its owner: closing it, and erasing what identifies the person.
+
+Rows that other people rely on stay: submissions, results, entries, memberships, reviews and the audit. An erased person
+stands in them as `deleted-N`. Names in the audit's older rows and in announced awards stay, too.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+
+from leaderboard.accounts.logins import end_sessions, lock_accounts, logins_of
+from leaderboard.accounts.models import ApiToken, User
+from leaderboard.audit.record import record
+from leaderboard.competitions.models import Role
+from leaderboard.entrants.models import Entrant, Membership, TeamInvite
+from leaderboard.entrants.permissions import members_of, memberships_of
+from leaderboard.errors import UserError
+
+GONE: Final = "deleted-{}"
+
+
+@transaction.atomic
+def close(*, account: User, erase: bool, now: datetime) -> None:
+    """Close the account and all of its logins; with `erase`, remove what identifies the person, for good.
+
+    An administrator can open a closed account again. Raise UserError while other people depend on it.
+    """
+    lock_accounts([account.pk])
+    _check_may_close(account)
+    logins = list(logins_of(account).values_list("pk", flat=True))
+    ApiToken.objects.filter(owner__in=logins, revoked_at=None).update(revoked_at=now)
+    TeamInvite.objects.filter(user__in=logins, answer="").update(answer=TeamInvite.DECLINED, answered_at=now)
+    end_sessions(account, now=now)
+    User.objects.filter(pk__in=logins).update(is_active=False)
+    record("erase_account" if erase else "close_account", account, actor=account, now=now)
+    if erase:
+        _erase(logins)
+
+
+def _check_may_close(account: User) -> None:
+    problem = ""
+    if account.is_staff or account.is_superuser:
+        problem = "an administrator's account is closed by another administrator"
+    elif role := Role.objects.filter(user__in=logins_of(account)).select_related("competition").first():
+        problem = f"you are {role.role} of {role.competition.name}; an owner takes the role back first"
+    for member in memberships_of(account).filter(role=Membership.CAPTAIN):
+        if members_of(member.entrant).exclude(pk=member.pk).exists():
+            problem = f"you are the captain of {member.entrant.name}; make another member captain first"
+    if problem:
+        raise UserError("account", account.get_username(), problem, status=409)
+
+
+def _erase(logins: list[int]) -> None:
+    for entrant in Entrant.objects.filter(is_team=False, memberships__user__in=logins).distinct():
+        entrant.name, entrant.pseudonym, entrant.affiliation = GONE.format(entrant.pk), "", ""
+        entrant.save(update_fields=["name", "pseudonym", "affiliation"])
+    for table in (EmailAddress, SocialAccount, Authenticator, UserSession):
+        table.objects.filter(user__in=logins).delete()
+    ApiToken.objects.filter(owner__in=logins).delete()
+    for login in logins:
+        User.objects.filter(pk=login).update(
+            username=GONE.format(login), first_name="", last_name="", email="", password=make_password(None)
+        )

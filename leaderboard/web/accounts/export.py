@@ -1,0 +1,82 @@
+"""Export of a person's data: a zip file with account.json and the source of each submission."""
+
+import io
+import json
+import zipfile
+from typing import Any, Final
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import F, QuerySet
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import ApiToken, User
+from leaderboard.audit.models import Row
+from leaderboard.competitions.models import Role
+from leaderboard.entrants.models import Membership, TeamInvite
+from leaderboard.judging.models import Attempt
+from leaderboard.submissions.models import Submission
+
+MOST_BYTES: Final = 100_000_000  # of the packed sources; the API has the rest
+CHUNK: Final = 50  # submissions at a time
+
+
+def export_of(account: User) -> bytes:
+    """Return the zip file. Secrets are not in it: they are stored as digests, or open the account."""
+    mine = logins_of(account)
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        left_out = _pack_sources(packed, Submission.objects.filter(owner__in=mine))
+        data = {**_tables(mine), "sources_left_out": left_out}
+        packed.writestr("account.json", json.dumps(data, cls=DjangoJSONEncoder, indent=1))
+    return target.getvalue()
+
+
+def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
+    keys = [str(pk) for pk in mine.values_list("pk", flat=True)]
+    by_the_site = Row.objects.filter(actor=None, object_type=User._meta.label_lower, object_id__in=keys)
+    asked: dict[str, tuple[QuerySet[Any], str]] = {
+        "logins": (User.objects.filter(pk__in=mine), "username email date_joined last_login linked_to_id is_active"),
+        "addresses": (EmailAddress.objects.filter(user__in=mine), "email verified"),
+        "providers": (SocialAccount.objects.filter(user__in=mine), "provider uid extra_data date_joined last_login"),
+        "second_factors": (Authenticator.objects.filter(user__in=mine), "type created_at last_used_at"),
+        "sessions": (UserSession.objects.filter(user__in=mine), "ip user_agent created_at"),
+        "tokens": (
+            ApiToken.objects.filter(owner__in=mine),
+            "name prefix scopes created_at last_used_at expires_at revoked_at",
+        ),
+        "roles": (Role.objects.filter(user__in=mine), "competition__slug role"),
+        "entries": (
+            Membership.objects.filter(user__in=mine),
+            "competition__slug entrant__name entrant__pseudonym entrant__affiliation entrant__division role joined_at "
+            "left_at",
+        ),
+        "invites": (TeamInvite.objects.filter(user__in=mine), "entrant__name created_at answer answered_at"),
+        "submissions": (
+            Submission.objects.filter(owner__in=mine).annotate(board_slug=F("board__slug"), on=F("board__hardware")),
+            "id board_slug on mode filename licence size_bytes created_at",
+        ),
+        "verdicts": (
+            Attempt.objects.filter(submission__owner__in=mine, is_current=True),
+            "submission_id state outcome",
+        ),
+        "acts": (
+            Row.objects.filter(actor__in=mine) | by_the_site,
+            "act object_type object_id reason before after address created_at",
+        ),
+    }
+    return {name: list(rows.order_by("pk").values(*fields.split())) for name, (rows, fields) in asked.items()}
+
+
+def _pack_sources(packed: zipfile.ZipFile, sent: QuerySet[Submission]) -> int:
+    """Pack the newest sources until the file is full; return how many are left out."""
+    count = 0
+    for submission in sent.order_by("-pk").only("filename", "source").iterator(chunk_size=CHUNK):
+        if packed.fp is None or packed.fp.tell() > MOST_BYTES:
+            break
+        packed.writestr(f"submissions/{submission.pk}/{submission.filename}", submission.source)
+        count += 1
+    return sent.count() - count
