@@ -94,10 +94,10 @@ def sign_out(*, person: User, actor: User | None, reason: str, now: datetime) ->
 def revoke_tokens(*, person: User, actor: User | None, reason: str, now: datetime, only: int | None = None) -> None:
     """Revoke all tokens of an account, or the token with the key `only`."""
     account = _locked(person, actor, reason, "revoke tokens")
-    found = tokens_of(account).filter(Q() if only is None else Q(pk=only)).select_for_update()
+    found = tokens_of(account, now).filter(Q() if only is None else Q(pk=only)).select_for_update()
     if not (tokens := list(found)):
         raise UserError("token", account.get_username(), "has no such token, or it is revoked already", status=409)
-    tokens_of(account).filter(pk__in=[token.pk for token in tokens]).update(revoked_at=now)
+    tokens_of(account, now).filter(pk__in=[token.pk for token in tokens]).update(revoked_at=now)
     after = {"tokens": [token.prefix for token in tokens]}
     _write("revoke_tokens", account, undoes=None, after=after, actor=actor, reason=reason, now=now)
 

@@ -55,10 +55,12 @@ def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> 
     attempts = Attempt.objects.filter(hardware__in=hardware).order_by().values("hardware")
     # Two queries, since each state has an index of its own; one query of both would read every attempt.
     waits = attempts.filter(state=QUEUED).annotate(queued=Count("pk"), own_queued=own, oldest_at=Min("created_at"))
-    runs = attempts.filter(state__in=RUNNING).annotate(running=Count("pk"), own_running=own)
+    runs = attempts.filter(state__in=RUNNING).annotate(at_work=Count("pk"), own_at_work=own)
     found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    for row in (*waits, *runs):
+    for row in waits:
         found[row["hardware"]] |= row
+    for work in runs:
+        found[work["hardware"]] |= {"running": work["at_work"], "own_running": work["own_at_work"]}
     able = Runner.objects.able().filter(hardware__in=hardware, last_seen_at__gt=now - SILENT)
     there = dict(able.order_by().values_list("hardware").annotate(count=Count("pk")))
     counts = ("queued", "running", "own_queued", "own_running")
