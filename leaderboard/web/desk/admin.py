@@ -93,8 +93,8 @@ class Superusers(AdminSite):
                 return redirect_to_login(request.get_full_path())
             if not self.has_permission(request):
                 raise Http404
-            answer: HttpResponseBase = checked(request, *args, **kwargs)
-            return answer
+            response: HttpResponseBase = checked(request, *args, **kwargs)
+            return response
 
         return respond
 
