@@ -13,10 +13,10 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard import broker
+from leaderboard.judging.lease import clock
 from leaderboard.judging.sweep import BEAT_S, beat
 from leaderboard.web import stream
 from leaderboard.web.errors import RETRY_AFTER_S
@@ -60,7 +60,7 @@ class WithHeartbeat:
     def _beat_until(self, ended: threading.Event) -> None:
         while True:
             try:
-                beat(now=timezone.now())
+                beat(now=clock())
             except Exception as error:  # without its database the site counts as away, too
                 log.warning("heartbeat_failed", error=str(error))
             finally:
