@@ -11,7 +11,7 @@ everything = server,embedded,runner
 develop = $(everything),dev
 
 .PHONY: manage help up down reset status logs backup restore undo-restore forget-old-database image test test-fast check ci bench \
-	bench-board bench-rejudge bench-claim contest pictures
+	bench-board bench-rejudge bench-claim contest chaos pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
 	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
+	@echo "make chaos   break a whole site on a schedule and audit its database; as root, about an hour (ARGS=--help)"
 	@echo "make pictures   the pictures of docs/img anew, of sample data; wants chromium"
 	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
@@ -49,6 +50,9 @@ bench-claim:
 
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)
+
+chaos:
+	@$(call with,$(develop)) -m tests.chaos $(ARGS)
 
 pictures:
 	@$(call with,$(develop)) -m tests.e2e.pictures
