@@ -204,7 +204,7 @@ class Audit:
                 yield f"attempt {result.attempt_id}: a report under token {result.reported} counted, not {result.token}"
 
     def _quotas(self) -> Iterator[str]:
-        """Each submission spent one token; those without a verdict by our fault, and no others, have it back."""
+        """Each submission spent one token; submissions without a verdict by our fault, and only they, have it back."""
         acts: dict[int, list[str]] = defaultdict(list)
         buckets: dict[tuple[int, int, str], list[Any]] = defaultdict(list)
         for line in self.quota:

@@ -1,6 +1,6 @@
 """The faults of a chaos run: each breaks one target, holds it broken for a while, and lets it go.
 
-A fault is a context: it is broken inside, and nothing but the site itself mends the consequences after it. `strike`
+A fault is a context: it is broken inside, and after it the site itself mends the consequences. `strike`
 measures from the first moment until the target works again, and until the next result is stored after that.
 """
 
@@ -41,7 +41,7 @@ class Fault:
     name: str
     targets: tuple[str, ...]
     act: Act
-    greets: bool = False  # its target is back when it has said hello again
+    greets: bool = False  # its target is back when it has greeted the site again
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def disk_full(site: Site, target: str, chance: random.Random) -> Iterator[None]:
 
 @contextmanager
 def unplugged(site: Site, target: str, chance: random.Random) -> Iterator[None]:
-    """Unplug a host; a runner for so long that its attempt is lost and its report comes late."""
+    """Unplug a host; a runner until its attempt is lost, and its report comes late."""
     held = await_work(site, target) if target in RUNNERS else 0
     site.hosts[target].plug(False)
     try:

@@ -1,7 +1,7 @@
 """Processes, disks, network hosts and the Docker engine of a chaos run: they can be broken, and are cleared away.
 
 Only processes that were started here are ever signalled, by their pid. The Docker engine is a separate one in a
-network namespace of its own: the machine's engine is asked for the sandbox image and for nothing else.
+network namespace of its own: the machine's engine is asked for the sandbox image alone.
 """
 
 import contextlib
@@ -114,7 +114,7 @@ class Disk:
             left = shutil.disk_usage(self.folder).free
             with contextlib.suppress(OSError):
                 os.posix_fallocate(file.fileno(), 0, left)
-            with contextlib.suppress(OSError):  # the last pages, which others may have freed meanwhile
+            with contextlib.suppress(OSError):  # the last pages, which may have been freed meanwhile
                 while os.write(file.fileno(), bytes(4096)):
                     pass
         try:
@@ -144,7 +144,7 @@ class Host:
 
     def plug(self, is_in: bool) -> None:
         """Pull the cable or put it back. A link that is down would let our packets take another route: instead, both
-        ends send to a card that is not there, so that all packets are lost in silence."""
+        ends send to a card that is not there, and all packets are lost in silence."""
         card = () if is_in else ("lladdr", NO_CARD, "nud", "permanent")
         act = "del" if is_in else "replace"
         for place, other, device in (((), self.address, "o"), (("-n", self.name), self.gateway, "h")):

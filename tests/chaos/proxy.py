@@ -25,7 +25,7 @@ _CONNECTION: Final = re.compile(rb"\r\nconnection:[^\r]*", re.IGNORECASE)
 
 
 class Proxy:
-    """Way from the clients at `address` to the web hosts. `fault` is what happens to their messages now."""
+    """Way from the clients at `address` to the web hosts. `fault` happens to their messages now."""
 
     def __init__(self, address: tuple[str, int], hosts: list[tuple[str, int]], seed: int) -> None:
         self.address, self._hosts = address, list(hosts)

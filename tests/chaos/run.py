@@ -1,11 +1,12 @@
 """A chaos run: submissions are sent and judged while a seeded schedule of faults strikes; then the audit.
 
-Every fault strikes once, in an order that the seed decides, and then by chance until all submissions are judged. Two
+Every fault strikes once, in an order that the seed decides, and then by chance until all submissions are judged. Three
 faults may overlap, but never on the same target. A runner that the site suspended for its losses is resumed, as an
 operator would.
 """
 
 import json
+import math
 import random
 import threading
 import time
@@ -26,12 +27,12 @@ from tests.chaos.faults import FAULTS, Fault, Strike, strike
 from tests.chaos.parts import await_that
 from tests.chaos.site import BOARD, Site
 
-PER_PERSON: Final = 20  # submissions
-RANKED_QUOTA: Final = 2  # of a person; each sends one more than that
-RANKED_EVERY: Final = 8
+TEST_QUOTA: Final = 14  # of a person
+GREEDY_EVERY: Final = 10  # turns: the first person sends beside the usual turn, and so beyond the quota
+RANKED_EVERY: Final = 20  # turns; a ranked run takes ten times as long
 MOST_WAITING: Final = 10
-PAUSE_S: Final = (0.5, 3.0)  # between two strikes
-AT_ONCE: Final = 2
+PAUSE_S: Final = (0.5, 2.0)  # between two strikes
+AT_ONCE: Final = 3
 SETTLED_WITHIN_S: Final = 300.0
 WAITING: Final = "SELECT count(*) FROM judging_attempt WHERE state NOT IN ('done', 'lost', 'cancelled')"
 OUTCOMES: Final = """
@@ -48,7 +49,7 @@ STYLES: Final = (
 
 @dataclass
 class Told:
-    """What a run shows."""
+    """Result of a run."""
 
     submissions: int
     refused: int
@@ -95,8 +96,8 @@ def spread(times: list[float | None]) -> str:
 class Sender:
     """Sends the submissions, each until it is accepted or refused; every key is used for one submission."""
 
-    def __init__(self, site: Site, number: int, may_send: Callable[[int], bool]) -> None:
-        self._site, self._number, self._may_send = site, number, may_send
+    def __init__(self, site: Site, number: int, until: float, may_send: Callable[[int], bool]) -> None:
+        self._site, self._number, self._until, self._may_send = site, number, until, may_send
         self.journal: list[dict[str, Any]] = []
         self.refused: Counter[str] = Counter()
         self.repeated = 0
@@ -107,12 +108,12 @@ class Sender:
         people = len(self._site.tokens)
         with httpx.Client(base_url=self._site.url, trust_env=False, timeout=10) as client:
             turn = 0
-            while len(self.journal) < self._number and not self.stopped.is_set():
+            while len(self.journal) < self._number and not self.stopped.is_set() and time.monotonic() < self._until:
                 if not self._may_send(len(self.journal)):
                     self.stopped.wait(0.2)
                     continue
-                mode = "ranked" if turn // people % RANKED_EVERY == 0 else "test"
-                self._send(client, turn % people, mode, turn)
+                person = 0 if turn % GREEDY_EVERY == 0 else turn % people
+                self._send(client, person, "ranked" if turn % RANKED_EVERY == 7 else "test", turn)
                 turn += 1
 
     def _send(self, client: httpx.Client, person: int, mode: str, turn: int) -> None:
@@ -205,18 +206,18 @@ class Schedule:
         return False
 
 
-def play(image: str, submissions: int, seed: int, keep: Path) -> Told:
-    """Run it, and leave journal, boards and logs in the folder `keep`."""
+def play(image: str, submissions: int, seed: int, keep: Path, minutes: float = math.inf) -> Told:
+    """Run it, and leave journal, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
     keep.mkdir(parents=True, exist_ok=True)
-    site = Site(image, people=-(-submissions // PER_PERSON), ranked_quota=RANKED_QUOTA, seed=seed)
+    site = Site(image, people=-(-submissions // TEST_QUOTA), test_quota=TEST_QUOTA, seed=seed)
     try:
-        return _play(site, submissions, seed, keep)
+        return _play(site, submissions, seed, keep, minutes)
     finally:
         site.keep_logs(keep)
         site.close()
 
 
-def _play(site: Site, submissions: int, seed: int, keep: Path) -> Told:
+def _play(site: Site, submissions: int, seed: int, keep: Path, minutes: float) -> Told:
     began = time.monotonic()
     schedule = Schedule(site, seed, FAULTS)
 
@@ -226,7 +227,7 @@ def _play(site: Site, submissions: int, seed: int, keep: Path) -> Told:
     def may_send(sent: int) -> bool:
         return waiting() < MOST_WAITING and sent <= submissions * (schedule.share + 0.1)
 
-    sender, operator = Sender(site, submissions, may_send), Operator(site)
+    sender, operator = Sender(site, submissions, began + 60 * minutes, may_send), Operator(site)
     sender.thread.start()
     try:
         strikes = schedule.run(lambda: sender.thread.is_alive() or waiting() > 0)

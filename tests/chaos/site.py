@@ -1,4 +1,4 @@
-"""A whole site for a chaos run: two web hosts, two runner hosts, and what they share.
+"""A whole site for a chaos run: two web hosts, two runner hosts, and the parts that they share.
 
     client ─ proxy ─┬─ web host 1 (two processes) ─┬─ PostgreSQL on a small disk
     runner 1 ─ proxy┤                              ├─ Valkey
@@ -48,7 +48,7 @@ from django.utils import timezone
 from leaderboard.accounts.models import SCOPES, User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.competitions.models import Competition
-Competition.objects.update(quotas={"ranked": %d})
+Competition.objects.update(quotas={"test": %d})
 users = User.objects.bulk_create(User(username=f"chaos-{number}", password="!") for number in range(%d))
 print(json.dumps([issue_token(owner=user, name="chaos", scopes=SCOPES, now=timezone.now())[1] for user in users]))
 """
@@ -85,17 +85,17 @@ class Server:
 class Site:
     """The site, from when every part works; `close` removes all of it."""
 
-    def __init__(self, image: str, people: int, ranked_quota: int, seed: int) -> None:
+    def __init__(self, image: str, people: int, test_quota: int, seed: int) -> None:
         self._stack = ExitStack()
         self.ended = threading.Event()
         self.restarts: list[str] = []
         try:
-            self._build(image, people, ranked_quota, seed)
+            self._build(image, people, test_quota, seed)
         except BaseException:
             self.close()
             raise
 
-    def _build(self, image: str, people: int, ranked_quota: int, seed: int) -> None:
+    def _build(self, image: str, people: int, test_quota: int, seed: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pf-chaos-"))
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self._stack.callback(unmount_below, self.folder)
@@ -108,7 +108,7 @@ class Site:
         self._environment()
         self.manage("migrate", "--verbosity", "0")
         self.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none", "--publish")
-        self.tokens: list[str] = json.loads(self.manage("shell", "-v", "0", "-c", MAKE_PEOPLE % (ranked_quota, people)))
+        self.tokens: list[str] = json.loads(self.manage("shell", "-v", "0", "-c", MAKE_PEOPLE % (test_quota, people)))
         self._parts()
         watcher = threading.Thread(target=self._supervise, name="supervisor")
         self._stack.callback(watcher.join)
@@ -131,7 +131,7 @@ class Site:
         store = state_folder() / "chaos-engine"
         store.mkdir(parents=True, exist_ok=True)
         lock = self._stack.enter_context((store / "lock").open("w"))
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # one run at a time has the engine's store
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a single run at a time has the engine's store
         self.image = image
         self.engine = Engine(self.folder, store, self.logs)
         self._stack.callback(unmount_below, store)
@@ -265,7 +265,7 @@ class Site:
             return []
 
     def greeted(self, runner: str) -> Any:
-        """Return when this runner's process last said hello; None: never, or the database does not answer."""
+        """Return when this runner's process last greeted the site; None: never, or the database does not answer."""
         return next((at for (at,) in self.rows(f"SELECT greeted_at FROM judging_runner WHERE name = '{runner}'")), None)
 
     def is_up(self, name: str) -> bool:
