@@ -11,7 +11,7 @@ everything = server,embedded,runner
 develop = $(everything),dev
 
 .PHONY: manage help up down reset status logs backup nightly-backup try-restore restore undo-restore forget-old-database \
-	image test test-fast check ci lock sbom audit bench bench-board bench-rejudge bench-claim bench-scale load contest pictures
+	image test test-fast check ci lock sbom audit bench bench-board bench-rejudge bench-claim bench-scale load contest chaos pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts; make bench-scale   acts and pages beside them"
 	@echo "make load   visitors, a burst of submissions and event streams, from this machine"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
+	@echo "make chaos   break a whole site on a schedule and audit its database; as root, about an hour (ARGS=--help)"
 	@echo "make pictures   the pictures of docs/img anew, of sample data; wants chromium"
 	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
@@ -58,6 +59,9 @@ load:
 
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)
+
+chaos:
+	@$(call with,$(develop)) -m tests.chaos $(ARGS)
 
 pictures:
 	@$(call with,$(develop)) -m tests.e2e.pictures

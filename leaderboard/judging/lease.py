@@ -31,6 +31,14 @@ class Renewal:
     cancel: bool
 
 
+def clock() -> datetime:
+    """Return the database's time: it is the same for all hosts, so a host with a wrong clock grants no wrong lease."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
+
+
 def kinds() -> list[type[Leased]]:
     """Return all tables of leased work. Apps above this app define the tables of requested work."""
     return [Attempt, *Requested.__subclasses__()]

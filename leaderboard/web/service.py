@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard import broker
+from leaderboard.judging.lease import clock
 from leaderboard.judging.sweep import BEAT_S, beat
 from leaderboard.operations import bans
 from leaderboard.web import stream
@@ -63,7 +64,7 @@ class WithHeartbeat:
     def _beat_until(self, ended: threading.Event) -> None:
         while True:
             try:
-                beat(now=timezone.now())
+                beat(now=clock())
                 bans.load(timezone.now())
             except Exception as error:  # without its database the site counts as away, too
                 log.warning("heartbeat_failed", error=str(error))

@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from runner.errors import ConfigError
 from runner.wire import MAX_REPORT_BYTES, Report, WireError, dump
+
+log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 ASIDE_FILES: Final = 50  # newest kept; the folder is for looking into a fault, not an archive
 _SAFE = re.compile(r"[^A-Za-z0-9_-]")
@@ -23,9 +27,9 @@ _SAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True)
 class Spooled:
-    """Report on disk."""
+    """Report on disk; without a path in memory alone, because the disk takes none."""
 
-    path: Path
+    path: Path | None
     report: Report
 
 
@@ -53,10 +57,15 @@ class Spool:
     def put(self, report: Report) -> Spooled:
         """Write a report, which survives a crash after this call.
 
-        Over the limit the oldest reports are dropped: an attempt without a report is judged again after its lease.
+        Over the limit the oldest reports are dropped: an attempt without a report is judged again after its lease. A
+        full disk costs only the survival: the report can still be sent.
         """
         path = self._waiting / f"{_SAFE.sub('_', report.attempt_id)}.{report.token}.json"
-        write_durably(path, dump(report).encode())
+        try:
+            write_durably(path, dump(report).encode())
+        except OSError as error:
+            log.error("report_not_on_disk", attempt=report.attempt_id, error=str(error))
+            return Spooled(None, report)
         files = _by_age(self._waiting.glob("*.json"))
         total = sum(file.stat().st_size for file in files)
         for file in files:
@@ -79,11 +88,13 @@ class Spool:
 
     def sent(self, item: Spooled) -> None:
         """Remove a report that the site has, or will never accept."""
-        item.path.unlink(missing_ok=True)
+        if item.path is not None:
+            item.path.unlink(missing_ok=True)
 
     def refused(self, item: Spooled) -> None:
         """Set aside a report that the site refused: kept for an operator, never sent again."""
-        self._set_aside(item.path)
+        if item.path is not None:
+            self._set_aside(item.path)
 
     def _set_aside(self, path: Path) -> None:
         if path.exists():
@@ -101,11 +112,15 @@ def write_durably(path: Path, data: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     scrap = path.with_name(path.name + ".tmp")
     descriptor = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    scrap.replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        scrap.replace(path)
+    except OSError:  # a full disk: the half of a file would keep it full
+        scrap.unlink(missing_ok=True)
+        raise
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

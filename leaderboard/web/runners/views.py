@@ -1,6 +1,6 @@
 """The runners' API, `/api/runner/v1` of docs/http.md: recognise the runner, parse once, one act, answer.
 
-Each call reads the clock once, here; the acts below take time as an argument.
+Each call reads the clock here, the database's; the acts below take time as an argument.
 """
 
 import json
@@ -27,7 +27,7 @@ from leaderboard import pipeline
 from leaderboard.errors import StaleLease, StoreAway, UserError
 from leaderboard.judging.enrolment import redeem
 from leaderboard.judging.fleet import keep_health, state_software
-from leaderboard.judging.lease import kinds, release, renew
+from leaderboard.judging.lease import clock, kinds, release, renew
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import announce, note_refused
 from leaderboard.judging.runners import (
@@ -129,14 +129,14 @@ class Hello(RunnerView):
         runner, sent = self.runner_of(request), self.read(request)
         with _wire_errors_named():
             software = Software.from_json(sent)
-        state_software(runner=runner, software=software, now=timezone.now())
+        state_software(runner=runner, software=software, now=clock())
         fingerprint = sent.get("fingerprint", {})
         if not isinstance(fingerprint, dict):
             raise UserError("fingerprint", None, "expected an object")
         hardware = _text(sent, "hardware")
         check_hardware(runner, hardware)
         epoch = _text(sent, "epoch") if "epoch" in sent else ""
-        state = greet(runner=runner, fingerprint=fingerprint, epoch=epoch, now=timezone.now())
+        state = greet(runner=runner, fingerprint=fingerprint, epoch=epoch, now=clock())
         lease = {"lease_s": settings.LEASE_S, "renew_s": settings.RENEW_S}
         return Response({"runner": runner.name, "hardware": hardware, **lease, "epoch_state": state})
 
@@ -156,9 +156,9 @@ class Claim(RunnerView):
         check_hardware(runner, _text(sent, "hardware"))
         with _wire_errors_named():
             software = Software.from_json({"wire": 1} | sent)  # runners of the first wire stated no version here
-        state_software(runner=runner, software=software, now=timezone.now())
+        state_software(runner=runner, software=software, now=clock())
         with _rolled_back_at(self._give_up_at):
-            job = pipeline.claim_work(runner=runner, now=timezone.now())
+            job = pipeline.claim_work(runner=runner, now=clock())
         metrics.CLAIMS.labels(runner.hardware, "nothing" if job is None else "work").inc()
         if job is not None:
             return Response(job.to_json())
@@ -188,7 +188,7 @@ class ReportHealth(RunnerView):
         runner, sent = self.runner_of(request), self.read(request)
         with _wire_errors_named():
             health = Health.from_json(sent)
-        keep_health(runner=runner, health=health, now=timezone.now())
+        keep_health(runner=runner, health=health, now=clock())
         return Response({"runner": runner.name})
 
 
@@ -205,7 +205,7 @@ class Enrol(RunnerView):
             raise Throttled(wait_s)
         with _wire_errors_named():
             asked = Enrolment.from_json(self.read(request))
-        runner = redeem(asked=asked, now=timezone.now())
+        runner = redeem(asked=asked, now=clock())
         return Response({"runner": runner.name, "hardware": runner.hardware})
 
 
@@ -215,7 +215,7 @@ class Drain(RunnerView):
         if not isinstance(sent.get("draining"), bool):
             raise UserError("draining", sent.get("draining"), "expected true or false")
         why = "the runner's host asked"
-        set_draining(runner=runner, on=sent["draining"], actor=None, reason=why, now=timezone.now())
+        set_draining(runner=runner, on=sent["draining"], actor=None, reason=why, now=clock())
         return Response({"runner": runner.name, "draining": sent["draining"], "holds": held_by(runner)})
 
 
@@ -225,7 +225,7 @@ class WorkView(RunnerView):
     def post(self, request: Request, attempt_id: str) -> Response:
         sent, runner = self.read(request), self.runner_of(request)
         with structlog.contextvars.bound_contextvars(attempt=attempt_id):
-            return Response(self.act(sent, attempt_id=attempt_id, runner=runner, now=timezone.now()))
+            return Response(self.act(sent, attempt_id=attempt_id, runner=runner, now=clock()))
 
     def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
         """Act on the body and return the answer. `known`: attempt_id, runner and now."""

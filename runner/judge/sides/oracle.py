@@ -7,6 +7,7 @@ The oracle is frozen except during requests. Its answers are bounded; its failur
 from __future__ import annotations
 
 import select
+import signal
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -24,9 +25,10 @@ from runner.judge.data.memory import Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
 from runner.judge.sides.arena import connect
 from sandbox import protocol
-from sandbox.container import Container
+from sandbox.container import Container, SandboxError
 
 ANSWER_S: Final = 120  # for a request
+KILLED: Final = 128 + signal.SIGKILL  # exit status
 AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
 MOST_AT_ONCE: Final = 32
 KEPT_BYTES: Final = 1 << 30  # of buffers, when the next case begins: its buffers differ in length, and code needs room
@@ -218,7 +220,7 @@ class Oracle:
 
     def _why_silent(self, err: Exception, request: dict[str, Any]) -> str:
         """Describe for the organiser how the container ended, or that it is still at work; where; and its last
-        output."""
+        output. Raises SandboxError if the host ended it."""
         where = f" at case {case_name(request['case'])}" if "case" in request else ""
         if isinstance(err, TimeoutError):
             why = f"gave no answer within {ANSWER_S} s{where}"
@@ -226,7 +228,11 @@ class Oracle:
             why = f"sent an answer that cannot be read{where}: {str(err)[:500]}"
         else:
             self._ended = True
-            why = faults.end_of_problem(self.container.wait_exit(), self.container.policy.memory_bytes, where)
+            end = self.container.wait_exit()
+            if end.code == KILLED and not end.oom_killed and not end.flooded:
+                # A container's first process cannot kill itself, and the kernel names its own kills.
+                raise SandboxError(f"the problem's container was killed from outside{where}")
+            why = faults.end_of_problem(end, self.container.policy.memory_bytes, where)
         return f"it {why}. {self.container.logs()['stderr']}".strip()
 
     def _copy(self, region: Region, begin: int, count: int) -> Buffer:

@@ -31,7 +31,7 @@ BUILDING = Event(1, "state", "building")
 @pytest.fixture
 def sweep(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a single round of the sweep command at the stage's time: (lost, rung)."""
-    monkeypatch.setattr(command.timezone, "now", lambda: stage.now)
+    monkeypatch.setattr(command, "clock", lambda: stage.now)
     return command.sweep_once
 
 

@@ -2,11 +2,14 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.judging import archive
@@ -51,6 +54,21 @@ def told(answer: HttpResponse) -> dict[str, Any]:
         assert isinstance(body["detail"], str)
         assert "Traceback" not in body["detail"]
     return body
+
+
+@pytest.mark.parametrize("minutes", [-10, 10])
+def test_a_web_host_with_a_wrong_clock_grants_a_right_lease(stage: Stage, door: Door, minutes: int) -> None:
+    submission = stage.submit()
+    with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
+        door.hello()
+        job = door.claim()
+        claimed = current(submission).lease_expires_at - timezone.now() + timedelta(minutes=minutes)
+        assert told(door.post(f"attempts/{job.attempt_id}/renew", {"token": job.token})) == {
+            "expires_in_s": pytest.approx(60, abs=5),
+            "cancel": False,
+        }
+    renewed = current(submission).lease_expires_at - timezone.now()
+    assert [left.total_seconds() for left in (claimed, renewed)] == pytest.approx([60, 60], abs=5)
 
 
 def test_the_whole_way(stage: Stage, door: Door) -> None:

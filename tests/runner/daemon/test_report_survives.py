@@ -1,5 +1,7 @@
 """A finished report survives an absent site, the runner's death and a damaged file."""
 
+import errno
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +43,21 @@ def test_leftover_report_is_sent_by_the_next_run(site: FakeSite, start: Callable
     start().judge_until_idle()
     assert attempt.report == report()
     assert list((state / "spool").iterdir()) == []
+
+
+def test_report_is_sent_although_the_disk_is_full(
+    site: FakeSite, start: Callable[..., Daemon], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = site.offer("a1", "pass")
+    daemon = start()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    daemon.judge_until_idle()
+    assert attempt.report.outcome == "passed"
+    assert list((state / "spool").iterdir()) == [], "half of a file would keep the disk full"
 
 
 def test_replayed_report_is_settled(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from runner.judge.data import faults
 from runner.judge.data.faults import OracleFailed
-from sandbox.container import Exit
+from sandbox.container import Exit, SandboxError
 from tests.runner.judge.oracle_here import oracle_of
 
 ENDING = """
@@ -16,6 +16,8 @@ def generate_input(*, how, seed):
         os._exit(3)
     if how == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
     return torch.ones(1 << 20)
 def ref_kernel(x):
     return x + 1
@@ -33,6 +35,12 @@ def test_an_end_without_an_answer_is_told_with_its_case(tmp_path: Path, how: str
     with oracle_of(ENDING, tmp_path) as oracle, pytest.raises(OracleFailed) as failed:
         oracle.make({"how": how}, 1)
     assert str(failed.value) == said
+
+
+def test_a_container_that_the_host_kills_is_no_fault_of_the_problem(tmp_path: Path) -> None:
+    """In a container, the problem's code cannot send this signal to itself: it is the first process there."""
+    with oracle_of(ENDING, tmp_path) as oracle, pytest.raises(SandboxError, match="killed from outside at case how"):
+        oracle.make({"how": "killed"}, 1)
 
 
 def test_too_little_memory_is_named_with_the_limit_and_a_way_out() -> None:

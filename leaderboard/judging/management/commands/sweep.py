@@ -11,6 +11,7 @@ from django.db import close_old_connections, connections
 from django.utils import timezone
 
 from leaderboard.judging import archive, sweep
+from leaderboard.judging.lease import clock
 from leaderboard.judging.models import Watch
 from leaderboard.operations.chores import delete_old, purge
 from leaderboard.operations.notices import send_notices
@@ -50,10 +51,10 @@ def sweep_once() -> tuple[int, int]:
 
     While the site is away it does nothing: no runner could renew a lease, hear a ring or take work.
     """
-    if not sweep.may_expire(now=timezone.now()):
+    if not sweep.may_expire(now=clock()):
         return 0, 0
-    lost, rung = sweep.expire_leases(now=timezone.now()), sweep.ring_idle()
-    Watch.objects.filter(pk=1).update(swept_at=timezone.now())  # a long sweep is not a pause
+    lost, rung = sweep.expire_leases(now=clock()), sweep.ring_idle()
+    Watch.objects.filter(pk=1).update(swept_at=clock())  # a long sweep is not a pause
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung
