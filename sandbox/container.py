@@ -138,11 +138,13 @@ class Freezer:
 
     def freeze(self) -> None:
         os.pwrite(self._control, self._freeze_word, 0)
-        give_up = time.monotonic() + GIVE_UP_S
+        give_up, is_late = time.monotonic() + GIVE_UP_S, False
         while self._frozen not in os.pread(self._state, 256, 0):
-            os.sched_yield()  # to a thread that has yet to stop and may be on this very core, such as the oracle's
-            if time.monotonic() > give_up:
+            if is_late:
                 raise TimeoutError(f"the control group did not become {self._frozen.decode()!r} in {GIVE_UP_S} s")
+            os.sched_yield()  # to a thread that has yet to stop and may be on this very core, such as the oracle's
+            # The state is read once more then: this process may have been stopped for longer than the freezing took.
+            is_late = time.monotonic() > give_up
 
     def thaw(self) -> None:
         """Begin to thaw; the threads run as the scheduler finds time."""

@@ -1,4 +1,4 @@
-"""Inventories are valid CycloneDX and list what is there; an audit without data says so."""
+"""Inventories are valid CycloneDX and list what is there; an audit without data fails."""
 
 import importlib.metadata
 import json

@@ -21,7 +21,7 @@ SCRIPT = CHECKOUT / "deploy" / "production" / "archive-wal.sh"
 
 
 class Archiving(Running):
-    """A server that archives its WAL as wal.yaml tells the server of compose."""
+    """A server that archives its WAL by the options of wal.yaml."""
 
     def __init__(self, state: Path, wal: Path) -> None:
         server = prepare_postgres(state, durable=True)

@@ -105,3 +105,31 @@ def test_a_frozen_container_uses_no_processor(box: container.Container) -> None:
         assert used_ns(box) - before_ns <= SLACK_NS
         box.thaw()
     assert used_ns(box) - began_ns > 10 * SLACK_NS, "it was to be busy"
+
+
+class Paused:
+    """A freezer's files, and a process that is stopped for a minute while it waits for them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, after: bytes) -> None:
+        self._state, self._after, self._late_s = folder / "state", after, 0.0
+        self._state.write_bytes(b"FREEZING")
+        (folder / "control").touch()
+        clock = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + self._late_s)
+        monkeypatch.setattr(os, "sched_yield", self._stop)
+        self.freezer = container.Freezer(folder / "control", self._state, (b"FROZEN", b"THAWED"), b"FROZEN")
+
+    def _stop(self) -> None:
+        self._late_s = 60.0
+        self._state.write_bytes(self._after)
+
+
+def test_a_stopped_judge_blames_no_container_that_froze_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Paused(tmp_path, monkeypatch, after=b"FROZEN").freezer.freeze()
+
+
+def test_a_container_that_does_not_freeze_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TimeoutError, match="did not become 'FROZEN'"):
+        Paused(tmp_path, monkeypatch, after=b"FREEZING").freezer.freeze()
