@@ -16,7 +16,7 @@ help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
 	@echo "make test    every test, on real services                 make check  ruff, mypy, contracts, ratchet"
-	@echo "make test-fast   tests without containers, browsers and long runs: a minute and a half    make ci   all of it"
+	@echo "make test-fast   tests without containers, browsers and long runs: five minutes    make ci   all of it"
 	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
 	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts; make bench-scale   acts and pages beside them"
