@@ -141,7 +141,7 @@ def fill_history(attempts: int, owners: int, every_s: float = 0.2) -> dict[str, 
 
 def fill_queue(figures: dict[str, Any], *, open_: int, shadows: int) -> None:
     """Queue `open_` attempts in the open, 5,000 at most, and `shadows` shadow attempts, and remove all that waited."""
-    for statement in (CLEAR, OPEN, SHADOW, "ANALYZE judging_attempt"):
+    for statement in (CLEAR, OPEN, SHADOW, "ANALYZE judging_attempt, submissions_submission"):
         _run(statement, figures | {"open": open_, "shadows": shadows})
 
 

@@ -9,8 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import structlog
+from allauth.usersessions.models import UserSession
 from django.apps import apps
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import connection
 
 BATCH: Final = 1_000  # rows of a statement
@@ -29,7 +31,6 @@ class Old(NamedTuple):
 
 OLD: Final = (
     Old("sessions.Session", "expire_date", timedelta(0)),
-    Old("usersessions.UserSession", "last_seen_at", timedelta(days=90)),  # longer than a session lasts
     Old("web.RequestCount", "window_starts_at", timedelta(days=1)),  # longer than any window
     Old("web.KeyedAnswer", "created_at", timedelta(days=1)),  # as long as a key repeats its answer
     Old("operations.Notice", "sent_at", timedelta(days=90)),
@@ -48,6 +49,12 @@ def delete_old(*, now: datetime) -> dict[str, int]:
             deleted += model._default_manager.filter(pk__in=keys, **{f"{time}__lt": now - age}).delete()[0]
         counts[table] = deleted
     return counts
+
+
+def forget_sessions(*, now: datetime) -> int:
+    """Delete what the account pages list of sessions that have ended: addresses and browsers."""
+    listed = UserSession.objects.exclude(session_key__in=Session.objects.filter(expire_date__gt=now).values("pk"))
+    return listed.filter(pk__in=list(listed.values_list("pk", flat=True)[:PASS])).delete()[0]
 
 
 def purge(*, now: datetime) -> dict[str, int]:

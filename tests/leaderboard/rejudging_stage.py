@@ -18,6 +18,7 @@ MAY_CHANGE = {  # by shadow judging: the set, its attempts and their rows, the a
     "judging.attempt",
     "judging.attemptevent",
     "judging.result",
+    "judging.resultarchived",
     "judging.runner",
     "audit.row",
 }

@@ -11,19 +11,19 @@ from leaderboard.asgi import application
 from leaderboard.web.submissions import pages
 
 SLOW_S = 15.0
-_shown = pages.view.shown
+_opened = pages.view.Opened
 
 
 def _slowly(*arguments, **named):
-    shown = _shown(*arguments, **named)
+    opened = _opened(*arguments, **named)
     until = time.monotonic() + SLOW_S
     while time.monotonic() < until:
         if os.environ["PHOTOFINISH_TEST_SLOW"] == "waits":
             time.sleep(0.1)
         else:
             sum(range(1000))
-    return shown
+    return opened
 
 
-pages.view.shown = _slowly
+pages.view.Opened = _slowly
 __all__ = ["application"]

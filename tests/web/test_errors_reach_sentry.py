@@ -4,6 +4,7 @@ import gzip
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from queue import Queue
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 from tests.web.live_site import live_site
 
 HEADERS = {"Authorization": "Bearer pf_a-token-of-ada"}
+UNPACK = {None: bytes, "gzip": gzip.decompress, "br": lambda body: import_module("brotli").decompress(body)}
 FORM = {"password": "password-of-ada", "source": "unpublished source"}
 
 
@@ -23,8 +25,7 @@ def sentry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue[str]]:
     class Taker(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            packed = self.headers.get("Content-Encoding") == "gzip"
-            envelopes.put((gzip.decompress(body) if packed else body).decode())
+            envelopes.put(UNPACK[self.headers.get("Content-Encoding")](body).decode())
             self.send_response(200)
             self.end_headers()
 

@@ -32,7 +32,7 @@ def judged(stage: Stage) -> Submission:
 
 
 def submission_json(pk: int, user: User) -> dict[str, Any]:
-    return dict(serializers.Submission(view.shown(view.visible_to(user).get(pk=pk))).data)
+    return dict(serializers.Submission(view.Opened(view.visible_to(user).get(pk=pk), user)).data)
 
 
 def test_its_owner_sees_nothing_of_it(stage: Stage, judged: Submission) -> None:

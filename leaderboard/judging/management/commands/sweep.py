@@ -13,7 +13,7 @@ from django.utils import timezone
 from leaderboard.judging import archive, sweep
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import Watch
-from leaderboard.operations.chores import delete_old, purge
+from leaderboard.operations.chores import delete_old, forget_sessions, purge
 from leaderboard.operations.notices import send_notices
 
 CHORES_EVERY_S: Final = 3600.0
@@ -81,7 +81,7 @@ def _do_chores_until(stopped: threading.Event) -> None:
 
 def do_chores() -> None:
     """Delete what nobody needs any more. Any number of sweepers may do it; one chore that fails stops no other."""
-    for chore in (delete_old, purge, archive.expire, archive.sweep_contents):
+    for chore in (delete_old, forget_sessions, purge, archive.expire, archive.sweep_contents):
         try:
             done = chore(now=timezone.now())
         except Exception:  # the top of the chore
