@@ -104,6 +104,12 @@ def judged(stage: Stage) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return journal, {"web-1": {SLUG: shown}}
 
 
+@pytest.fixture(autouse=True)
+def _reports_in_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The auditor reads them there, as `make chaos` leaves them."""
+    monkeypatch.setenv("REPORT_STORE", "")
+
+
 def test_the_auditor_reports_every_kind_of_damage(stage: Stage) -> None:
     journal, boards = judged(stage)
     (stage.folder / JOURNAL).write_text(json.dumps(journal))
