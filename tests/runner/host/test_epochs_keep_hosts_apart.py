@@ -17,7 +17,7 @@ from runner.host.accelerators import epoch, fingerprint
 from sandbox import container, policy
 from tests.runner.judge.fake_nvml import NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
 
-REQUIREMENTS = Path(__file__).parents[3] / "sandbox" / "image" / "requirements.txt"
+REQUIREMENTS = Path(__file__).parents[3] / "sandbox" / "image" / "requirements.in"
 HOST: dict[str, str | int] = {"hardware": "H200", "gpu": "NVIDIA H200", "driver": "580.1", "power_limit_w": 700}
 
 
