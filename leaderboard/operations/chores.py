@@ -54,7 +54,8 @@ def delete_old(*, now: datetime) -> dict[str, int]:
 def forget_sessions(*, now: datetime) -> int:
     """Delete what the account pages list of sessions that have ended: addresses and browsers."""
     listed = UserSession.objects.exclude(session_key__in=Session.objects.filter(expire_date__gt=now).values("pk"))
-    return listed.filter(pk__in=list(listed.values_list("pk", flat=True)[:PASS])).delete()[0]
+    deleted: int = listed.filter(pk__in=list(listed.values_list("pk", flat=True)[:PASS])).delete()[0]
+    return deleted
 
 
 def purge(*, now: datetime) -> dict[str, int]:
