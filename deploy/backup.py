@@ -27,7 +27,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -42,6 +41,7 @@ from deploy.embedded import postgres_programs
 from deploy.launch import read_environment
 from deploy.parties import CHECKOUT, state_folder
 from deploy.processes import CLEAN_ENVIRONMENT, Supervisor
+from runner import __version__
 
 FORMAT: Final = 1  # of the manifest
 DUMP, MANIFEST = "database.dump", "manifest.json"
@@ -321,7 +321,7 @@ def _manifest(db: psycopg.Connection[Any]) -> dict[str, Any]:
     applied = "SELECT app || '.' || name FROM django_migrations ORDER BY 1" if "django_migrations" in rows else ""
     return {
         "format": FORMAT,
-        "version": version("photofinish"),
+        "version": __version__,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "postgresql": db.info.server_version,
         "migrations": [name for (name,) in db.execute(applied).fetchall()] if applied else [],
