@@ -41,7 +41,7 @@ def announce(*, attempt_id: str, runner: Runner, token: int, announced: Sequence
     if not isinstance(attempt, Attempt):
         return 0
     numbers = [event.seq for event in announced]
-    same_claim = AttemptEvent.every.filter(attempt=attempt, token=token)
+    same_claim = AttemptEvent.every.since(attempt.created_at).filter(attempt=attempt, token=token)
     known = set(same_claim.filter(seq__in=numbers).values_list("seq", flat=True))
     fresh = {event.seq: event for event in announced if event.seq not in known}
     began, rows = attempt.state, []

@@ -3,15 +3,17 @@
 The newest verdict is the result that a board shows, also while a submission is judged again. Our own failures are not
 verdicts, so an earlier verdict stays in force. Shadow attempts are excluded.
 
-Noise is the site's problem. After a measurement that a disturbed, unfit or overloaded machine spoiled, the next attempt
-follows automatically. It waits, each time twice as long as before, then stands at the end of the queue; another runner
-of the hardware takes it if there is one. It costs the owner nothing: the submission counts once, and after the last try
-its token comes back. A further attempt cannot be requested, because it follows from a verdict that the judge reaches
-only by its own figures. Any other verdict ends the tries.
+Noise is the site's problem. After a measurement that a disturbed, unfit or overloaded machine spoiled, or a failure of
+the judge or its sandbox, the next attempt follows automatically. It waits, each time twice as long as before, then
+stands at the end of the queue; another runner of the hardware takes it if there is one. It costs the owner nothing: the
+submission counts once, and after the last try its token comes back. A further attempt cannot be requested, because it
+follows from a verdict that the judge reaches only by its own figures. Any other verdict ends the tries.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from django.conf import settings
@@ -27,13 +29,20 @@ from leaderboard.submissions.models import QuotaLine, Submission
 from leaderboard.submissions.quota import WINDOW, Usage
 
 REPORTS_AT_ONCE: Final = 50  # in memory, of about 40 kB of text each
-SPOILED: Final = ("voids", "device_unfit", "unsteady", "starved")  # reasons of `unmeasurable` that the machine causes
-WHY: Final = {"device_unfit": "the machine was not fit", "starved": "the machine was overloaded"}
+SPOILED: Final = {  # outcome: reasons that the machine causes
+    "unmeasurable": ("voids", "device_unfit", "unsteady", "starved"),
+    "infra_error": ("sandbox", "judge_died", "judge_hung", "judge_protocol"),
+}
+WHY: Final = {
+    "device_unfit": "the machine was not fit",
+    "starved": "the machine was overloaded",
+    **dict.fromkeys(SPOILED["infra_error"], "the judge failed"),
+}
 DISTURBED: Final = "the machine was disturbed"
 MOST: Final = 3  # further attempts; then the submission is shown as it is, with its measurements
 
-_SPOILED: Final = Q(outcome="unmeasurable", reason__in=SPOILED)
-_OUR_FAILURE: Final = Q(outcome="infra_error") | _SPOILED
+IS_SPOILED: Final = reduce(or_, (Q(outcome=outcome, reason__in=reasons) for outcome, reasons in SPOILED.items()))
+_OUR_FAILURE: Final = Q(outcome="infra_error") | IS_SPOILED
 
 
 def newest_verdicts(**of: Any) -> QuerySet[Result]:
@@ -81,7 +90,7 @@ def with_reports(results: Sequence[Result]) -> Iterator[list[Result]]:
 
 
 def is_spoiled(outcome: str, reason: str) -> bool:
-    return outcome == "unmeasurable" and reason in SPOILED
+    return reason in SPOILED.get(outcome, ())
 
 
 def measure_again(*, attempt: Attempt, now: datetime) -> Attempt | None:
@@ -103,7 +112,7 @@ def spoiled_tries(attempt: Attempt) -> QuerySet[Attempt]:
     """Return the spoiled attempts since the submission was sent, or since an organiser last asked to judge it again."""
     row = Attempt.objects.of_line(attempt)
     began = row.filter(cause__in=(FIRST, REJUDGE)).order_by("-number").values_list("number", flat=True)[0]
-    return row.filter(_SPOILED, number__gte=began)
+    return row.filter(IS_SPOILED, number__gte=began)
 
 
 def usage_of(owner: User, *, now: datetime) -> Usage:

@@ -22,7 +22,7 @@ from runner.judge import timing
 from runner.judge.calls import Calls, Stage
 from runner.judge.cases import fresh_seed, plan_checks
 from runner.judge.data.call import Input, WallClock
-from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, of_baseline
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import NoMemory
 from runner.judge.device.processor import Watch
@@ -105,7 +105,7 @@ class Trial:
         try:
             self.calls.sides[A].load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
-            raise OracleFailed(f"the baseline does not load: {fault}", fault.share) from None
+            raise of_baseline(fault, "the baseline does not load") from None
 
     # -- checking ------------------------------------------------------------------------------------------------
 

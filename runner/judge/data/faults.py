@@ -8,7 +8,7 @@ from typing import Final
 
 from runner.evidence.starved import Share
 from sandbox import protocol
-from sandbox.container import Exit
+from sandbox.container import Exit, SandboxError
 
 
 @dataclass
@@ -20,6 +20,7 @@ class Fault(Exception):
     message: str
     told_by_tenant: bool = False  # the message was written inside the container and may hold data of the case
     share: Share | None = None  # of the processor, if a time limit ran out
+    is_kill: bool = False  # its container looks killed from outside
 
     def about(self, case: str) -> Fault:
         """Return the fault with the public case that it happened in."""
@@ -121,13 +122,21 @@ def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:
         )
     if end.code > 128:
         name = _signal_name(end.code - 128)
-        return Fault("runtime_error", "crashed", f"Your code's process died of {name} {when}.")
+        return Fault("runtime_error", "crashed", f"Your code's process died of {name} {when}.", is_kill=end.is_kill)
     return Fault(
         "runtime_error",
         "exited",
         f"Your code ended its own process with exit status {end.code} {when}, instead of returning.",
         told_by_tenant=True,
     )
+
+
+def of_baseline(fault: Fault, what: str) -> OracleFailed | SandboxError:
+    """Return the error that a fault of the baseline means: the host's if its container was killed, else the
+    problem's. `what` says what failed."""
+    if fault.is_kill:
+        return SandboxError("the baseline's container was killed from outside")
+    return OracleFailed(f"{what}: {fault}", fault.share)
 
 
 def end_of_problem(end: Exit, memory_bytes: int, where: str) -> str:

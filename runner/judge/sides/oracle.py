@@ -7,7 +7,6 @@ The oracle is frozen except during requests. Its answers are bounded; its failur
 from __future__ import annotations
 
 import select
-import signal
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,6 @@ from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
 ANSWER_S: Final = 120  # for a request
-KILLED: Final = 128 + signal.SIGKILL  # exit status
 AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
 MOST_AT_ONCE: Final = 32
 KEPT_BYTES: Final = 1 << 30  # of buffers, when the next case begins: its buffers differ in length, and code needs room
@@ -229,8 +227,7 @@ class Oracle:
         else:
             self._ended = True
             end = self.container.wait_exit()
-            if end.code == KILLED and not end.oom_killed and not end.flooded:
-                # A container's first process cannot kill itself, and the kernel names its own kills.
+            if end.is_kill:
                 raise SandboxError(f"the problem's container was killed from outside{where}")
             why = faults.end_of_problem(end, self.container.policy.memory_bytes, where)
         return f"it {why}. {self.container.logs()['stderr']}".strip()

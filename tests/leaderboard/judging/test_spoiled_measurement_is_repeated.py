@@ -1,4 +1,4 @@
-"""A disturbed or unfit machine: the measurement is repeated later, elsewhere, at most three times, free of charge."""
+"""A disturbed machine or a judge that failed: judged again later, elsewhere, at most three times, free of charge."""
 
 from datetime import timedelta
 
@@ -22,23 +22,27 @@ from leaderboard.submissions.models import QuotaLine, Submission
 from tests.leaderboard.stage import Stage, current, make_runner
 
 
-def spoil(stage: Stage, submission: Submission, reason: str = "voids") -> None:
-    stage.judge(submission, outcome="unmeasurable", reason=reason, message="too many quads were void")
+def spoil(stage: Stage, submission: Submission, reason: str = "voids", outcome: str = "unmeasurable") -> None:
+    stage.judge(submission, outcome=outcome, reason=reason, message="too many quads were void")
 
 
-@pytest.mark.parametrize("reason", ["voids", "device_unfit", "unsteady", "starved"])
+SPOILED = [("unmeasurable", reason) for reason in ("voids", "device_unfit", "unsteady", "starved")]
+SPOILED += [("infra_error", reason) for reason in ("sandbox", "judge_died", "judge_hung", "judge_protocol")]
+
+
+@pytest.mark.parametrize(("outcome", "reason"), SPOILED)
 @pytest.mark.parametrize("mode", ["test", "benchmark", "ranked"])
-def test_a_spoiled_one_is_measured_again_at_most_three_times_then_shown_with_its_reason(
-    stage: Stage, mode: str, reason: str
+def test_a_spoiled_one_is_judged_again_at_most_three_times_then_shown_with_its_reason(
+    stage: Stage, mode: str, outcome: str, reason: str
 ) -> None:
     submission = stage.submit(mode=mode)
     for number in range(1, MOST + 1):
-        spoil(stage, submission, reason)
+        spoil(stage, submission, reason, outcome)
         assert (current(submission).cause, current(submission).number) == (REMEASURE, number + 1)
         assert status_of(submission, now=stage.now).status == "queued"
-    spoil(stage, submission, reason)
+    spoil(stage, submission, reason, outcome)
     seen = status_of(submission, now=stage.now)
-    assert (seen.status, seen.outcome, seen.reason, seen.published) == ("done", "unmeasurable", reason, False)
+    assert (seen.status, seen.outcome, seen.reason, seen.published) == ("done", outcome, reason, False)
     assert Result.objects.count() == submission.attempts.count() == MOST + 1
 
 

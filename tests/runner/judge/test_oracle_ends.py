@@ -53,3 +53,13 @@ def test_sizes_beyond_the_judges_are_named_in_units_of_people(tmp_path: Path) ->
         oracle.make({"how": "stay"}, 1)
     said = "its inputs take 4 MiB, and this hardware's judge has room for 1 MiB of them; choose smaller sizes"
     assert str(failed.value) == f"case {{'how': 'stay'}}: {said}"
+
+
+def test_a_baseline_that_was_killed_is_the_hosts_fault() -> None:
+    """SIGKILL comes from outside; every other end of the baseline is the problem's fault."""
+    killed = faults.from_exit(Exit(137, oom_killed=False, flooded=False), 4 << 30, "in a call")
+    assert isinstance(faults.of_baseline(killed, "the baseline failed"), SandboxError)
+    for end in (Exit(139, oom_killed=False, flooded=False), Exit(137, oom_killed=True, flooded=False)):
+        error = faults.of_baseline(faults.from_exit(end, 4 << 30, "in a call"), "the baseline failed")
+        assert isinstance(error, faults.OracleFailed)
+        assert str(error).startswith("the baseline failed: ")
