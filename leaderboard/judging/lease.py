@@ -32,7 +32,8 @@ class Renewal:
 
 
 def clock() -> datetime:
-    """Return the database's time: it is the same for all hosts, so a host with a wrong clock grants no wrong lease."""
+    """Return the database's time: it is the same for all hosts, so a host with a wrong clock grants no wrong lease
+    and dates no submission wrongly."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         moment: datetime = cursor.fetchone()[0]

@@ -30,6 +30,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import boards_seen_by, competitions_of, has_role
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel
+from leaderboard.judging.lease import clock
 from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
@@ -104,7 +105,7 @@ class Submissions(Private):
     def post(self, request: Request) -> Response:
         """Send a submission, as JSON with `code` or as multipart with `file`."""
         sent = parse(serializers.NewSubmission, request.data)
-        owner, now = self.caller(request), timezone.now()
+        owner, now = self.caller(request), clock()
 
         def take() -> dict[str, Any]:
             item = view.Opened(pipeline.submit(Upload(**sent), owner=owner, now=now), owner)

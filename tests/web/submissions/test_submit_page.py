@@ -1,10 +1,13 @@
 """The submit page: file or pasted code, with errors beside the field and the input preserved."""
 
 import html
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from leaderboard.competitions.models import Board, ProblemVersion
+from leaderboard.judging.lease import clock
 from tests.leaderboard.stage import make_board, make_problem
 
 CODE = "def custom_kernel(data):\n    return data\n"
@@ -161,3 +164,15 @@ def test_starters_fit_the_hardware_and_each_language_has_its_own_file(stage, bro
     assert client.get("/boards/softmax/files/starter_cpp.py").content == b"in cpp"
     Board.objects.filter(pk=make_board("softmax", "H200").pk).update(version=version)
     assert "CUDA starter" in client.get("/boards/softmax").content.decode()
+
+
+@pytest.mark.parametrize("way", ["page", "api"])
+def test_a_web_host_with_a_wrong_clock_dates_no_submission(stage, browser, tool, monkeypatch, way) -> None:
+    before, late = clock(), timezone.now() + timedelta(minutes=10)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: late)
+    if way == "page":
+        send(browser(stage.ada))
+    else:
+        sent = {"board": "softmax", "hardware": "cpu", "mode": "test", "code": CODE}
+        tool(stage.ada).post("/api/v1/submissions", sent, content_type="application/json")
+    assert before < stage.ada.submissions.get().created_at < clock()
