@@ -54,7 +54,8 @@ def main() -> None:
                 site.row(f"{number} visitors", readers.rows)
             with locust(site, world, "Sender", asked.submissions // SENT_EACH, BURST_S) as senders:
                 pass
-            site.row(f"{asked.submissions:,} submissions at once", senders.rows)
+            for row in senders.rows:
+                site.row(f"{asked.submissions:,} at once: {row['name']}", [row])
             made["waiting"] = waiting(made["tokens"])
             if len(made["waiting"]) != asked.submissions:
                 raise SystemExit(f"{len(made['waiting'])} submissions wait in place of {asked.submissions}")

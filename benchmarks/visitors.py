@@ -7,6 +7,7 @@ LOAD_WORLD names a file with tokens and ids.
 import json
 import os
 import random
+import uuid
 from pathlib import Path
 
 import gevent
@@ -14,6 +15,7 @@ from locust import FastHttpUser, HttpUser, between, task
 from locust.exception import StopUser
 
 WORLD = json.loads(Path(os.environ["LOAD_WORLD"]).read_text())
+TRIES = 20  # of a submission
 LAST_S = 15  # for the other senders' last submissions
 SOURCE = "def custom_kernel(data):\n    return data\n# {}\n"
 
@@ -63,7 +65,11 @@ class Visitor(FastHttpUser):
 
 
 class Sender(FastHttpUser):
-    """Sends its submissions one after the other, without a pause."""
+    """Sends its submissions one after the other, without a pause.
+
+    A busy site answers 503 with `Retry-After`: the sender waits and sends the submission again under the same key, as
+    the command line does.
+    """
 
     @task
     def send_all(self) -> None:
@@ -72,10 +78,21 @@ class Sender(FastHttpUser):
         for number in range(WORLD["sent_each"]):
             code = SOURCE.format(f"{token[-8:]} {number}")
             body = {"board": "bench-0", "hardware": "cpu", "mode": "test", "filename": "kernel.py", "code": code}
-            self.client.post("/api/v1/submissions", json=body, headers=told, name="submission")
+            self.send(body, told | {"Idempotency-Key": str(uuid.uuid4())})
         if not WORLD["tokens"]:
             gevent.spawn_later(LAST_S, self.environment.runner.quit)  # locust would wait for its time limit
         raise StopUser
+
+    def send(self, body: dict[str, str], told: dict[str, str]) -> None:
+        for left in reversed(range(TRIES)):
+            with self.client.post(
+                "/api/v1/submissions", json=body, headers=told, name="submission", catch_response=True
+            ) as answer:
+                if answer.status_code != 503 or not left:
+                    return
+                answer.request_meta["name"] = "submission, asked to wait"
+                answer.success()
+            gevent.sleep(float(answer.headers.get("Retry-After", 1)) * random.uniform(0.5, 1.5))
 
 
 class Watcher(HttpUser):
