@@ -3,12 +3,13 @@
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
 import structlog
-from django.db import DatabaseError, OperationalError, connection, connections
+from django.db import DatabaseError, OperationalError, connection, connections, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -17,14 +18,17 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard import broker
+from leaderboard.competitions.models import Board
 from leaderboard.judging.lease import clock
 from leaderboard.judging.sweep import BEAT_S, beat
 from leaderboard.operations import bans
+from leaderboard.standings.read.boards import looks
 from leaderboard.web import stream
 from leaderboard.web.errors import RETRY_AFTER_S
 from leaderboard.web.leaving import Send, leaving
+from leaderboard.web.middleware import APIS
 
-HIDDEN: Final = ("/api/", "/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin")
+HIDDEN: Final = (*APIS, "/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin")
 ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -55,6 +59,7 @@ class WithHeartbeat:
             if reason := await asyncio.to_thread(self._refusal):
                 await send({"type": "lifespan.startup.failed", "message": reason})
                 return
+            await asyncio.to_thread(_read_tables)
             leaving.await_signals(stream.hub.end)
             threading.Thread(target=self._beat_until, args=(ended,), name="heartbeat", daemon=True).start()
             await send({"type": "lifespan.startup.complete"})
@@ -72,6 +77,19 @@ class WithHeartbeat:
                 connections.close_all()
             if ended.wait(self._every_s):
                 return
+
+
+def _read_tables() -> None:
+    """Read the tables of all boards, so that no visitor waits for them: many lines take seconds."""
+    began = time.monotonic()
+    try:
+        with transaction.atomic():
+            seen = looks(Board.objects.select_related("competition").defer("version"), now=clock())
+        log.info("tables_read", boards=len(seen), seconds=round(time.monotonic() - began, 3))
+    except Exception as error:  # the first visitor reads them
+        log.warning("tables_not_read", error=str(error))
+    finally:
+        connections.close_all()
 
 
 @require_safe

@@ -30,7 +30,7 @@ from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking.overall import Cell, OverallLine, Solved, overall
-from leaderboard.standings.ranking.ranking import Place, Record, Value, mean_time_us, pool
+from leaderboard.standings.ranking.ranking import Place, Record, Run, Value, mean_time_us, pool
 from leaderboard.standings.read.table import NO_LINES, Table, Tables, inside, is_shown, read, run_of, stage_at, window
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.tokens import code_digest
@@ -121,21 +121,30 @@ def leaders_of(tables: Iterable[Table]) -> dict[int, RankedEntry]:
 
 
 def _with_entries(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
-    firsts = [place.value.submissions[0] for _, place in places]
-    rows = Entry.objects.filter(submission__in=firsts).select_related("entrant") if firsts else ()
-    entries = {entry.submission_id: entry for entry in rows}
-    return [
-        RankedEntry(
-            rank=place.rank,
-            is_tied=place.is_tied,
-            value=place.value,
-            entry=entries[first],
-            score_us=table.time_us(place.value),
-            telemetry=table.telemetry(place.value),
+    values = [place.value for _, place in places]
+    rows = Entry.objects.filter(submission__in=[value.submissions[0] for value in values]).select_related("entrant")
+    entries = {entry.submission_id: entry for entry in rows} if values else {}
+    further = [pk for value in values for pk in value.submissions[1:]]
+    columns = Entry.objects.filter(submission__in=further).order_by().values_list("submission", "score_us", "telemetry")
+    measured = {pk: (entry.score_us, entry.telemetry) for pk, entry in entries.items()}
+    measured |= {pk: (time_us, telemetry) for pk, time_us, telemetry in columns} if further else {}
+    found = []
+    for _, place in places:
+        runs = [measured[pk] for pk in place.value.submissions if pk in measured]
+        if (entry := entries.get(place.value.submissions[0])) is None:
+            continue  # a line withdrawn a moment ago
+        telemetry = {level for _, level in runs}
+        found.append(
+            RankedEntry(
+                rank=place.rank,
+                is_tied=place.is_tied,
+                value=place.value,
+                entry=entry,
+                score_us=mean_time_us([time_us for time_us, _ in runs]),
+                telemetry=next(level for level in ("", "none", "mask_only", "full") if level in telemetry),
+            )
         )
-        for first, (table, place) in zip(firsts, places, strict=True)
-        if first in entries  # a line withdrawn a moment ago is missing
-    ]
+    return found
 
 
 def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
@@ -310,14 +319,15 @@ class Collection:
         """Return, by problem, its own torch.compile template if an entrant has sent it."""
         versions = {member.slug: member.version for member in self.members}
         texts = _compiled_digests(tuple(sorted(versions[slug] for slug in self.tables)))
-        found = {}
+        boards = {member.board: member.slug for member in self.members}
+        condition = Q(pk__in=[])
         for slug, table in self.tables.items():
-            digest = texts.get(versions[slug])
-            runs = (line.run for line in table.lines.values() if line.run.code == digest)
-            same = [run._replace(entrant_id=EVERYBODY) for run in runs]
-            if same:
-                found[slug] = Solved.of(pool(same)[0])
-        return found
+            if digest := texts.get(versions[slug]):
+                condition |= table.runs & Q(code_digest=digest)
+        same: dict[str, list[Run]] = defaultdict(list)
+        for entry in Entry.objects.filter(condition):
+            same[boards[entry.board_id]].append(run_of(entry)._replace(entrant_id=EVERYBODY))
+        return {slug: Solved.of(pool(runs)[0]) for slug, runs in same.items()}
 
 
 def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:

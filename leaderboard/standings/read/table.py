@@ -1,10 +1,14 @@
 """Rankings as figures alone, from narrow rows: names are read elsewhere, only for the lines on a page.
 
-A process keeps a board's tables until the board's revision changes. A trigger in the database renews the revision in
-every transaction that touches a line of the board: the cache is right with any number of processes and any writer. The
-trigger also lists the changed lines (Change), so that the first look after a change reads only these and ranks the
-lines that they move. All lines of a board are read if too many changes are unknown or no table is kept. Confirmations,
-which can tie two lines, are read each time. Four queries at most, for any number of boards and lines.
+A process keeps every board's tables: the values of its lines, in order. A table stays until the board's revision
+changes. A trigger in the database renews the revision in every transaction that touches a line of the board: the cache
+is right with any number of processes and any writer.
+
+A table is made from the runs of all lines, which need far more memory. They are kept for the boards that
+changed last. The trigger also lists the changed lines (Change), so that the first look after a change reads only these
+and ranks the lines that they move. All lines of a board are read if its runs are not kept or too many changes are
+unknown. Confirmations, which can tie two lines, are read each time. Four queries at most, for any number of boards and
+lines. `read_records` and the measured times of a page's lines are read when they are shown.
 
 A window bounds the lines of a stage that a viewer sees at a moment. Only this module turns calendar.py's windows into
 queries: all code that shows lines, counts them or compares with them in public uses it. `in_full` is for people with a
@@ -19,7 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db.models import BigIntegerField, F, OuterRef, Q, Subquery
@@ -30,16 +34,16 @@ from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Change, Entry, Revision
-from leaderboard.standings.ranking.ranking import Field, Place, Record, Run, Value, mean_time_us, records
+from leaderboard.standings.ranking.ranking import Field, Place, Record, Run, records
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
-SHOWN: Final = ("score_us", "telemetry")  # columns of a table besides the ranking
 # Whole microseconds, converted to datetimes here: the driver takes as long to parse ten thousand times as ranking them.
 SENT_US: Final = Cast(Extract("submitted_at", "epoch") * 1_000_000, BigIntegerField())
 SENT: Final = COLUMNS.index("submitted_at")
 NARROW: Final = tuple("sent_us" if column == "submitted_at" else column for column in COLUMNS)
 LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-KEPT_LINES: Final = 200_000  # in memory, over all boards; some 200 MB
+KEPT_RUNS: Final = 100_000  # in memory, over all boards; 770 bytes each with their ranking
+KEPT_PLACES: Final = 500_000  # in memory, over all boards; 610 bytes each
 
 Pair = tuple[int, int]  # candidate, incumbent
 
@@ -86,36 +90,22 @@ def is_shown(board: Board, submitted_at: datetime, now: datetime) -> bool:
     return window(board, stage_at(board, submitted_at), now).holds(submitted_at)
 
 
-class BoardLine(NamedTuple):
-    run: Run
-    time_us: float  # measured time of the run
-    telemetry: str
-
-
 @dataclass(frozen=True)
 class Table:
     """The ranking of a board, stage and epoch."""
 
     places: tuple[Place, ...]
-    lines: Mapping[int, BoardLine]  # by submission
     level: Sequence[Pair]
+    runs: Q  # filters Entry
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """The successive leaders; computed once, on first use."""
-        return tuple(records((line.run for line in self.lines.values()), self.level))
-
-    def time_us(self, value: Value) -> float:
-        """Return the measured time of a kernel, over its own runs."""
-        return mean_time_us([self.lines[pk].time_us for pk in value.submissions])
-
-    def telemetry(self, value: Value) -> str:
-        """Return the weakest telemetry of its runs."""
-        levels = {self.lines[pk].telemetry for pk in value.submissions}
-        return next(level for level in ("", "none", "mask_only", "full") if level in levels)
+        """The successive leaders; read and computed once, on first use."""
+        rows = Entry.objects.filter(self.runs).order_by().annotate(sent_us=SENT_US).values_list(*NARROW)
+        return tuple(records(map(_run, map(list, rows)), self.level))
 
 
-NO_LINES: Final = Table((), {}, ())
+NO_LINES: Final = Table((), (), Q(pk__in=[]))
 Tables = Mapping[str, Table]  # by epoch; only epochs with lines
 Wanted = Mapping[int, Window]  # board → window of its lines
 
@@ -127,43 +117,27 @@ class State(NamedTuple):
     change: int | None
 
 
-class _EpochLines:
-    """Lines of an epoch. A writer works on a copy of its own."""
-
-    def __init__(self, lines: Iterable[BoardLine]) -> None:
-        self._lines = {line.run.submission_id: line for line in lines}
-        self.field = Field(line.run for line in self._lines.values())
-
-    def copy(self) -> _EpochLines:
-        same = _EpochLines(())
-        same.field, same._lines = self.field.copy(), self._lines.copy()
-        return same
-
-    def put(self, line: BoardLine) -> None:
-        self.drop(line.run.submission_id)
-        self.field.put(line.run)
-        self._lines[line.run.submission_id] = line
-
-    def drop(self, submission_id: int) -> None:
-        if self._lines.pop(submission_id, None) is not None:
-            self.field.drop(submission_id)
-
-    def table(self, level: Sequence[Pair]) -> Table:
-        return Table(tuple(self.field.places(level)), self._lines, level)
-
-
 @dataclass(frozen=True)
-class _Kept:
-    """Cached state of a board and window; immutable."""
+class _Ranked:
+    """Tables of a board and window; immutable."""
 
     state: State
     level: Sequence[Pair]
-    lines: Mapping[str, _EpochLines]  # by epoch
     tables: Tables
 
-    @property
-    def runs(self) -> int:
-        return sum(len(table.lines) for table in self.tables.values())
+    def __len__(self) -> int:
+        return sum(len(table.places) for table in self.tables.values())
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of a board and window by epoch, and what was ranked from them; immutable."""
+
+    ranked: _Ranked
+    fields: Mapping[str, Field]
+
+    def __len__(self) -> int:
+        return sum(len(field) for field in self.fields.values())
 
 
 def read(wanted: Wanted) -> dict[int, Tables]:
@@ -172,22 +146,29 @@ def read(wanted: Wanted) -> dict[int, Tables]:
     revisions = Revision.objects.filter(board__in=list(wanted)).annotate(newest=Subquery(newest))
     states = {board: State(*state) for board, *state in revisions.values_list("board", "token", "newest")}
     level = level_pairs(states) if states else {}
-    kept = {board: known for board in states if (known := _shelf.get(board, wanted[board])) is not None}
-    fresh = {board: known for board, known in kept.items() if known.state.token == states[board].token}
-    behind = {board: known for board, known in kept.items() if board not in fresh}
-    lines = {board: known.lines for board, known in fresh.items()} | _caught_up(behind, wanted)
-    lines |= _read({board: wanted[board] for board in states if board not in lines})
     found: dict[int, Tables] = {board: {} for board in wanted if board not in states}  # boards that never had a line
     for board, state in states.items():
-        now = _kept(kept.get(board), state, level.get(board, ()), lines[board])
-        _shelf.put(board, wanted[board], now)
-        found[board] = now.tables
+        known = _ranked.get(board, wanted[board])
+        if known is not None and (known.state.token, known.level) == (state.token, level.get(board, ())):
+            found[board] = known.tables
+    left = {board: wanted[board] for board in states if board not in found}
+    kept = {board: runs for board, window in left.items() if (runs := _runs.get(board, window)) is not None}
+    fresh = {board: runs for board, runs in kept.items() if runs.ranked.state.token == states[board].token}
+    behind = {board: runs for board, runs in kept.items() if board not in fresh}
+    fields = {board: runs.fields for board, runs in fresh.items()} | _caught_up(behind, wanted)
+    fields |= _read({board: window for board, window in left.items() if board not in fields})
+    for board, window in left.items():
+        now = _rank(kept.get(board), states[board], level.get(board, ()), fields[board], board, window)
+        _runs.put(board, window, now)
+        _ranked.put(board, window, now.ranked)
+        found[board] = now.ranked.tables
     return found
 
 
 def forget() -> None:
     """Empty the cache, as in a new process."""
-    _shelf.clear()
+    _ranked.clear()
+    _runs.clear()
 
 
 def run_of(entry: Entry) -> Run:
@@ -210,105 +191,112 @@ def run_of_result(result: Result) -> Run:
     )
 
 
-def _kept(before: _Kept | None, state: State, level: Sequence[Pair], lines: Mapping[str, _EpochLines]) -> _Kept:
-    """Return the new cache entry, with new tables only for epochs that changed."""
-    kept, tables = {}, {}
-    for epoch, own in lines.items():
-        is_known = before is not None and before.lines.get(epoch) is own
-        if is_known and before is not None and before.level == level:
-            kept[epoch], tables[epoch] = own, before.tables[epoch]
-        elif own.field:
-            kept[epoch] = own.copy() if is_known else own
-            tables[epoch] = kept[epoch].table(level)
-    return _Kept(state, level, kept, tables)
+def _rank(
+    before: _Runs | None, state: State, level: Sequence[Pair], fields: Mapping[str, Field], board: int, window: Window
+) -> _Runs:
+    """Return the runs with their tables, new ones only for epochs that changed."""
+    kept: dict[str, Field] = {}
+    tables: dict[str, Table] = {}
+    for epoch, own in fields.items():
+        is_known = before is not None and before.fields.get(epoch) is own
+        if is_known and before is not None and before.ranked.level == level:
+            kept[epoch], tables[epoch] = own, before.ranked.tables[epoch]
+        elif own:
+            kept[epoch] = own.copy() if is_known else own  # ranking writes into it
+            lines = Q(inside(window), board=board, epoch=epoch)
+            tables[epoch] = Table(tuple(kept[epoch].places(level)), level, lines)
+    return _Runs(_Ranked(state, level, tables), kept)
 
 
-def _read(wanted: Wanted) -> dict[int, Mapping[str, _EpochLines]]:
+def _read(wanted: Wanted) -> dict[int, Mapping[str, Field]]:
     """Read all lines."""
     if not wanted:
         return {}
-    rows: dict[int, dict[str, list[BoardLine]]] = {board: defaultdict(list) for board in wanted}
+    rows: dict[int, dict[str, list[Run]]] = {board: defaultdict(list) for board in wanted}
     lines = Entry.objects.filter(inside_each(wanted)).order_by().annotate(sent_us=SENT_US)
-    for board, epoch, *row in lines.values_list("board_id", "epoch", *NARROW, *SHOWN):
-        row[SENT] = LONG_AGO + timedelta(microseconds=row[SENT])
-        rows[board][epoch].append(_line(row))
-    return {board: {epoch: _EpochLines(same) for epoch, same in epochs.items()} for board, epochs in rows.items()}
+    for board, epoch, *row in lines.values_list("board_id", "epoch", *NARROW):
+        rows[board][epoch].append(_run(row))
+    return {board: {epoch: Field(same) for epoch, same in epochs.items()} for board, epochs in rows.items()}
 
 
-def _caught_up(behind: Mapping[int, _Kept], wanted: Wanted) -> dict[int, Mapping[str, _EpochLines]]:
+def _run(row: list[Any]) -> Run:
+    """Build a run from NARROW."""
+    row[SENT] = LONG_AGO + timedelta(microseconds=row[SENT])
+    return Run(*row)
+
+
+def _caught_up(behind: Mapping[int, _Runs], wanted: Wanted) -> dict[int, Mapping[str, Field]]:
     """Return the present lines of boards whose changes since then are all known. One query, for a consistent moment."""
     since = Q(pk__in=[])  # matches no row by itself
     for board, kept in behind.items():
-        if kept.state.change is not None:
-            since |= Q(board=board, pk__gte=kept.state.change)
-    columns = [f"submission__entry__{name}" for name in ("board_id", "epoch", *COLUMNS, *SHOWN)]
+        if kept.ranked.state.change is not None:
+            since |= Q(board=board, pk__gte=kept.ranked.state.change)
+    columns = [f"submission__entry__{name}" for name in ("board_id", "epoch", *COLUMNS)]
     rows = Change.objects.filter(since).order_by("pk").values_list("board", "pk", "token", "submission", *columns)
     changes: dict[int, dict[int, Sequence[Any]]] = defaultdict(dict)
     anchored = set()
     for board, pk, token, submission, *entry in rows:
         changes[board][submission] = entry
-        if State(token, pk) == behind[board].state:
+        if State(token, pk) == behind[board].ranked.state:
             anchored.add(board)  # no later change was pruned, rolled back or restored from a backup
-    return {board: _changed(behind[board].lines, changes[board], board, wanted[board]) for board in anchored}
+    return {board: _changed(behind[board].fields, changes[board], board, wanted[board]) for board in anchored}
 
 
 def _changed(
-    lines: Mapping[str, _EpochLines], changes: Mapping[int, Sequence[Any]], board: int, window: Window
-) -> Mapping[str, _EpochLines]:
-    """Apply changes. `changes`: submission → its present board, epoch, COLUMNS and SHOWN; nulls: it has no line."""
-    came: dict[str, list[BoardLine]] = defaultdict(list)
+    fields: Mapping[str, Field], changes: Mapping[int, Sequence[Any]], board: int, window: Window
+) -> Mapping[str, Field]:
+    """Apply changes. `changes`: submission → its present board, epoch and COLUMNS; nulls: it has no line."""
+    came: dict[str, list[Run]] = defaultdict(list)
     for where, epoch, *row in changes.values():
         if where == board and window.holds(row[SENT]):
-            came[epoch].append(_line(row))
+            came[epoch].append(Run(*row))
     now = {}
-    for epoch in lines.keys() | came.keys():
-        old = lines.get(epoch)
-        gone = [pk for pk in changes if old is not None and pk in old.field]
-        now[epoch] = _EpochLines(()) if old is None else old.copy() if gone or epoch in came else old
+    for epoch in fields.keys() | came.keys():
+        old = fields.get(epoch)
+        gone = [pk for pk in changes if old is not None and pk in old]
+        now[epoch] = Field() if old is None else old.copy() if gone or epoch in came else old
         for pk in gone:
             now[epoch].drop(pk)
-        for line in came.get(epoch, ()):
-            now[epoch].put(line)
+        for run in came.get(epoch, ()):
+            now[epoch].put(run)
     return now
 
 
-def _line(row: Sequence[Any]) -> BoardLine:
-    """Build a line from COLUMNS and SHOWN."""
-    *run, score_us, telemetry = row
-    return BoardLine(Run(*run), score_us, telemetry)
+T = TypeVar("T", _Ranked, _Runs)
 
 
-class _Shelf:
-    """Cache by board and window; the least recently used entries go first."""
+class _Shelf(Generic[T]):
+    """Cache by board and window; the least recently used entries go first. `most`: the sum of their lengths."""
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, Window], _Kept] = OrderedDict()
-        self._lines = 0
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._kept: OrderedDict[tuple[int, Window], T] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, board: int, window: Window) -> _Kept | None:
+    def get(self, board: int, window: Window) -> T | None:
         with self._lock:
             kept = self._kept.get((board, window))
             if kept is not None:
                 self._kept.move_to_end((board, window))
             return kept
 
-    def put(self, board: int, window: Window, kept: _Kept) -> None:
+    def put(self, board: int, window: Window, kept: T) -> None:
         with self._lock:
             old = self._kept.pop((board, window), None)
             self._kept[board, window] = kept
-            self._lines += kept.runs - (old.runs if old else 0)
-            while self._lines > KEPT_LINES and len(self._kept) > 1:
+            self._size += len(kept) - (len(old) if old is not None else 0)
+            while self._size > self._most and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
-                self._lines -= dropped.runs
+                self._size -= len(dropped)
 
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()
-            self._lines = 0
+            self._size = 0
 
 
-_shelf: Final = _Shelf()
+_ranked: Final = _Shelf[_Ranked](KEPT_PLACES)
+_runs: Final = _Shelf[_Runs](KEPT_RUNS)
 
 
 def level_pairs(boards: Iterable[int]) -> dict[int, tuple[Pair, ...]]:

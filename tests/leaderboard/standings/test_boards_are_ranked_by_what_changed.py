@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from uuid import uuid4
 
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -9,12 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leaderboard.competitions.calendar import Window
+from leaderboard.competitions.models import Board
+from leaderboard.judging.lease import clock
 from leaderboard.standings.models import Change, Entry
 from leaderboard.standings.publish import withdraw
 from leaderboard.standings.ranking.ranking import Field, Run, rank
 from leaderboard.standings.read import table
-from leaderboard.standings.read.table import Tables, read
-from tests.leaderboard.stage import Stage
+from leaderboard.standings.read.boards import looks
+from leaderboard.standings.read.table import LONG_AGO, Tables, read
+from leaderboard.web.service import _read_tables
+from tests.leaderboard.stage import Stage, make_board
 from tests.leaderboard.standings.test_ties_are_anchored_by_the_leader import runs
 
 ALWAYS = Window(None, None)
@@ -46,11 +51,12 @@ def test_after_every_change_it_is_what_the_ranking_says(
 
 def anew(board: int, window: Window = ALWAYS) -> Tables:
     """Read the board as a newly started process does."""
-    kept, table._shelf = table._shelf, table._Shelf()
+    kept = table._ranked, table._runs
+    table._ranked, table._runs = table._Shelf(table.KEPT_PLACES), table._Shelf(table.KEPT_RUNS)
     try:
         return read({board: window})[board]
     finally:
-        table._shelf = kept
+        table._ranked, table._runs = kept
 
 
 def caught_up(board: int, window: Window = ALWAYS) -> bool:
@@ -72,7 +78,7 @@ def test_what_was_published_moved_and_withdrawn_is_read_alone(stage: Stage) -> N
     stage.judge(stage.submit(stage.ada), ratio=0.6)
     assert caught_up(board)
     assert caught_up(board, until), "what lies outside of the window changes nothing"
-    assert [len(table.lines) for table in read({board: until})[board].values()] == [2]
+    assert [len(table.places) for table in read({board: until})[board].values()] == [2]
     Entry.objects.filter(submission=sent[1]).update(epoch="another")
     assert caught_up(board)
     assert set(read({board: ALWAYS})[board]) == {"", "another"}
@@ -82,6 +88,32 @@ def test_what_was_published_moved_and_withdrawn_is_read_alone(stage: Stage) -> N
     Entry.objects.all().delete()
     assert caught_up(board)
     assert read({board: ALWAYS})[board] == {}
+
+
+def test_without_its_runs_in_memory_an_unchanged_board_is_not_read(stage: Stage) -> None:
+    first, second = stage.board, make_board("other")
+    for board in (first, second):
+        stage.judge(stage.submit(board=board), ratio=0.9)
+        read({board.pk: ALWAYS})
+    table._runs.clear()
+    assert caught_up(first.pk), "its table is known"
+    stage.judge(stage.submit(stage.ben, board=second), ratio=0.8)
+    assert caught_up(first.pk), "a line of another board is no change"
+    assert not caught_up(second.pk), "its runs are gone"
+    assert caught_up(second.pk)
+
+
+def test_of_many_boards_the_least_seen_leave_memory() -> None:
+    shelf = table._Shelf[table._Runs](3)
+    state = table.State(uuid4(), None)
+    two = table._Runs(
+        table._Ranked(state, (), {}), {"": Field(Run(1.0, None, None, LONG_AGO, pk, pk, "") for pk in (1, 2))}
+    )
+    for board in (1, 2):
+        shelf.put(board, ALWAYS, two)
+    assert (shelf.get(1, ALWAYS), shelf.get(2, ALWAYS)) == (None, two)
+    shelf.put(2, ALWAYS, two)
+    assert shelf.get(2, ALWAYS) is two, "the same board counts once"
 
 
 def test_all_is_read_where_not_every_change_is_known(stage: Stage) -> None:
@@ -135,3 +167,14 @@ def test_whoever_writes_beside_a_look_nothing_is_missed(live_stage: Stage) -> No
     for writer in writers:
         writer.result()
     assert read({board: ALWAYS})[board] == anew(board)
+
+
+def test_a_web_process_reads_every_board_before_it_serves(live_stage: Stage) -> None:
+    for board in (live_stage.board, make_board("other")):
+        live_stage.judge(live_stage.submit(board=board), ratio=0.9)
+    table.forget()
+    _read_tables()
+    with CaptureQueriesContext(connection) as queries:
+        seen = looks(Board.objects.select_related("competition"), now=clock())
+    assert [len(look.current.places) for look in seen.values()] == [1, 1]
+    assert not any('FROM "standings_entry"' in query["sql"] for query in queries.captured_queries)
