@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--submissions", type=int, default=1_000, metavar="N", help="to send and judge; 1000")
     parser.add_argument("--minutes", type=float, default=math.inf, metavar="M", help="send none after M minutes")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the schedule of faults; 1")
+    parser.add_argument("--once", action="store_true", help="let every fault strike once only")
     parser.add_argument("--keep", type=Path, default=None, metavar="FOLDER", help="for journal, boards and logs")
     asked = parser.parse_args()
     if os.geteuid() != 0:
@@ -31,7 +32,8 @@ def main() -> int:
     image = os.environ.get("SANDBOX_IMAGE") or ensure_image()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # everything is cleared away
     try:
-        told = play(image, asked.submissions, asked.seed, asked.keep or state_folder() / "chaos", asked.minutes)
+        keep = asked.keep or state_folder() / "chaos"
+        told = play(image, asked.submissions, asked.seed, keep, minutes=asked.minutes, once=asked.once)
     except KeyboardInterrupt:
         say("stopped: processes, mounts and namespaces of this run are gone")
         return 130

@@ -35,7 +35,10 @@ NEXT: Final = {
     "timing": {"queued", *FINAL},
     **{state: set() for state in FINAL},
 }
-SPOILED: Final = ("voids", "device_unfit", "unsteady", "starved")
+SPOILED: Final = {
+    "unmeasurable": ("voids", "device_unfit", "unsteady", "starved"),
+    "infra_error": ("sandbox", "judge_died", "judge_hung", "judge_protocol"),
+}
 ATTEMPTS: Final = "SELECT * FROM judging_attempt WHERE NOT is_shadow ORDER BY submission_id, number"
 EVENTS: Final = "SELECT * FROM judging_attemptevent WHERE NOT in_shadow ORDER BY attempt_id, id"
 RESULTS: Final = """
@@ -251,7 +254,7 @@ def is_failure(row: Any) -> bool:
 
 
 def is_spoiled(row: Any) -> bool:
-    return row.outcome == "unmeasurable" and row.reason in SPOILED
+    return row.reason in SPOILED.get(row.outcome, ())
 
 
 def level(bucket: Bucket, lines: list[Any]) -> int:

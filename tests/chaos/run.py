@@ -1,8 +1,8 @@
 """A chaos run: submissions are sent and judged while a seeded schedule of faults strikes; then the audit.
 
-Every fault strikes once, in an order that the seed decides, and then by chance until all submissions are judged. Three
-faults may overlap, but never on the same target. A runner that the site suspended for its losses is resumed, as an
-operator would.
+Every fault strikes once, in an order that the seed decides, and then by chance until all submissions are judged; with
+`once`, no more. Three faults may overlap, but never on the same target. A runner that the site suspended for its losses
+is resumed, as an operator would.
 """
 
 import json
@@ -161,8 +161,8 @@ class Operator:
 class Schedule:
     """The order of the faults, by the seed."""
 
-    def __init__(self, site: Site, seed: int, faults: tuple[Fault, ...]) -> None:
-        self._site, self._chance, self._faults = site, random.Random(seed), faults
+    def __init__(self, site: Site, seed: int, faults: tuple[Fault, ...], once: bool) -> None:
+        self._site, self._chance, self._faults, self._once = site, random.Random(seed), faults, once
         self._due = self._chance.sample(faults, len(faults))
         self._busy: set[str] = set()
         self._running: list[Future[Strike]] = []
@@ -174,10 +174,10 @@ class Schedule:
         return min(1.0, self.began / len(self._faults))
 
     def run(self, has_work: Callable[[], bool]) -> list[Strike]:
-        """Strike until every fault has, and no work is left."""
+        """Strike until every fault has, and no work is left; with `once`, until every fault has."""
         with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="fault") as pool:
             try:
-                while self._due or has_work():
+                while self._due or (has_work() and not self._once):
                     running = [one for one in self._running if not one.done()]
                     if len(running) >= AT_ONCE or not self._next(pool, has_work):
                         time.sleep(0.1)
@@ -206,20 +206,20 @@ class Schedule:
         return False
 
 
-def play(image: str, submissions: int, seed: int, keep: Path, minutes: float = math.inf) -> Told:
+def play(image: str, submissions: int, seed: int, keep: Path, *, minutes: float = math.inf, once: bool = False) -> Told:
     """Run it, and leave journal, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
     keep.mkdir(parents=True, exist_ok=True)
     site = Site(image, people=-(-submissions // TEST_QUOTA), test_quota=TEST_QUOTA, seed=seed)
     try:
-        return _play(site, submissions, seed, keep, minutes)
+        return _play(site, submissions, seed, keep, minutes, once)
     finally:
         site.keep_logs(keep)
         site.close()
 
 
-def _play(site: Site, submissions: int, seed: int, keep: Path, minutes: float) -> Told:
+def _play(site: Site, submissions: int, seed: int, keep: Path, minutes: float, once: bool) -> Told:
     began = time.monotonic()
-    schedule = Schedule(site, seed, FAULTS)
+    schedule = Schedule(site, seed, FAULTS, once)
 
     def waiting() -> int:
         return next((int(number) for (number,) in site.rows(WAITING)), MOST_WAITING)

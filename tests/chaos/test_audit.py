@@ -72,7 +72,7 @@ DAMAGES = {
 UNCONSTRAINED = """
 DO $$ DECLARE one record; BEGIN
   FOR one IN SELECT conrelid::regclass AS place, conname FROM pg_constraint
-              WHERE contype IN ('u', 'c', 'f') AND connamespace = 'public'::regnamespace LOOP
+              WHERE contype IN ('u', 'c', 'f') AND coninhcount = 0 AND connamespace = 'public'::regnamespace LOOP
     EXECUTE format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I CASCADE', one.place, one.conname);
   END LOOP;
   FOR one IN SELECT indexrelid::regclass AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
