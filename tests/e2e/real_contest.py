@@ -312,7 +312,7 @@ def judge_again(play: RealPlay, story: Story) -> None:
 
 def in_order(play: RealPlay, story: Story, ranked: list[tuple[int, str]]) -> list[str]:
     """Entrants that stand behind an entrant of a class two or more slower, and classes slower than the next class in
-    the median: neighbours differ by little, and ties stand in the order of sending."""
+    the median. Neighbours differ by little, and kernels whose intervals overlap may stand in any order."""
     speeds = ["jump", "three tenths in C", "a fifth in C", *kernels.CLASSES]
     assert [rank for rank, _ in ranked] == sorted(rank for rank, _ in ranked)
     classes = story.classes | {LEAPER: "jump"}
@@ -320,13 +320,15 @@ def in_order(play: RealPlay, story: Story, ranked: list[tuple[int, str]]) -> lis
     if names.index(LATE_BEST) < names.index(LEAD):
         classes |= {LATE_BEST: "three tenths in C"}
     places = [(rank, speeds.index(classes[name]), name) for rank, name in ranked]
+    rows = play.ask("olga", "GET", f"/api/v1/boards/{play.board_slug}/cpu/entries", params={"full": "true"})
+    least = {row["user"]: row["ratio"] * (1 - (row["half_width"] or 0)) for row in rows}
+    most = {row["user"]: row["ratio"] * (1 + (row["half_width"] or 0)) for row in rows}
     found = [
         f"{name} at {rank} behind {other} at {before}"
         for rank, speed, name in places
         for before, slower, other in places
-        if before < rank and slower > speed + 1
+        if before < rank and slower > speed + 1 and least[name] > most[other]
     ]
-    rows = play.ask("olga", "GET", f"/api/v1/boards/{play.board_slug}/cpu/entries", params={"full": "true"})
     ratios: dict[int, list[float]] = {}
     for row in rows:
         ratios.setdefault(speeds.index(classes[row["user"]]), []).append(row["ratio"])
