@@ -161,6 +161,7 @@ REJUDGE: Final = "rejudge"
 REMEASURE: Final = "remeasure"  # after a machine that was disturbed or unfit
 CAUSES: Final = (FIRST, REPLACEMENT, REJUDGE, REMEASURE)
 EPOCH_CHARS: Final = 64
+CLOCKS_APART: Final = timedelta(days=1)  # more than the clocks of two hosts
 
 
 class RunnerQuerySet(models.QuerySet["Runner"]):
@@ -447,21 +448,31 @@ class Attempt(Leased):
         )
 
 
-class OpenEvents(models.Manager["AttemptEvent"]):
+class EventQuerySet(models.QuerySet["AttemptEvent"]):
+    def since(self, moment: datetime) -> EventQuerySet:
+        """Leave out events before this moment, at which their work began. PostgreSQL then reads no earlier month."""
+        return self.filter(created_at__gte=moment - CLOCKS_APART)
+
+
+class OpenEvents(models.Manager.from_queryset(EventQuerySet)):  # type: ignore[misc]
     """Events outside the shadow, so that a reader needs no knowledge of re-judging."""
 
-    def get_queryset(self) -> models.QuerySet[AttemptEvent]:
-        return super().get_queryset().filter(in_shadow=False)
+    def get_queryset(self) -> EventQuerySet:
+        events: EventQuerySet = super().get_queryset()
+        return events.filter(in_shadow=False)
 
 
 class AttemptEvent(models.Model):
-    """Event for watchers. The row id is the id of the server-sent event; ids of a submission grow as rows commit."""
+    """Event for watchers. The row id is the id of the server-sent event; ids of a submission grow as rows commit.
+
+    The table has a partition for each month (migrations/event_months.sql), with the unique constraint in each of them.
+    """
 
     STATE: Final = "state"
     PROGRESS: Final = "progress"
 
-    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="events")
-    attempt = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="events")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, db_index=False, related_name="events")
+    attempt = models.ForeignKey(Attempt, on_delete=models.PROTECT, db_index=False, related_name="events")
     token = models.BigIntegerField(default=0)  # token of the runner's claim; 0 for events of the site
     seq = models.BigIntegerField(null=True)  # the runner's count in that claim; null for events of the site
     kind = models.CharField(max_length=16)
@@ -472,7 +483,7 @@ class AttemptEvent(models.Model):
     created_at = models.DateTimeField()
 
     objects = OpenEvents()
-    every = models.Manager["AttemptEvent"]()
+    every = EventQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]

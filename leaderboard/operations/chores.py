@@ -1,11 +1,12 @@
-"""Rows that nobody needs any more: expired sessions, counts, keyed answers, sent notices, old progress and quota lines.
+"""Months of events ahead, and rows that nobody needs any more: expired sessions, counts, keyed answers, sent notices,
+old progress and quota lines.
 
 The sweeper runs these once an hour. A pass is bounded, and any number of sweepers may run at once. Tables of apps above
 this app are named by label.
 """
 
 import random
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import structlog
@@ -14,6 +15,8 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import connection
+
+from leaderboard.operations.notices import tell_operators
 
 BATCH: Final = 1_000  # rows of a statement
 PASS: Final = 20_000  # rows of a table in a pass
@@ -34,6 +37,7 @@ OLD: Final = (
     Old("web.RequestCount", "window_starts_at", timedelta(days=1)),  # longer than any window
     Old("web.KeyedAnswer", "created_at", timedelta(days=1)),  # as long as a key repeats its answer
     Old("operations.Notice", "sent_at", timedelta(days=90)),
+    Old("operations.Mail", "given_up_at", timedelta(days=90)),
 )
 
 log = structlog.get_logger(__name__)
@@ -58,10 +62,24 @@ def forget_sessions(*, now: datetime) -> int:
     return deleted
 
 
+def make_event_months(*, now: datetime) -> int:
+    """Make the partitions of the coming months, and return the number of events that no month holds."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT photofinish_make_event_months()")
+        outside: int = cursor.fetchone()[0]
+    if outside:
+        text = (
+            f"{outside} events in judging_attemptevent_default have a time outside all months. Check the hosts' clocks."
+        )
+        tell_operators("events_outside_months", text, subject="judging_attemptevent", now=now)
+    return outside
+
+
 def purge(*, now: datetime) -> dict[str, int]:
     """Delete old rows of append-only tables through the database's own functions; return their numbers.
 
-    A long table is purged in parts, which begin at a random id: a pass needs no memory of the last.
+    Events go by whole months: a month's progress is dropped at once if no row of it is needed. A long table is purged
+    in parts, which begin at a random id: a pass needs no memory of the last.
     """
     days = {"events": settings.PROGRESS_DAYS, "quota_lines": settings.QUOTA_LINE_DAYS}
     tables = {"events": "judging_attemptevent", "quota_lines": "submissions_quotaline"}
@@ -69,7 +87,12 @@ def purge(*, now: datetime) -> dict[str, int]:
     for name, table in tables.items():
         if not days[name]:
             continue
+        before = now - timedelta(days=days[name])
         with connection.cursor() as cursor:
+            if name == "events":
+                before = before.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+                cursor.execute("SELECT photofinish_drop_event_months(%s)", [before])
+                counts["event_months"] = cursor.fetchone()[0]
             cursor.execute(f"SELECT min(id), max(id) FROM {table}")  # noqa: S608 - a name of ours
             least, most = cursor.fetchone()
             if most is None:
@@ -78,7 +101,7 @@ def purge(*, now: datetime) -> dict[str, int]:
             begin = random.randrange(max(1, len(windows) - WINDOWS + 1))  # noqa: S311 - no secret
             deleted = 0
             for after in windows[begin : begin + WINDOWS]:
-                told: list[Any] = [after, after + WINDOW, now - timedelta(days=days[name])]
+                told: list[Any] = [after, after + WINDOW, before]
                 cursor.execute(f"SELECT photofinish_purge_{name}(%s, %s, %s)", told)
                 deleted += cursor.fetchone()[0]
             counts[name] = deleted

@@ -7,9 +7,12 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.utils import IntegrityError
+from django.utils import timezone
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from leaderboard.audit.models import TABLES
+from leaderboard.accounts.models import User
+from leaderboard.audit.models import TABLES, Row
+from leaderboard.audit.record import record
 
 pytestmark = pytest.mark.django_db
 SITE_ROLE = "photofinish"
@@ -66,3 +69,30 @@ def test_the_site_role_can_neither_change_nor_unlock_an_append_only_table() -> N
             db.execute(act)
     with psycopg.connect(site) as db:
         assert db.execute("SELECT count(*) FROM audit_row").fetchone() is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_site_role_erases_names_of_recorded_erasures_alone() -> None:
+    call_command("grant_site_role", SITE_ROLE)
+    parts = conninfo_to_dict(os.environ["PHOTOFINISH_TEST_SITE_DATABASE_URL"])
+    site = make_conninfo("", **{**parts, "dbname": connection.settings_dict["NAME"]})
+    ada, now = User.objects.create_user("ada"), timezone.now()
+    record("change_password", ada, actor=ada, reason="ada wished it", now=now)
+    erase = f"SELECT photofinish_erase_names({ada.pk})"
+    with pytest.raises(psycopg.errors.RestrictViolation, match="no erasure"), psycopg.connect(site) as db:
+        db.execute(erase)
+    record("erase_account", ada, actor=ada, now=now)
+    with psycopg.connect(site) as db:
+        assert db.execute(erase).fetchone() == (1,)
+        assert db.execute(erase).fetchone() == (0,)
+    assert Row.objects.get(act="change_password").reason == f"deleted-{ada.pk} wished it"
+
+
+def test_even_an_erasure_changes_nothing_but_texts() -> None:
+    row = record("x", User.objects.create_user("ada"), actor=None, now=timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL photofinish.erase = 'audit_row'")
+        cursor.execute("UPDATE audit_row SET reason = 'y' WHERE id = %s", [row.pk])
+        for change in ("act = 'y'", "actor_id = 1", "created_at = now()", "object_id = '7'"):
+            with pytest.raises(IntegrityError, match="never changed"), transaction.atomic():
+                cursor.execute(f"UPDATE audit_row SET {change} WHERE id = %s", [row.pk])

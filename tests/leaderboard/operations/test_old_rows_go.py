@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from leaderboard.judging.management.commands import sweep
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.operations import chores
-from leaderboard.operations.models import Notice
+from leaderboard.operations.models import Mail, Notice
 from leaderboard.submissions.ledger import READ_LINES, levels
 from leaderboard.submissions.models import QuotaLine
 from leaderboard.web.models import KeyedAnswer, RequestCount
@@ -33,11 +33,20 @@ def test_old_sessions_counts_answers_and_notices_go(stage: Stage) -> None:
         RequestCount.objects.create(key=name, window_starts_at=then, count=1)
         KeyedAnswer.objects.create(account=stage.ada, key=name, digest="", created_at=then)
         Notice.objects.create(event="x", subject=name, text="", created_at=then, try_at=then, sent_at=then)
+        Mail.objects.create(subject=name, sealed="", created_at=then, try_at=then, given_up_at=then)
     Notice.objects.create(event="x", subject="unsent", text="", created_at=now - LONG_AGO, try_at=now)
-    told = {"sessions.Session": 3, "web.RequestCount": 2, "web.KeyedAnswer": 2, "operations.Notice": 1}
+    Mail.objects.create(subject="waiting", sealed="", created_at=now - LONG_AGO, try_at=now)
+    told = {
+        "sessions.Session": 3,
+        "web.RequestCount": 2,
+        "web.KeyedAnswer": 2,
+        "operations.Notice": 1,
+        "operations.Mail": 1,
+    }
     assert chores.delete_old(now=now) == told
     assert set(chores.delete_old(now=now).values()) == {0}
     assert set(Notice.objects.values_list("subject", flat=True)) == {"0", "2", "unsent"}
+    assert set(Mail.objects.values_list("subject", flat=True)) == {"0", "2", "waiting"}
     assert Session.objects.count() == 3
 
 
@@ -138,5 +147,5 @@ def test_a_chore_that_fails_stops_no_other(db: None, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(sweep.archive, "expire", fail)
     monkeypatch.setattr(sweep.archive, "sweep_contents", last)
-    sweep.do_chores()
+    sweep.do_chores(now=timezone.now())
     assert len(seen) == 1

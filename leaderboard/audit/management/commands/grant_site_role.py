@@ -8,7 +8,14 @@ from psycopg import sql
 
 from leaderboard.audit.models import TABLES
 
-PURGES: Final = ("photofinish_purge_events", "photofinish_purge_quota_lines")  # delete old rows of append-only tables
+# Functions of the tables' owner: they make months of events, and delete old append-only rows and erased names.
+CALLED: Final = (
+    "photofinish_make_event_months()",
+    "photofinish_drop_event_months(timestamptz)",
+    "photofinish_purge_events(bigint, bigint, timestamptz)",
+    "photofinish_purge_quota_lines(bigint, bigint, timestamptz)",
+    "photofinish_erase_names(bigint)",
+)
 
 
 class Command(BaseCommand):
@@ -30,8 +37,8 @@ class Command(BaseCommand):
                 privileges = "SELECT, INSERT, UPDATE, DELETE" if changes else "SELECT, INSERT"
                 cursor.execute(sql.SQL("REVOKE ALL ON {} FROM {}").format(place, name))
                 cursor.execute(sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(privileges), place, name))
-            for function in PURGES:
-                called = sql.SQL("FUNCTION public.{}(bigint, bigint, timestamptz)").format(sql.Identifier(function))
+            for function in CALLED:
+                called = sql.SQL("FUNCTION public." + function)
                 cursor.execute(sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(called))
                 cursor.execute(sql.SQL("GRANT EXECUTE ON {} TO {}").format(called, name))
             cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(name))

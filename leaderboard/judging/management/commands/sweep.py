@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Final
 
 import structlog
@@ -13,8 +15,9 @@ from django.utils import timezone
 from leaderboard.judging import archive, sweep
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import Watch
-from leaderboard.operations.chores import delete_old, forget_sessions, purge
+from leaderboard.operations.chores import delete_old, forget_sessions, make_event_months, purge
 from leaderboard.operations.notices import send_notices
+from leaderboard.operations.outbox import SEND_EVERY_S, send_mails
 
 CHORES_EVERY_S: Final = 3600.0
 
@@ -30,13 +33,19 @@ class Command(BaseCommand):
     def handle(self, *args: Any, forever: bool, **options: Any) -> None:
         if not forever:
             self.stdout.write("{} lost, {} rung".format(*sweep_once()))
-            do_chores()
+            do_chores(now=timezone.now())
             return
         stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
-        for beside in (_send_notices_until, _do_chores_until):
-            threading.Thread(target=beside, args=(stopped,), name=beside.__name__, daemon=True).start()
+        besides: tuple[tuple[Callable[..., object], float], ...] = (
+            (send_notices, settings.SWEEP_EVERY_S),
+            (send_mails, SEND_EVERY_S),
+            (do_chores, CHORES_EVERY_S),
+        )
+        for act, every_s in besides:
+            args = (stopped, act, every_s)
+            threading.Thread(target=_repeat, args=args, name=act.__name__, daemon=True).start()
         while not stopped.is_set():
             try:
                 sweep_once()
@@ -60,32 +69,28 @@ def sweep_once() -> tuple[int, int]:
     return lost, rung
 
 
-def _send_notices_until(stopped: threading.Event) -> None:
-    """Send notices beside the sweeps: a slow mail server must not delay them."""
-    while not stopped.wait(settings.SWEEP_EVERY_S):
+def _repeat(stopped: threading.Event, act: Callable[..., object], every_s: float) -> None:
+    """Repeat an act beside the sweeps: a slow mail server or store of reports must not delay them."""
+    while not stopped.is_set():
         try:
-            send_notices(now=timezone.now())
+            act(now=timezone.now())
         except Exception:  # the top of the loop
-            log.exception("notices_failed")
+            log.exception(f"{act.__name__}_failed")
         finally:
             connections.close_all()
+        stopped.wait(every_s)
 
 
-def _do_chores_until(stopped: threading.Event) -> None:
-    """Do chores beside the sweeps: a slow store of reports must not delay them."""
-    while not stopped.is_set():
-        do_chores()
-        connections.close_all()
-        stopped.wait(CHORES_EVERY_S)
+def do_chores(*, now: datetime) -> None:
+    """Make months of events, and delete what nobody needs any more.
 
-
-def do_chores() -> None:
-    """Delete what nobody needs any more. Any number of sweepers may do it; one chore that fails stops no other."""
-    for chore in (delete_old, forget_sessions, purge, archive.expire, archive.sweep_contents):
+    Any number of sweepers may do it; one chore that fails stops no other.
+    """
+    for chore in (make_event_months, delete_old, forget_sessions, purge, archive.expire, archive.sweep_contents):
         try:
-            done = chore(now=timezone.now())
+            done = chore(now=now)
         except Exception:  # the top of the chore
             log.exception("chore_failed", chore=chore.__name__)
             close_old_connections()
         else:
-            log.info("chore_done", chore=chore.__name__, deleted=done)
+            log.info("chore_done", chore=chore.__name__, count=done)
