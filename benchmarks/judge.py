@@ -37,7 +37,7 @@ from runner.daemon.judge_handle import JudgeProcess
 from runner.daemon.loan import Patience, borrowed
 from runner.daemon.spool import Spool
 from runner.errors import RunnerError
-from runner.host import accelerators
+from runner.host import accelerators, helper
 from runner.wire import Job, Report
 
 FIVE_CASES: Final[tuple[Case, ...]] = (
@@ -165,9 +165,13 @@ def run_job(settings: config.JudgeSettings, problem: Problem, source: str, spool
         problem=problem.to_bundle(),
         problem_digest=problem.digest,
     )
-    environment = config.judge_environment(f"bench{secrets.token_hex(6)}")
+    environment, user = config.judge_environment(f"bench{secrets.token_hex(6)}"), helper.judge_user(settings)
     judge = JudgeProcess(
-        (sys.executable, "-m", "runner.job.judge_main"), environment, limit_s=JOB_LIMIT_S, grace_s=10.0
+        (sys.executable, "-m", "runner.job.judge_main"),
+        environment | (user.environment(settings) if user else {}),
+        limit_s=JOB_LIMIT_S,
+        grace_s=10.0,
+        identity=user.identity if user else None,
     )
     began = time.monotonic()
     with _gone_afterwards(judge):

@@ -31,6 +31,7 @@ PASSED_ON: Final = (
         "SANDBOX_IMAGE",
         "SANDBOX_IMAGE_DIGEST",
         "RUNNER_HARDWARE",
+        "RUNNER_HELPER",
         "RUNNER_STATE",
         "RUNNER_PREPARED_S",
         "RUNNER_LEAVE_OUT",
@@ -100,6 +101,15 @@ class JudgeSettings(_Settings):
         default_factory=lambda: Path("/run/lock" if os.access("/run/lock", os.W_OK) else tempfile.gettempdir()),
         description="folder of the device locks, one for all runners of a host: one runner holds a device; without it "
         "`/run/lock` or the temporary folder",
+    )
+    runner_judge_user: str = Field(
+        default="",
+        max_length=64,
+        description="name or number of the user that the judge runs as, instead of the daemon's own: "
+        "[judge-without-root](judge-without-root.md)",
+    )
+    runner_helper: Annotated[Path | None, BeforeValidator(lambda value: value or None)] = Field(
+        default=None, description="socket of `runner helper`, through which that judge has its containers"
     )
     runner_gpu: int = Field(
         default=0,

@@ -1,9 +1,13 @@
 """Life of one container: create, attach, watch, freeze, kill, remove, reap. The only user of Docker's SDK here.
 
-A Container owns its socket folder, the thread that drains its output, and the memory that it prints into once it has a
-job. Always true: a single socket is all that this module gives the program inside. The program's output is capped and
-can never block or fill the host. While it has a job, only the container itself pays for its output.
+A container has two halves. The Cell needs root's rights: it speaks with Docker, owns the socket folder, and kills. The
+Container reads what the program inside writes: it owns the connection, the thread that drains the output, and the
+memory that the program prints into once it has a job. Both are in one process, or the Cell is in a helper's
+(sandbox/helper.py). Always true: a single socket is all that this module gives the program inside. The program's output
+is capped and can never block or fill the host. While it has a job, only the container itself pays for its output.
 """
+
+from __future__ import annotations
 
 import contextlib
 import os
@@ -20,7 +24,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 import docker
 import docker.errors
@@ -59,6 +63,12 @@ class Exit:
     code: int
     oom_killed: bool
     flooded: bool
+
+    @property
+    def is_kill(self) -> bool:
+        """Whether it looks killed from outside. A container's first process cannot kill itself, and the kernel names
+        its own kills; only `_exit(137)` looks the same."""
+        return self.code == 128 + signal.SIGKILL and not self.oom_killed and not self.flooded
 
 
 class Capture:
@@ -124,17 +134,29 @@ class Paper:
         self._fd = self.fd = -1
 
 
-class Freezer:
-    """Two open files of one control group (version 1 or 2). Freezing returns when every thread has stopped.
+FREEZER_WORDS: Final = {1: ((b"FROZEN", b"THAWED"), b"FROZEN"), 2: ((b"1", b"0"), b"frozen 1")}  # by cgroup version
 
-    Root can open the files. Without write access `find_freezer` returns None, and the judge reports "not certified".
+
+class Freezer:
+    """Two open files of one control group, of this version. Freezing returns when every thread has stopped.
+
+    Root can open the files, and a helper passes them on. Without write access `find_freezer` returns None, and the
+    judge reports "not certified".
     """
 
-    def __init__(self, control: Path, state: Path, words: tuple[bytes, bytes], frozen: bytes) -> None:
-        self._control = os.open(control, os.O_WRONLY | os.O_CLOEXEC)
-        self._state = os.open(state, os.O_RDONLY | os.O_CLOEXEC)
-        self._freeze_word, self._thaw_word = words
-        self._frozen = frozen
+    def __init__(self, control: int, state: int, version: int) -> None:
+        self.descriptors, self.version = (control, state), version
+        self._control, self._state = control, state
+        (self._freeze_word, self._thaw_word), self._frozen = FREEZER_WORDS[version]
+
+    @classmethod
+    def at(cls, control: Path, state: Path, version: int) -> Self:
+        writable = os.open(control, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            return cls(writable, os.open(state, os.O_RDONLY | os.O_CLOEXEC), version)
+        except OSError:
+            os.close(writable)
+            raise
 
     def freeze(self) -> None:
         os.pwrite(self._control, self._freeze_word, 0)
@@ -164,12 +186,12 @@ def find_freezer(pid: int) -> Freezer | None:
                 for base in (CGROUP_ROOT, CGROUP_ROOT / "unified"):
                     folder = base / line[len("0::/") :]
                     if (folder / "cgroup.freeze").exists():
-                        return Freezer(folder / "cgroup.freeze", folder / "cgroup.events", (b"1", b"0"), b"frozen 1")
+                        return Freezer.at(folder / "cgroup.freeze", folder / "cgroup.events", 2)
         for line in lines:
             _, controllers, path = line.split(":", 2)
             if controllers == "freezer" and path != "/":
                 state = CGROUP_ROOT / "freezer" / path.lstrip("/") / "freezer.state"
-                return Freezer(state, state, (b"FROZEN", b"THAWED"), b"FROZEN")
+                return Freezer.at(state, state, 1)
     except OSError:
         pass
     return None
@@ -189,13 +211,15 @@ def connect(timeout_s: float = 60) -> docker.DockerClient:
     return client
 
 
-def image_id(client: docker.DockerClient, name: str) -> str:
+def image_id(client: docker.DockerClient | Keeper, name: str) -> str:
     """Return the image that a name stands for now. Raises ImageMissing, SandboxError."""
     return image_digests(client, name)[0]
 
 
-def image_digests(client: docker.DockerClient, name: str) -> list[str]:
+def image_digests(client: docker.DockerClient | Keeper, name: str) -> list[str]:
     """Return the id of the image that a name stands for now, then its digests in registries. Raises as image_id."""
+    if isinstance(client, Keeper):
+        return client.image_digests()
     try:
         image = client.images.get(name)
         known = [digest.rpartition("@")[2] for digest in image.attrs.get("RepoDigests") or ()]
@@ -267,31 +291,75 @@ def _thaw_by_id(attrs: dict[str, Any]) -> None:
     os.close(descriptor)
 
 
-class Container:
-    """One hardened container, from `start` to `close`, and the one connection that its program makes."""
+class Cell:
+    """Privileged half of a container. After `start` its fields are what the other half needs."""
 
-    def __init__(self, client: docker.DockerClient, policy: Policy, owner: str) -> None:
-        self._client = client
-        self._owner = owner
-        self.policy = policy
-        self.freezer: Freezer | None = None
-        self.stdout, self.stderr = Capture(), Capture()  # until the container has a job
-        self._papers = Paper(), Paper()  # after that
-        self._flooded = False
+    def __init__(self) -> None:
         self.pid = 0  # of the first program inside, as the host sees it
-        self._pidfd = -1
-        self._handle: Any = None
-        self._reader: threading.Thread | None = None
-        self._output: Any = None
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{owner}-"))
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-
-    # -- birth ---------------------------------------------------------------------------------------------------
+        self.pidfd = -1
+        self.freezer: Freezer | None = None
+        self.output: Any = None  # socket with Docker's framed output
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
     def start(self) -> None:
-        """Create, attach, start. When this returns, the program inside runs but may not have connected yet."""
+        """Create, attach, start."""
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """Send SIGKILL to the whole container."""
+        raise NotImplementedError
+
+    def end(self) -> tuple[bool, int, bool]:
+        """Return whether it still runs, its exit status, and whether its memory ran out, as the engine knows it."""
+        raise NotImplementedError
+
+    def close_door(self) -> None:
+        """Accept no further connection."""
+        self.listener.close()
+
+    def remove(self) -> None:
+        """Remove the container. Safe to call twice."""
+        self.close_door()
+
+    def close(self) -> None:
+        """Close the descriptors. Safe to call twice."""
+        if self.output is not None:
+            with contextlib.suppress(OSError):
+                self.output.close()
+        if self.freezer is not None:
+            self.freezer.close()
+            self.freezer = None
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """Maker of cells in another process, in place of a client of Docker."""
+
+    def cell(self, policy: Policy) -> Cell:
+        """Return a cell that is not started yet."""
+
+    def image_digests(self) -> list[str]:
+        """Return the id of the image of all cells, then its digests in registries."""
+
+
+class DockerCell(Cell):
+    """Cell of a process that may use Docker."""
+
+    def __init__(self, client: docker.DockerClient, policy: Policy, owner: str) -> None:
+        super().__init__()
+        self._client = client
+        self._policy = policy
+        self._owner = owner
+        self._handle: Any = None
+        self._attached: Any = None
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{owner}-"))
+
+    def start(self) -> None:
         self._open_door()
-        options = container_options(self.policy, socket_folder=self._folder, owner=self._owner)
+        options = container_options(self._policy, socket_folder=self._folder, owner=self._owner)
         options["ulimits"] = [docker.types.Ulimit(**limit) for limit in options["ulimits"]]
         options["device_requests"] = [docker.types.DeviceRequest(**one) for one in options.get("device_requests", [])]
         options["log_config"] = docker.types.LogConfig(**options["log_config"])
@@ -302,43 +370,115 @@ class Container:
                 thread.submit(int).result()
                 self._handle = thread.submit(self._client.containers.create, **options).result()
             params = {"stdout": 1, "stderr": 1, "stream": 1}
-            self._output = self._client.api.attach_socket(self._handle.id, params=params)
-            self._reader = threading.Thread(target=self._drain, name="drain", daemon=True)
-            self._reader.start()
+            self._attached = self._client.api.attach_socket(self._handle.id, params=params)
+            self.output = getattr(self._attached, "_sock", self._attached)
             self._handle.start()
             self._handle.reload()
         except docker.errors.ImageNotFound:
-            raise ImageMissing(f"no image {self.policy.image!r} on this host; build it with `make image`") from None
+            raise ImageMissing(f"no image {self._policy.image!r} on this host; build it with `make image`") from None
         except docker.errors.APIError as err:
             raise SandboxError(f"Docker refused the container: {err.explanation or err}") from None
         self.pid = int(self._handle.attrs["State"]["Pid"])
         if self.pid:
-            self._pidfd = open_process(self.pid, str(self._handle.id))
-            self.freezer = find_freezer(self.pid) if self._pidfd >= 0 else None
+            self.pidfd = open_process(self.pid, str(self._handle.id))
+            self.freezer = find_freezer(self.pid) if self.pidfd >= 0 else None
 
     def _open_door(self) -> None:
         path = self._folder / "socket"
-        self._listener.bind(str(path))
+        self.listener.bind(str(path))
         if os.geteuid() == 0:
-            os.chown(path, self.policy.uid, self.policy.uid)
+            os.chown(path, self._policy.uid, self._policy.uid)
             os.chmod(path, 0o600)
         else:  # the peer's credentials are checked either way
             os.chmod(path, 0o666)  # noqa: S103
         os.chmod(self._folder, 0o711)  # noqa: S103  the container's uid may traverse it; no user may list it
-        self._listener.listen(1)
+        self.listener.listen(1)
+
+    def close_door(self) -> None:
+        super().close_door()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill(self) -> None:
+        try:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        except PermissionError:  # not root: let the engine kill it
+            with contextlib.suppress(docker.errors.APIError):
+                self._handle.kill()
+        except OSError:
+            pass  # already gone
+
+    def end(self) -> tuple[bool, int, bool]:
+        self._handle.reload()
+        state = self._handle.attrs["State"]
+        return bool(state["Running"]), int(state["ExitCode"]), bool(state["OOMKilled"])
+
+    def remove(self) -> None:
+        if self._handle is not None:
+            with contextlib.suppress(docker.errors.APIError):
+                with contextlib.suppress(docker.errors.NotFound):
+                    self._handle.remove(force=True)
+                self._handle = None
+        super().remove()
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether no container is left, or none was made."""
+        return self._handle is None
+
+    def let_go(self) -> None:
+        """Close door and output here: their descriptors are another process's by now."""
+        self.listener.close()
+        for one in (self._attached, self.output):
+            with contextlib.suppress(OSError):
+                one.close()
+
+    def close(self) -> None:
+        if self._attached is not None:
+            with contextlib.suppress(OSError):
+                self._attached.close()
+        super().close()
+
+
+class Container:
+    """One hardened container, from `start` to `close`, and the one connection that its program makes."""
+
+    def __init__(self, client: docker.DockerClient | Keeper, policy: Policy, owner: str) -> None:
+        self.policy = policy
+        self.stdout, self.stderr = Capture(), Capture()  # until the container has a job
+        self._papers = Paper(), Paper()  # after that
+        self._flooded = False
+        self._cell = client.cell(policy) if isinstance(client, Keeper) else DockerCell(client, policy, owner)
+        self._reader: threading.Thread | None = None
+
+    @property
+    def pid(self) -> int:
+        """Number of the first program inside, as the host sees it."""
+        return self._cell.pid
+
+    @property
+    def freezer(self) -> Freezer | None:
+        return self._cell.freezer
+
+    # -- birth ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Create, attach, start. When this returns, the program inside runs but may not have connected yet."""
+        self._cell.start()
+        self._reader = threading.Thread(target=self._drain, name="drain", daemon=True)
+        self._reader.start()
 
     def accept(self, deadline_ns: int) -> socket.socket:
         """Return the one connection of the program inside, its credentials checked, and remove the socket for good."""
         while True:
-            ready, _, _ = select.select([self._listener], [], [], 0.05)
+            ready, _, _ = select.select([self._cell.listener], [], [], 0.05)
             if ready:
                 break
             if not self.alive():
                 raise SandboxError(f"the container died before it connected: {self.logs()}")
             if time.monotonic_ns() > deadline_ns:
                 raise SandboxError("the container did not connect in time")
-        connection, _ = self._listener.accept()
-        self._close_door()
+        connection, _ = self._cell.listener.accept()
+        self._cell.close_door()
         _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         status = Path(f"/proc/{self.pid}/status").read_text()  # as the host sees it: Docker may remap users
         if uid != int(status.split("\nUid:")[1].split()[0]):
@@ -346,21 +486,17 @@ class Container:
             raise SandboxError(f"a process of uid {uid} knocked at the door of uid {self.policy.uid}")
         return connection
 
-    def _close_door(self) -> None:
-        self._listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
     # -- life ----------------------------------------------------------------------------------------------------
 
     def alive(self) -> bool:
         """Return whether it runs, by a poll and two sizes, which is cheap. A flooded container counts as dead."""
-        if self._pidfd < 0:
+        if self._cell.pidfd < 0:
             return False
         if not self._flooded and sum(paper.size for paper in self._papers) > FLOOD_BYTES:
             self._flood()
         if self._flooded:
             return False
-        return not select.select([self._pidfd], [], [], 0)[0]
+        return not select.select([self._cell.pidfd], [], [], 0)[0]
 
     def attached(self) -> bool:
         """Return whether it is alive and its output still comes through, for a container without a job.
@@ -370,18 +506,18 @@ class Container:
         return self.alive() and self._reader is not None and self._reader.is_alive()
 
     def freeze(self) -> None:
-        if self.freezer is not None:
-            self.freezer.freeze()
+        if self._cell.freezer is not None:
+            self._cell.freezer.freeze()
 
     def thaw(self) -> None:
-        if self.freezer is not None:
-            self.freezer.thaw()
+        if self._cell.freezer is not None:
+            self._cell.freezer.thaw()
 
     def never_freeze(self) -> None:
         """Turn freezing off, as on a host whose control groups this process may not write."""
-        if self.freezer is not None:
-            self.freezer.close()
-            self.freezer = None
+        if self._cell.freezer is not None:
+            self._cell.freezer.close()
+            self._cell.freezer = None
 
     @property
     def printed(self) -> tuple[int, int]:
@@ -398,7 +534,7 @@ class Container:
 
         Always read to the end: the engine cannot finish with a container while an attached client does not read.
         """
-        raw = getattr(self._output, "_sock", self._output)
+        raw = self._cell.output
         buffer, stream, missing = bytearray(), 0, 0
         with contextlib.suppress(OSError, ValueError):
             while chunk := raw.recv(1 << 16):
@@ -421,21 +557,12 @@ class Container:
 
     def _flood(self) -> None:
         self._flooded = True
-        self._signal_kill()
-
-    def _signal_kill(self) -> None:
-        try:
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        except PermissionError:  # not root: let the engine kill it
-            with contextlib.suppress(docker.errors.APIError):
-                self._handle.kill()
-        except OSError:
-            pass  # already gone
+        self._cell.kill()
 
     def kill(self) -> None:
         """Send SIGKILL to the whole container, then thaw: a frozen process takes the signal only when it runs again."""
-        if self._pidfd >= 0:
-            self._signal_kill()
+        if self._cell.pidfd >= 0:
+            self._cell.kill()
         with contextlib.suppress(OSError):
             self.thaw()
 
@@ -445,7 +572,7 @@ class Container:
         Call this only when it is dead or killed. Its first program ends last: before that the kernel ends every other
         process of the PID namespace.
         """
-        dead = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], END_S)[0])
+        dead = self._cell.pidfd < 0 or bool(select.select([self._cell.pidfd], [], [], END_S)[0])
         if self._reader is not None:
             self._reader.join(timeout=2)
         return dead
@@ -455,12 +582,10 @@ class Container:
         self.wait_dead()
         deadline = time.monotonic() + END_S
         while True:
-            self._handle.reload()
-            state = self._handle.attrs["State"]
-            if not state["Running"] or time.monotonic() > deadline:
-                break
+            is_running, code, oom_killed = self._cell.end()
+            if not is_running or time.monotonic() > deadline:
+                return Exit(code, oom_killed, self._flooded)
             time.sleep(0.02)
-        return Exit(code=int(state["ExitCode"]), oom_killed=bool(state["OOMKilled"]), flooded=self._flooded)
 
     def logs(self) -> dict[str, str]:
         return {
@@ -471,24 +596,12 @@ class Container:
     def close(self) -> None:
         """Kill and remove. Safe to call twice, and on a container that never started."""
         self.kill()
-        if self._handle is not None:
-            with contextlib.suppress(docker.errors.APIError):
-                self._handle.remove(force=True)
-            self._handle = None
-        if self._output is not None:
-            with contextlib.suppress(OSError):
-                self._output.close()
+        self._cell.remove()
         if self._reader is not None:
             self._reader.join(timeout=2)
-        if self.freezer is not None:
-            self.freezer.close()
-            self.freezer = None
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
-            self._pidfd = -1
+        self._cell.close()
         for paper in self._papers:
             paper.close()
-        self._close_door()
 
     def __enter__(self) -> Self:
         return self

@@ -67,6 +67,7 @@ class Policy:
     open_files: int = 1024
     file_bytes: int = 512 * MIB
     gpu: Gpu | None = None
+    kind: str = "tenant"  # all that a helper lets the judge choose, beside the cores
 
     def __post_init__(self) -> None:
         if self.uid < 1000:
@@ -82,7 +83,8 @@ def tenant(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
 
 def oracle(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container of a problem's own code."""
-    made = Policy(image=image, command=(*PYTHON, ORACLE), uid=uid, cpus=cpus, memory_bytes=4096 * MIB)
+    command = (*PYTHON, ORACLE)
+    made = Policy(image, command, uid, cpus, memory_bytes=4096 * MIB, kind="oracle")
     return _with_gpu(made, gpu)
 
 

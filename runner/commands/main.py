@@ -332,6 +332,16 @@ def examine_host(
     raise typer.Exit(0 if fit else 1)
 
 
+@app.command("helper")
+def help_the_judge() -> None:
+    """Make and end containers for a judge without root's rights, until a signal. Reads RUNNER_HELPER."""
+    from runner.host import helper
+
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    with _refusing(Console(stderr=True)):
+        helper.serve(config.load_judge())
+
+
 @app.command("bench")
 def measure_host(
     as_json: Annotated[bool, typer.Option("--json", help="Print the ceilings as JSON, and nothing else.")] = False,

@@ -22,10 +22,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import structlog
 
@@ -73,9 +73,19 @@ class JudgeProcess:
     """Judge process: `prepare`, `run` a job, `finish`. `stop` may be called from any thread, before, during and
     after."""
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str], *, limit_s: float, grace_s: float) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: dict[str, str],
+        *,
+        limit_s: float,
+        grace_s: float,
+        identity: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`identity`: user and groups, as subprocess.Popen takes them, if they are not ours."""
         self._command = (sys.executable, "-m", "runner.daemon.die_with_parent", str(os.getpid()), *command)
         self._environment = environment
+        self._identity = identity or {}
         self._limit_s = limit_s
         self._grace_s = grace_s
         self._guard = threading.Lock()
@@ -110,8 +120,9 @@ class JudgeProcess:
             if self._stopped:
                 raise JudgeStopped(self._stopped)
             try:
+                start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
                 process = self._process = _SPAWNER.submit(
-                    subprocess.Popen,
+                    start,
                     self._command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -119,8 +130,9 @@ class JudgeProcess:
                     env=self._environment,
                     start_new_session=True,
                     bufsize=0,
+                    **self._identity,
                 ).result()
-            except OSError as error:
+            except (OSError, subprocess.SubprocessError) as error:  # the latter: it could not take the identity
                 raise JudgeFault("judge_died", f"the judge could not be started: {error}") from None
         assert process.stdout is not None
         assert process.stderr is not None

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from typing import Final
+from typing import Any, Final
 
 import dramatiq
 import structlog
@@ -34,6 +34,7 @@ from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
 from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
+from runner.host import helper
 from runner.host.accelerators import Device, DeviceLock, device_of
 from runner.wire import Job, Report, Software
 
@@ -77,6 +78,10 @@ class Daemon:
         self._client = client
         self._spool = spool
         self._environment = config.judge_environment(spool.runner_id)
+        self._identity: dict[str, Any] = {}
+        if user := helper.judge_user(settings):
+            self._identity = user.identity
+            self._environment |= user.environment(settings)
         self._stopping = threading.Event()
         self._one_at_a_time = threading.Lock()
         index = 0 if settings.runner_hardware == "cpu" else settings.runner_gpu
@@ -246,6 +251,7 @@ class Daemon:
             self._environment,
             limit_s=self._settings.runner_judge_limit_s,
             grace_s=self._settings.runner_judge_grace_s,
+            identity=self._identity,
         )
         if self._stopping.is_set():  # stopped before there was a judge
             judge.stop("shutdown")
@@ -391,9 +397,14 @@ class Daemon:
         command = [*self._settings.runner_judge_command, "--reap"]
         try:
             done = subprocess.run(
-                command, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=REAP_LIMIT_S
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=REAP_LIMIT_S,
+                **self._identity,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, subprocess.SubprocessError) as error:
             log.error("reap_failed", error=str(error))
             return
         if done.returncode != 0:

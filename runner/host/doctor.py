@@ -11,6 +11,8 @@ import mmap
 import os
 import shutil
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -23,7 +25,7 @@ import docker.errors
 
 from runner import config
 from runner.errors import ConfigError, DeviceBusy
-from runner.host import accelerators, image_versions
+from runner.host import accelerators, helper, image_versions
 from runner.judge.data.memory import SharedPages
 from runner.judge.device.fitness import Fit, host_fit
 from sandbox import container, policy, protocol
@@ -38,6 +40,7 @@ LEAST_ENGINE: Final = (20, 10)
 LIMITS: Final = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes", "CPUSet": "cores"}
 SANDBOX: Final = Path(policy.__file__).parent
 SLOW_FREEZE_US: Final = 2_000.0
+START_S: Final = 60.0  # of a judge that only asks its helper
 LEAST_DISK_BYTES: Final = 1_000_000_000
 GOOD_CLOCKS: Final = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
 COARSE_CLOCK_NS: Final = 1_000
@@ -144,6 +147,18 @@ class Engine:
         with closing(container.connect(timeout_s=20)) as client:
             return image_versions.chosen_image(client, self._settings)[0]
 
+    def start_as(self, user: helper.JudgeUser) -> str:
+        """Return why no judge of this user reaches the helper; empty if it does."""
+        command = (sys.executable, "-m", "runner.job.judge_main", "--reap")
+        environment = config.judge_environment("doctor")
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=START_S, **user.identity
+            )
+        except (OSError, subprocess.SubprocessError) as err:
+            return str(err)
+        return done.stderr.strip()[-300:] if done.returncode else ""
+
     def probe(self, cpus: str) -> dict[str, Any]:
         """Return the report of the program inside, with `freezer` ("" or the fault) and `freeze_us`."""
         wanted = image_versions.probe_policy(self._settings, accelerators.gpu_of(self._settings), cpus)
@@ -209,7 +224,7 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
         return
     yield from engine_facts(info)
     yield engine_users(info, host)
-    yield judge_user(host)
+    yield judge_user(settings, host, engine)
     if settings.sandbox_image_digest:
         why = "A changed image changes times and walls; this host may use one image only."
         try:
@@ -275,11 +290,21 @@ def engine_users(info: dict[str, Any], host: Host) -> Check:
     return Check(name, WARNING, found, why, remedy)
 
 
-def judge_user(host: Host) -> Check:
+def judge_user(settings: config.JudgeSettings, host: Host, engine: Engine) -> Check:
     """Check the user that reads what containers write."""
+    name = "user of the judge"
     why = "A fault in the code that reads tenants' bytes has this user's rights; Docker's socket makes it root."
-    found = "root" if host.uid() == 0 else f"uid {host.uid()}"
-    return Check("user of the judge", OK, f"{found}, with Docker's socket", why)
+    remedy = "Start `runner helper` with these settings; let this user read the code and the Python of the runner."
+    try:
+        user = helper.judge_user(settings)
+        fault = engine.start_as(user) if user else ""
+    except ConfigError as err:
+        return Check(name, UNFIT, str(err), why, "Correct the two settings.")
+    if user is None:
+        found = "root" if host.uid() == 0 else f"uid {host.uid()}"
+        return Check(name, OK, f"{found}, with Docker's socket", why)
+    found = f"uid {user.uid}, with the helper at {settings.runner_helper}"
+    return checked(name, not fault, f"{found}: {fault}" if fault else found, why, remedy)
 
 
 def harness(seen: dict[str, Any]) -> Check:

@@ -39,6 +39,9 @@ def keep_ceilings(settings: JudgeSettings, ceilings: Ceilings) -> Path:
     path = _path(settings, ceilings.epoch)
     try:
         write_durably(path, json.dumps(ceilings.to_json(), indent=1, allow_nan=False).encode())
+        if settings.runner_judge_user:  # it reads them (runner/host/helper.py)
+            path.chmod(0o644)
+            path.parent.chmod(0o711)
     except OSError as error:
         raise _unkept(path, error) from None
     return path

@@ -83,7 +83,7 @@ def await_line(box: container.Container, limit_s: float = PROBE_S) -> dict[str, 
 def probe_policy(settings: config.JudgeSettings, gpu: policy.Gpu | None, cpus: str) -> policy.Policy:
     """Return a tenant's policy with the probe as its program."""
     wanted = policy.tenant(settings.sandbox_image, accelerators.draw_uid(), cpus, gpu)
-    return replace(wanted, command=(wanted.command[0], "-I", "-c", PROGRAM))
+    return replace(wanted, command=(wanted.command[0], "-I", "-c", PROGRAM), kind="probe")
 
 
 def ask(client: Any, settings: config.JudgeSettings, gpu: policy.Gpu | None, cpus: str) -> dict[str, str]:

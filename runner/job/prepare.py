@@ -29,7 +29,7 @@ from runner.judge.device.processor import Meter, Others
 from runner.judge.sides import tenant
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
-from sandbox import container, policy
+from sandbox import container, helper, policy
 from sandbox.container import SandboxError
 
 ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only used pages are ever touched
@@ -102,7 +102,7 @@ class Prepared:
         self._stack = stack
         self.settings = settings
         self._born = time.monotonic()
-        self._client = container.connect()
+        self._client = helper.Client(settings.runner_helper) if settings.runner_helper else container.connect()
         stack.callback(self._client.close)
         self.images = chosen_image(self._client, settings)
         self.image = self.images[0]

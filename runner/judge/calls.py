@@ -24,7 +24,7 @@ from runner.judge.cases import fresh_seed
 from runner.judge.data import compare
 from runner.judge.data.call import Call, Input, Stopwatch
 from runner.judge.data.compare import Rule
-from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, ProblemRaised
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, ProblemRaised, of_baseline
 from runner.judge.data.layout import Buffer
 from runner.judge.data.memory import Memory
 from runner.judge.device.processor import Watch
@@ -158,7 +158,7 @@ class Calls:
         except Fault as fault:
             stage.left_s()  # raises if the stage's time ran out, naming whose time it was
             if side == A:
-                raise OracleFailed(f"the baseline failed: {fault}", fault.share) from None
+                raise of_baseline(fault, "the baseline failed") from None
             if side == I:
                 raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
             if public:

@@ -204,8 +204,8 @@ def test_reap_removes_the_folders_of_its_owner_and_no_others() -> None:
     )
     assert {"tests-killed", "tests-killed-not"} <= container.owners(client)
     container.reap(client, "tests-killed")
-    assert not killed._folder.exists()
-    assert alive._folder.exists()
+    assert not killed._cell._folder.exists()
+    assert alive._cell._folder.exists()
     for one in (killed, alive):
         one.close()
     client.close()
@@ -213,17 +213,17 @@ def test_reap_removes_the_folders_of_its_owner_and_no_others() -> None:
 
 def test_open_process_refuses_a_process_of_no_such_container(start: Start) -> None:
     box = start("import time; time.sleep(60)")
-    descriptor = container.open_process(box.pid, box._handle.id)
+    descriptor = container.open_process(box.pid, box._cell._handle.id)
     assert descriptor >= 0
     os.close(descriptor)
     assert container.open_process(box.pid, "f" * 64) == -1
-    assert container.open_process(os.getpid(), box._handle.id) == -1  # as if the number had been reused
+    assert container.open_process(os.getpid(), box._cell._handle.id) == -1  # as if the number had been reused
 
 
 def test_it_counts_as_cut_off_once_its_output_comes_through_no_more(start: Start) -> None:
     box = start("import time; time.sleep(600)")
     assert box.attached()
-    box._output._sock.shutdown(socket.SHUT_RDWR)  # as if the Docker Engine ended and the container went on
+    box._cell.output.shutdown(socket.SHUT_RDWR)  # as if the Docker Engine ended and the container went on
     deadline = time.monotonic() + 5
     while box.attached():
         assert time.monotonic() < deadline

@@ -82,7 +82,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[container.Container]:
 
 def used_ns(box: container.Container) -> int:
     """Processor time of the whole control group in nanoseconds."""
-    lines = Path(f"/proc/{box._handle.attrs['State']['Pid']}/cgroup").read_text().splitlines()
+    lines = Path(f"/proc/{box.pid}/cgroup").read_text().splitlines()
     for line in lines:
         _, controllers, path = line.split(":", 2)
         old = CGROUPS / "cpuacct" / path.lstrip("/") / "cpuacct.usage"
@@ -117,7 +117,7 @@ class Paused:
         clock = time.monotonic
         monkeypatch.setattr(time, "monotonic", lambda: clock() + self._late_s)
         monkeypatch.setattr(os, "sched_yield", self._stop)
-        self.freezer = container.Freezer(folder / "control", self._state, (b"FROZEN", b"THAWED"), b"FROZEN")
+        self.freezer = container.Freezer.at(folder / "control", self._state, 1)
 
     def _stop(self) -> None:
         self._late_s = 60.0

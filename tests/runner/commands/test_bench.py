@@ -152,6 +152,8 @@ def test_stored_ceilings_are_found_by_their_epoch_alone(settings: JudgeSettings)
     assert epochs.stored_ceilings(settings, found.epoch) == found
     assert epochs.stored_ceilings(settings, "another") is None
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path = epochs.keep_ceilings(settings.model_copy(update={"runner_judge_user": "judge"}), found)
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o644, 0o711)
 
 
 def test_a_second_measurement_takes_the_place_of_the_first_and_leaves_nothing_beside_it(

@@ -220,8 +220,35 @@ def test_users_of_the_engine_are_recognised(info: dict[str, Any], subuid: str, r
 
 
 def test_the_judges_user_is_named() -> None:
-    assert doctor.judge_user(MadeUpHost(uid=0)).found == "root, with Docker's socket"
-    assert doctor.judge_user(MadeUpHost(uid=1000)).found == "uid 1000, with Docker's socket"
+    settings, engine = JudgeSettings(), MadeUpEngine()
+    assert doctor.judge_user(settings, MadeUpHost(uid=0), engine).found == "root, with Docker's socket"
+    assert doctor.judge_user(settings, MadeUpHost(uid=1000), engine).found == "uid 1000, with Docker's socket"
+
+
+@pytest.mark.parametrize(
+    ("fault", "result", "found"),
+    [
+        ("", OK, "uid 12345, with the helper at /run/h/socket"),
+        ("no helper answers", UNFIT, "uid 12345, with the helper at /run/h/socket: no helper answers"),
+    ],
+)
+def test_judge_with_a_user_of_its_own_is_named(
+    monkeypatch: pytest.MonkeyPatch, fault: str, result: str, found: str
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    engine = MadeUpEngine()
+    monkeypatch.setattr(engine, "start_as", lambda user: fault)
+    settings = JudgeSettings(runner_judge_user="12345", runner_helper="/run/h/socket")
+    check = doctor.judge_user(settings, MadeUpHost(), engine)
+    assert (check.result, check.found, bool(check.remedy)) == (result, found, bool(fault))
+
+
+def test_user_without_a_helper_makes_a_host_unfit() -> None:
+    check = doctor.judge_user(JudgeSettings(runner_judge_user="12345"), MadeUpHost(), MadeUpEngine())
+    assert (check.result, check.found) == (
+        UNFIT,
+        "RUNNER_JUDGE_USER and RUNNER_HELPER go together; set both or neither",
+    )
 
 
 def test_without_an_engine_nothing_inside_is_claimed(settings: JudgeSettings) -> None:
