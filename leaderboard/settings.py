@@ -14,6 +14,7 @@ from runner.wire import ANSWER_S, DIGEST
 # --- identity ---
 DEBUG = env.boolean("DEBUG", default=False)
 SECRET_KEY = env.secret("SECRET_KEY")
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS", ())
 SITE_URL = env.text("SITE_URL", "http://127.0.0.1:8000").rstrip("/")
 _site = urlsplit(SITE_URL)
 if _site.scheme not in ("http", "https") or not _site.hostname:
@@ -167,10 +168,22 @@ AUTH_PASSWORD_VALIDATORS = [
 # web/limits.py counts for allauth: in the database, and so that nobody locks another person out
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_ADAPTER = "leaderboard.web.accounts.adapters.AccountAdapter"
+_forms = "leaderboard.web.accounts.forms"
 ACCOUNT_FORMS = {
-    "login": "leaderboard.web.accounts.forms.SignInForm",
-    "signup": "leaderboard.web.accounts.forms.SignUpForm",
-    "change_password": "leaderboard.web.accounts.forms.PasswordForm",
+    "login": f"{_forms}.SignInForm",
+    "signup": f"{_forms}.SignUpForm",
+    "change_password": f"{_forms}.PasswordForm",
+    "add_email": f"{_forms}.AddressForm",
+    "reset_password": f"{_forms}.ForgottenForm",
+    "reset_password_from_key": f"{_forms}.NewPasswordForm",
+    "set_password": f"{_forms}.FirstPasswordForm",
+    "reauthenticate": f"{_forms}.AgainForm",
+}
+MFA_FORMS = {
+    "authenticate": f"{_forms}.CodeForm",
+    "reauthenticate": f"{_forms}.CodeAgainForm",
+    "activate_totp": f"{_forms}.AppForm",
+    "add_webauthn": f"{_forms}.KeyForm",
 }
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS = False
@@ -181,6 +194,7 @@ ACCOUNT_EMAIL_VERIFICATION = "optional"
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Photofinish: "
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
+MFA_ADAPTER = "leaderboard.web.accounts.adapters.FactorAdapter"
 SOCIALACCOUNT_ADAPTER = "leaderboard.web.accounts.adapters.ProviderAdapter"
 SOCIALACCOUNT_FORMS = {"signup": "leaderboard.web.accounts.forms.SocialSignUpForm"}
 SOCIALACCOUNT_QUERY_EMAIL = True
@@ -310,7 +324,9 @@ for _name, _days in (("PROGRESS_DAYS", PROGRESS_DAYS), ("QUOTA_LINE_DAYS", QUOTA
 MAIL_URL = env.address("MAIL_URL", "", ("smtp", "smtps", "file"))
 _mail = urlsplit(MAIL_URL)
 _backend = {"": "dummy", "file": "filebased"}.get(_mail.scheme, "smtp")
-EMAIL_BACKEND = f"django.core.mail.backends.{_backend}.EmailBackend"
+MAIL_BACKEND = EMAIL_BACKEND = f"django.core.mail.backends.{_backend}.EmailBackend"
+if _backend == "smtp":
+    EMAIL_BACKEND = "leaderboard.operations.outbox.EmailBackend"  # the sweeper sends with MAIL_BACKEND
 EMAIL_FILE_PATH = unquote(_mail.path)
 EMAIL_HOST, EMAIL_PORT = _mail.hostname or "", _mail.port or (465 if _mail.scheme == "smtps" else 587)
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")

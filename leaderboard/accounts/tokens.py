@@ -1,16 +1,21 @@
-"""API tokens of people: issue, find, revoke. Bearer secrets of every kind.
+"""API tokens of people: issue, find, revoke. Bearer secrets of every kind, and secrets that the site reads again.
 
-A secret is made from the system's randomness, shown once, and kept as a SHA-256 digest. A plain digest is enough
-because the text has 256 random bits, too many to guess.
+A bearer secret is made from the system's randomness, shown once, and kept as a SHA-256 digest. A plain digest is enough
+because the text has 256 random bits, too many to guess. A secret that the site reads again is sealed: encrypted under
+a key that follows from SECRET_KEY.
 """
 
 import hashlib
+import hmac
 import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
@@ -27,6 +32,7 @@ LAST_USE_GRAIN: Final = timedelta(minutes=1)  # `last_used_at` is written at mos
 RANDOM_BYTES: Final = 32
 SHOWN_CHARS: Final = 6  # of the random part
 MAX_SECRET_CHARS: Final = 128
+SEALED: Final = "sealed:"  # begins a sealed text; no secret from before contains a colon
 
 
 def is_valid_at(now: datetime) -> Q:
@@ -100,3 +106,28 @@ def make_secret(kind: str) -> Secret:
 
 def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def seal(text: str) -> str:
+    """Encrypt a secret that the site must read again, such as the key of an authenticator app."""
+    return SEALED + _box().encrypt(text.encode()).decode()
+
+
+def unseal(kept: str) -> str:
+    """Return the text of a sealed secret. A text without the mark is from before secrets were sealed."""
+    if not kept.startswith(SEALED):
+        return kept
+    try:
+        return _box().decrypt(kept.removeprefix(SEALED)).decode()
+    except InvalidToken:
+        remedy = "put the former SECRET_KEY into SECRET_KEY_FALLBACKS"
+        raise ValueError(f"a sealed secret is damaged, or sealed under another SECRET_KEY: {remedy}") from None
+
+
+def _box() -> MultiFernet:
+    """Encrypt under SECRET_KEY, decrypt under SECRET_KEY_FALLBACKS as well."""
+    keys = (
+        hmac.digest(key.encode(), b"photofinish: sealed secrets", "sha256")
+        for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    )
+    return MultiFernet([Fernet(urlsafe_b64encode(key)) for key in keys])

@@ -166,17 +166,28 @@ def announce_award(*, award: Award, actor: User, now: datetime) -> Announcement:
     award = _held(award, APPROVED, actor, "announce an award", now)
     if is_frozen_at(award.track.competition.schedule, now):
         raise _refused(award.track, "the standing is frozen: reveal it first, or the winners would tell what it hides")
+    title = f"Winners: {award.track.name}"[:200]
+    award.announcement = Announcement.objects.create(
+        competition=award.track.competition, author=actor, title=title, text=_text(award), created_at=now
+    )
+    _step(award, ANNOUNCED, actor, "", now)
+    return award.announcement
+
+
+def _text(award: Award) -> str:
     names, lines = names_of([award.content]), []
     for winner in award.winners:
         place = ordinal(winner["place"]) + (" place (shared)" if winner["shared_by"] > 1 else " place")
         prize = f", {won(winner)}" if won(winner) else ""
         lines.append(f"{place}: {names.get(winner['entrant'], 'an entrant')}{prize}")
-    title, text = f"Winners: {award.track.name}"[:200], "\n".join(lines)
-    award.announcement = Announcement.objects.create(
-        competition=award.track.competition, author=actor, title=title, text=text, created_at=now
-    )
-    _step(award, ANNOUNCED, actor, "", now)
-    return award.announcement
+    return "\n".join(lines)
+
+
+def rename_winners(entrants: Sequence[int]) -> None:
+    """Announce awards of these entrants under their present names."""
+    for entrant in entrants:
+        for award in Award.objects.filter(content__winners__contains=[{"entrant": entrant}]):
+            Announcement.objects.filter(award=award).update(text=_text(award))
 
 
 @transaction.atomic

@@ -211,7 +211,7 @@ def rename_entrant(
 def set_taken_down(
     *, submission: Submission, on: bool, actor: User, reason: str, now: datetime, undoes: int | None = None
 ) -> None:
-    """Hide a submission's code from everybody but reviewers, who see the reason beside it; or show it again."""
+    """Hide code, logs and messages of a submission from everybody but reviewers; or show them again."""
     check_staff(actor, "take code down")
     check_over(actor, submission.owner.account, "take their code down or put it back")
     check_reason(reason)

@@ -1,7 +1,8 @@
 """The end of an account by its owner: closing it, and erasing what identifies the person.
 
 Rows that other people rely on stay: submissions, results, entries, memberships, reviews and the audit. An erased person
-stands in them as `deleted-N`. Names in the audit's older rows and in announced awards stay, too.
+stands in them as `deleted-N`. What people wrote freely stays as well: sources, names of teams, announcements, reasons
+of decisions about others.
 """
 
 from datetime import datetime
@@ -11,8 +12,10 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
+from django.apps import apps
 from django.contrib.auth.hashers import make_password
-from django.db import transaction
+from django.contrib.sessions.models import Session
+from django.db import connection, transaction
 
 from leaderboard.accounts.logins import end_sessions, lock_accounts, logins_of
 from leaderboard.accounts.models import ApiToken, User
@@ -26,10 +29,11 @@ GONE: Final = "deleted-{}"
 
 
 @transaction.atomic
-def close(*, account: User, erase: bool, now: datetime) -> None:
+def close(*, account: User, erase: bool, now: datetime) -> list[int]:
     """Close the account and all of its logins; with `erase`, remove what identifies the person, for good.
 
-    An administrator can open a closed account again. Raise UserError while other people depend on it.
+    Return the keys of the entrants that lost their names. An administrator can open a closed account again. Raise
+    UserError while other people depend on it.
     """
     lock_accounts([account.pk])
     _check_may_close(account)
@@ -39,8 +43,7 @@ def close(*, account: User, erase: bool, now: datetime) -> None:
     end_sessions(account, now=now)
     User.objects.filter(pk__in=logins).update(is_active=False)
     record("erase_account" if erase else "close_account", account, actor=account, now=now)
-    if erase:
-        _erase(logins)
+    return _erase(account, logins) if erase else []
 
 
 def _check_may_close(account: User) -> None:
@@ -56,10 +59,15 @@ def _check_may_close(account: User) -> None:
         raise UserError("account", account.get_username(), problem, status=409)
 
 
-def _erase(logins: list[int]) -> None:
-    for entrant in Entrant.objects.filter(is_team=False, memberships__user__in=logins).distinct():
+def _erase(account: User, logins: list[int]) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT photofinish_erase_names(%s)", [account.pk])  # first: it looks the names up
+    entrants = list(Entrant.objects.filter(is_team=False, memberships__user__in=logins).distinct())
+    for entrant in entrants:
         entrant.name, entrant.pseudonym, entrant.affiliation = GONE.format(entrant.pk), "", ""
         entrant.save(update_fields=["name", "pseudonym", "affiliation"])
+    Session.objects.filter(session_key__in=UserSession.objects.filter(user__in=logins).values("session_key")).delete()
+    apps.get_model("web.KeyedAnswer").objects.filter(account__in=logins).delete()  # of an app above
     for table in (EmailAddress, SocialAccount, Authenticator, UserSession):
         table.objects.filter(user__in=logins).delete()
     ApiToken.objects.filter(owner__in=logins).delete()
@@ -67,3 +75,4 @@ def _erase(logins: list[int]) -> None:
         User.objects.filter(pk=login).update(
             username=GONE.format(login), first_name="", last_name="", email="", password=make_password(None)
         )
+    return [entrant.pk for entrant in entrants]

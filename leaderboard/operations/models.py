@@ -1,4 +1,4 @@
-"""Tables of running the site: Notice (to its operators), Incident, IncidentNote, Maintenance and Ban."""
+"""Tables of running the site: Notice (to its operators), Mail, Incident, IncidentNote, Maintenance and Ban."""
 
 from django.conf import settings
 from django.db import models
@@ -26,6 +26,25 @@ class Notice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event}: {self.subject}"
+
+
+class Mail(models.Model):
+    """A mail that no mail server has taken yet (outbox.py). It is deleted once one has."""
+
+    subject = models.CharField(max_length=200)
+    sealed = models.TextField()  # recipients and text, encrypted; "" once given up
+    created_at = models.DateTimeField()
+    try_at = models.DateTimeField()  # not sent before
+    tries = models.PositiveIntegerField(default=0)  # failed
+    failure = models.CharField(max_length=300, blank=True)  # of the last try
+    given_up_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [Index(fields=["try_at"], condition=Q(given_up_at=None), name="mail_waiting")]
+
+    def __str__(self) -> str:
+        return f"mail {self.pk}"
 
 
 class Incident(models.Model):

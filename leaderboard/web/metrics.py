@@ -36,6 +36,7 @@ from leaderboard import broker, env
 from leaderboard.competitions.models import Board
 from leaderboard.judging import live
 from leaderboard.judging.models import LOST, Attempt, Epoch, Result, Runner, Watch
+from leaderboard.operations.models import Mail
 from leaderboard.review.case.states import OPEN
 from leaderboard.review.models import Case
 from runner.wire import Report
@@ -159,6 +160,9 @@ def _site_figures(now: datetime) -> Iterator[Metric]:
     )
     proposed = Epoch.objects.filter(state=Epoch.PROPOSED).count()
     yield GaugeMetricFamily("photofinish_epochs_proposed", "Timing epochs that wait for a decision.", proposed)
+    oldest = Mail.objects.filter(given_up_at=None).aggregate(at=Min("created_at"))["at"] or now
+    text = "Age of the mail that has waited longest for the mail server; 0: none waits."
+    yield GaugeMetricFamily("photofinish_mail_oldest_seconds", text, (now - oldest).total_seconds())
     watch = Watch.objects.filter(pk=1).first() or Watch()
     for name, at, text in (
         ("sweep", watch.swept_at, "Time since the last sweep."),

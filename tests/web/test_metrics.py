@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from leaderboard.judging.models import LOST, Attempt, Runner, Watch
 from leaderboard.judging.sweep import beat, may_expire
+from leaderboard.operations.models import Mail
 from leaderboard.web import metrics
 from tests.leaderboard.stage import Stage
 
@@ -79,6 +80,15 @@ def test_lost_attempts_and_backups_are_counted(stage: Stage, figures) -> None:
     assert found["photofinish_attempts_lost", "cpu"] == 1
     assert found["photofinish_backup_age_seconds",] == pytest.approx(7200, abs=60)
     assert found["photofinish_sweep_age_seconds",] < 60
+
+
+def test_the_age_of_waiting_mail_is_shown(db: None, figures) -> None:
+    now = timezone.now()
+    assert 0 <= figures()["photofinish_mail_oldest_seconds",] < 60
+    for hours, given_up_at in ((1, None), (2, None), (9, now)):
+        then = now - timedelta(hours=hours)
+        Mail.objects.create(subject="", sealed="", created_at=then, try_at=now, given_up_at=given_up_at)
+    assert figures()["photofinish_mail_oldest_seconds",] == pytest.approx(7200, abs=60)
 
 
 def test_without_the_database_the_process_still_answers(db: None, figures, monkeypatch: pytest.MonkeyPatch) -> None:

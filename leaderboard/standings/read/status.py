@@ -4,10 +4,10 @@ This package has it because it reads judging, review and standings; it stores no
 submission's own run; the ranked value, over all runs of its kernel, is in `standing`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from leaderboard.judging.archive import look
 from leaderboard.judging.models import Attempt, AttemptEvent
@@ -15,6 +15,8 @@ from leaderboard.review.standing import reviews_of
 from leaderboard.standings.publish import refusal
 from leaderboard.standings.read.boards import Standing, published_among, standing_of
 from leaderboard.submissions.models import Submission
+
+COVERED: Final = "The code is taken down, and with it its logs and messages."
 
 
 @dataclass(frozen=True)
@@ -37,43 +39,56 @@ class SubmissionStatus:
     standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
     logs: dict[str, str] = field(default_factory=dict)  # only from `status_of`
-    report_problem: str = ""  # why there are neither cases nor logs; only from `status_of`
+    report_problem: str = ""  # why logs and perhaps cases are missing; only from `status_of`
 
     @property
     def rank(self) -> int | None:
         return self.standing.rank if self.standing else None
 
 
-def status_of(submission: Submission, *, now: datetime) -> SubmissionStatus:
-    """Return all fields, for the page of a submission."""
+def status_of(submission: Submission, *, now: datetime, covered: bool = False) -> SubmissionStatus:
+    """Return all fields, for the page of a submission. `covered`: without texts that its code may have written."""
     attempts = Attempt.objects.current().select_related("result", "submission").defer("result__inline")
     attempt = attempts.get(submission=submission)
     is_published = bool(published_among([submission.pk]))
     status = _status(attempt, review=reviews_of([attempt.pk]).get(attempt.pk), is_published=is_published)
     if not hasattr(attempt, "result"):
-        last = AttemptEvent.objects.filter(attempt=attempt).exclude(message="").order_by("-id").first()
-        return replace(status, message="" if last is None else last.message)
+        events = AttemptEvent.objects.since(attempt.created_at).filter(attempt=attempt)
+        last = events.exclude(message="").order_by("-id").first()
+        return replace(status, message="" if last is None or covered else last.message)
     report, problem = look(attempt.result)
     parts = {"cases": report.get("cases", []), "logs": report.get("logs", {}), "report_problem": problem}
+    if covered:
+        cases = [without_text(case) for case in parts["cases"]]
+        parts = {"cases": cases, "logs": {}, "report_problem": COVERED, "message": ""}
     return replace(status, standing=standing_of(submission, now=now), **parts)
 
 
+def without_text(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a case of a report without the text that the code may have written."""
+    return {name: value for name, value in case.items() if name != "message"}
+
+
 def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus]:
-    """Map submission ids to the fields of a list; the number of queries is fixed."""
+    """Map submission ids to the fields of a list, without messages where the code is taken down.
+
+    The number of queries is fixed.
+    """
     attempts = list(
         Attempt.objects.current()
         .filter(submission__in=list(submissions))
-        .select_related("result", "submission")
+        .select_related("result", "submission__takedown")
         .defer("result__inline", "submission__source")
     )
     reviews = reviews_of([attempt.pk for attempt in attempts])
     published = published_among(attempt.submission_id for attempt in attempts)
-    return {
-        attempt.submission_id: _status(
-            attempt, review=reviews.get(attempt.pk), is_published=attempt.submission_id in published
-        )
-        for attempt in attempts
-    }
+    statuses = {}
+    for attempt in attempts:
+        is_published = attempt.submission_id in published
+        status = _status(attempt, review=reviews.get(attempt.pk), is_published=is_published)
+        covered = hasattr(attempt.submission, "takedown")
+        statuses[attempt.submission_id] = replace(status, message="") if covered else status
+    return statuses
 
 
 def _status(attempt: Attempt, *, review: str | None, is_published: bool) -> SubmissionStatus:

@@ -6,14 +6,16 @@ import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.core import context as current
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from leaderboard.accounts.logins import change_password, check_own_password
 from leaderboard.accounts.models import User
+from leaderboard.accounts.tokens import seal, unseal
 from leaderboard.audit.record import record
 from leaderboard.env import is_address
 from leaderboard.errors import UserError
@@ -28,7 +30,6 @@ ASKED_FOR: Final = (  # mails that a stranger can have sent to any address
     "account/email/email_confirmation",
     "account/email/email_confirmation_signup",
 )
-NOT_SENT: Final = "The mail could not be sent. Try again in some minutes."
 
 log = structlog.get_logger(__name__)
 
@@ -87,18 +88,34 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             super().send_notification_mail(template_prefix, user, context, email)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a mail. A mail server that fails does not fail the act."""
+        """Send a mail, unless strangers have had too many of its kind sent to this address."""
         request: HttpRequest = current.request
         if template_prefix in ASKED_FOR and limits.take_each(
             *limits.by_address(limits.MAIL_IP, request), (limits.MAIL_TO, f"{template_prefix} {email.lower()}")
         ):
             log.info("mail_limited", mail=template_prefix)
             return
-        try:
-            super().send_mail(template_prefix, email, context)
-        except OSError as error:  # smtplib's errors are OSErrors
-            log.error("mail_not_sent", mail=template_prefix, error=str(error))
-            messages.error(request, NOT_SENT)
+        super().send_mail(template_prefix, email, context)
+
+
+class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Seals the keys of authenticator apps and of recovery codes, and has plain words."""
+
+    error_messages = DefaultMFAAdapter.error_messages | {
+        "add_email_blocked": "Remove your second factor first: then you can add an address.",
+        "cannot_generate_recovery_codes": "Set up an authenticator app or a passkey first.",
+        "incorrect_code": "This code is wrong, or was used already.",
+        "unverified_email": "Confirm your e-mail address first, or remove it.",
+    }
+
+    def generate_authenticator_name(self, user: User, type: Authenticator.Type) -> str:
+        return f"Key {Authenticator.objects.filter(user=user, type=type).count() + 1}"
+
+    def encrypt(self, text: str) -> str:
+        return seal(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return unseal(encrypted_text)
 
 
 class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]

@@ -5,6 +5,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from allauth.account import forms as account_forms
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.totp.forms import ActivateTOTPForm
+from allauth.mfa.webauthn.forms import AddWebAuthnForm
 from allauth.socialaccount import forms as social_forms
 from django import forms
 from django.conf import settings
@@ -35,7 +38,7 @@ class SignInForm(account_forms.LoginForm):  # type: ignore[misc]  # allauth has 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.fields["login"].widget.attrs = {"autocomplete": "username", "autocapitalize": "none", "autofocus": True}
-        no_placeholders(self)
+        plain_labels(self)
         if not settings.MAIL_URL:
             self.fields["password"].help_text = ""  # nobody can be sent a link to a new password
 
@@ -56,7 +59,7 @@ class NewAccount:
         email.label, email.help_text = "E-mail", EMAIL_HINT
         if not settings.MAIL_URL:
             del self.fields["email"]
-        no_placeholders(self)
+        plain_labels(self)
 
 
 class SignUpForm(NewAccount, account_forms.SignupForm):  # type: ignore[misc]
@@ -80,13 +83,66 @@ class PasswordForm(account_forms.ChangePasswordForm):  # type: ignore[misc]
             self.order_fields(self.field_order)
         if not settings.MAIL_URL:
             self.fields["oldpassword"].help_text = ""
-        no_placeholders(self)
+        plain_labels(self)
 
 
-def no_placeholders(form: Any) -> None:
-    """Every field has a label instead."""
+class PlainWords:
+    """Part of allauth's forms."""
+
+    fields: dict[str, forms.Field]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        plain_labels(self)
+        if "email" in self.fields:
+            self.fields["email"].label = "E-mail"
+
+
+class AddressForm(PlainWords, account_forms.AddEmailForm):  # type: ignore[misc]
+    pass
+
+
+class ForgottenForm(PlainWords, account_forms.ResetPasswordForm):  # type: ignore[misc]
+    pass
+
+
+class NewPasswordForm(PlainWords, account_forms.ResetPasswordKeyForm):  # type: ignore[misc]
+    pass
+
+
+class FirstPasswordForm(PlainWords, account_forms.SetPasswordForm):  # type: ignore[misc]
+    pass
+
+
+class AgainForm(PlainWords, account_forms.ReauthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class CodeForm(PlainWords, AuthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class CodeAgainForm(PlainWords, ReauthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class AppForm(PlainWords, ActivateTOTPForm):  # type: ignore[misc]
+    pass
+
+
+class KeyForm(PlainWords, AddWebAuthnForm):  # type: ignore[misc]
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        field = self.fields["passwordless"]
+        field.label = "Sign in with it alone"
+        field.help_text = "It replaces your password, and asks for your fingerprint, face or PIN."
+
+
+def plain_labels(form: Any) -> None:
+    """Give every field a label in sentence case, and no placeholder."""
     for field in form.fields.values():
         field.widget.attrs.pop("placeholder", None)
+        field.label = field.label and str(field.label).capitalize()
 
 
 class LinkForm(forms.Form):

@@ -21,6 +21,7 @@ from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -29,18 +30,17 @@ from leaderboard.accounts.models import USUAL_SCOPES, ApiToken, User
 from leaderboard.accounts.permissions import lacks_second_factor
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.competitions.permissions import competitions_seen_by
-from leaderboard.entrants import closing
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.entrants.teams import open_invites_of
 from leaderboard.errors import UserError
-from leaderboard.pipeline import link_logins
+from leaderboard.pipeline import close_account, link_logins
 from leaderboard.web import limits
 from leaderboard.web.accounts.adapters import TYPED_LOGIN, note_sign_in
 from leaderboard.web.accounts.export import export_of
 from leaderboard.web.accounts.forms import TAKEN, CloseForm, LinkForm, PasswordForm, TokenForm
 from leaderboard.web.api.base import NO_FACTOR
 from leaderboard.web.forms import add_refusal
-from leaderboard.web.middleware import Respond, refuse
+from leaderboard.web.middleware import APIS, Respond, refuse
 
 SCOPE_TEXTS: Final = (
     {"value": "read", "about": "Read your submissions with their code, logs and verdicts."},
@@ -136,6 +136,7 @@ class SecondFactor(mfa_views.AuthenticateView):  # type: ignore[misc]
         return response
 
 
+@method_decorator(transaction.atomic, "dispatch")
 class ChangePassword(account_views.PasswordChangeView):  # type: ignore[misc]
     """Change the password of this login, or of another login of the account."""
 
@@ -191,7 +192,7 @@ def staff_second_factor(get_response: Respond) -> Respond:
         user = request.user
         if not isinstance(user, User) or request.path.startswith(OPEN) or not lacks_second_factor(user):
             return get_response(request)
-        if request.path.startswith("/api/"):
+        if request.path.startswith(APIS):
             return JsonResponse({"detail": NO_FACTOR, "errors": []}, status=403)
         return HttpResponseRedirect(SET_UP)
 
@@ -238,11 +239,12 @@ def _make_token(request: HttpRequest) -> HttpResponse:
     owner, form = user_of(request), TokenForm(request.POST)
     if form.is_valid():
         try:
-            token, secret = issue_token(owner=owner, now=timezone.now(), **form.arguments())
+            with transaction.atomic():
+                token, secret = issue_token(owner=owner, now=timezone.now(), **form.arguments())
+                get_adapter().send_notification_mail("account/email/token_made", owner, {"token": token})
         except UserError as error:
             add_refusal(form, error)
         else:
-            get_adapter().send_notification_mail("account/email/token_made", owner, {"token": token})
             request.session[SHOW_ONCE] = {"secret": secret, "secret_name": token.name}
             return redirect("/tokens")
     return _token_page(request, form)
@@ -299,13 +301,14 @@ def link(request: HttpRequest) -> HttpResponse:
         return response
     keep = {"this": user.get_username(), "other": sent["username"]}.get(sent.pop("keep"), "")
     try:
-        account = link_logins(user=user, keep=keep, now=timezone.now(), **sent)
+        with transaction.atomic():
+            account = link_logins(user=user, keep=keep, now=timezone.now(), **sent)
+            get_adapter().send_notification_mail("account/email/login_linked", account, {"name": sent["username"]})
     except UserError as error:
         add_refusal(form, error)
         return _account_page(request, form, status=error.status)
     tried.was_right()
     login(request, account)
-    get_adapter().send_notification_mail("account/email/login_linked", account, {"name": sent["username"]})
     messages.success(request, f"Both logins now belong to the account {account.get_username()}.")
     return redirect("/account")
 
@@ -324,12 +327,13 @@ def close(request: HttpRequest) -> HttpResponse:
         if form.cleaned_data["username"] != user.get_username():
             raise UserError("username", "", "type the name of your account")
         addresses = list(EmailAddress.objects.filter(user=user, verified=True).values_list("email", flat=True))
-        closing.close(account=user, erase=erase, now=timezone.now())
+        with transaction.atomic():
+            close_account(account=user, erase=erase, now=timezone.now())
+            for address in addresses:
+                notice.send_notification_mail("account/email/account_closed", user, {"erased": erase}, address)
     except UserError as error:
         add_refusal(form, error)
         return form_page(request, "close", form, status=error.status)
-    for address in addresses:
-        notice.send_notification_mail("account/email/account_closed", user, {"erased": erase}, address)
     logout(request)
     messages.success(request, "Your account is erased." if erase else "Your account is closed.")
     return redirect("/")

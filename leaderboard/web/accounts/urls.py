@@ -1,4 +1,7 @@
-"""Addresses of accounts. The names are allauth's; none of the addresses ends in a slash, as everywhere on the site."""
+"""Addresses of accounts. The names are allauth's; none of the addresses ends in a slash, as everywhere on the site.
+
+`atomic` stands before views of allauth that send a mail about a change: both are kept, or neither.
+"""
 
 from allauth.account import views as account
 from allauth.mfa.base import views as factors
@@ -6,6 +9,7 @@ from allauth.mfa.recovery_codes import views as codes
 from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as keys
 from allauth.socialaccount import views as social
+from django.db.transaction import atomic
 from django.urls import URLPattern, URLResolver, path, re_path
 from django.views.decorators.http import require_POST
 
@@ -30,7 +34,7 @@ entrance: list[URLPattern | URLResolver] = [
 ]
 passwords: list[URLPattern | URLResolver] = [
     path("account/password", pages.ChangePassword.as_view(), name="account_change_password"),
-    path("account/password/set", account.password_set, name="account_set_password"),
+    path("account/password/set", atomic(account.password_set), name="account_set_password"),
     path("account/password/reset", needs_mail(account.password_reset), name="account_reset_password"),
     path("account/password/reset/sent", account.password_reset_done, name="account_reset_password_done"),
     path(
@@ -38,28 +42,28 @@ passwords: list[URLPattern | URLResolver] = [
     ),
     re_path(
         r"^account/password/reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[-:\w]+)\Z",
-        account.password_reset_from_key,
+        atomic(account.password_reset_from_key),
         name="account_reset_password_from_key",
     ),
 ]
 second_factors: list[URLPattern | URLResolver] = [
     path(FACTORS, factors.index, name="mfa_index"),
-    path(f"{FACTORS}/app", totp.activate_totp, name="mfa_activate_totp"),
-    path(f"{FACTORS}/app/remove", totp.deactivate_totp, name="mfa_deactivate_totp"),
+    path(f"{FACTORS}/app", atomic(totp.activate_totp), name="mfa_activate_totp"),
+    path(f"{FACTORS}/app/remove", atomic(totp.deactivate_totp), name="mfa_deactivate_totp"),
     path(f"{FACTORS}/codes", codes.view_recovery_codes, name="mfa_view_recovery_codes"),
-    path(f"{FACTORS}/codes/new", codes.generate_recovery_codes, name="mfa_generate_recovery_codes"),
+    path(f"{FACTORS}/codes/new", atomic(codes.generate_recovery_codes), name="mfa_generate_recovery_codes"),
     path(f"{FACTORS}/codes/file", codes.download_recovery_codes, name="mfa_download_recovery_codes"),
     path(f"{FACTORS}/keys", keys.list_webauthn, name="mfa_list_webauthn"),
-    path(f"{FACTORS}/keys/add", keys.add_webauthn, name="mfa_add_webauthn"),
-    path(f"{FACTORS}/keys/<int:pk>/remove", keys.remove_webauthn, name="mfa_remove_webauthn"),
+    path(f"{FACTORS}/keys/add", atomic(keys.add_webauthn), name="mfa_add_webauthn"),
+    path(f"{FACTORS}/keys/<int:pk>/remove", atomic(keys.remove_webauthn), name="mfa_remove_webauthn"),
     path(f"{FACTORS}/keys/<int:pk>/edit", keys.edit_webauthn, name="mfa_edit_webauthn"),
 ]
 own: list[URLPattern | URLResolver] = [
     path("account", pages.mine),
     path("account/link", pages.link),
-    path("account/email", needs_mail(limited(account.email, limits.MAIL_USER)), name="account_email"),
+    path("account/email", needs_mail(limited(atomic(account.email), limits.MAIL_USER)), name="account_email"),
     path("account/email/sent", account.email_verification_sent, name="account_email_verification_sent"),
-    re_path(r"^account/email/(?P<key>[-:\w]+)\Z", account.confirm_email, name="account_confirm_email"),
+    re_path(r"^account/email/(?P<key>[-:\w]+)\Z", atomic(account.confirm_email), name="account_confirm_email"),
     path("account/confirm", limited(account.reauthenticate, limits.PASSWORD_USER), name="account_reauthenticate"),
     path("account/confirm/code", limited(factors.reauthenticate, limits.PASSWORD_USER), name="mfa_reauthenticate"),
     path(

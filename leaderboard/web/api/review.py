@@ -178,7 +178,7 @@ class CaseDetail(drf.Serializer[Any]):
     )
     outcome = drf.CharField(source="result.outcome")
     reason = drf.CharField(source="result.reason", allow_blank=True)
-    message = drf.CharField(source="result.message", allow_blank=True)
+    message = drf.CharField(source="sub.message", allow_blank=True)
     score_us = drf.FloatField(source="result.score_us", allow_null=True)
     half_width = drf.FloatField(source="result.half_width", allow_null=True)
     forgeable = drf.FloatField(source="result.forgeable", allow_null=True)

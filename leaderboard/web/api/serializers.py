@@ -249,7 +249,7 @@ class Submission(SubmissionSummary):
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
     cases = drf.ListField(child=drf.DictField())
     logs = drf.DictField(child=drf.CharField())
-    report_problem = drf.CharField(allow_blank=True, help_text="Why there are neither cases nor logs, or empty.")
+    report_problem = drf.CharField(allow_blank=True, help_text="Why logs, and perhaps cases, are missing, or empty.")
     rank = drf.IntegerField(allow_null=True)
     value = Value(source="standing", allow_null=True, help_text="Value of the kernel that this run belongs to.")
 

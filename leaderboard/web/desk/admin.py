@@ -14,7 +14,7 @@ from django.utils.functional import cached_property
 
 APPS: Final = ("accounts", "audit", "entrants", "submissions", "judging", "operations")
 PAGES: Final = ("index", "app_list", "jsi18n")  # for the rest of Django's, the site has pages of its own
-HIDDEN: Final = ("password", "source")  # and every digest
+HIDDEN: Final = ("password", "source", "sealed")  # and every digest
 COLUMNS: Final = 6
 MOST_COUNTED: Final = 10_000  # rows; a list has no page beyond
 

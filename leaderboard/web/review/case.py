@@ -98,10 +98,11 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
     may_decide = counts and has_role(user, competition, Role.REVIEWER)
     acts = possible(standing, user, now) if may_decide else {}
     rank, claimed = would_rank(result), shown_state(row, now)
+    opened = view.Opened(submission, user)
     return {
         **claimed,
         "row": row,
-        "sub": view.Opened(submission, user),
+        "sub": opened,
         "submission": submission,
         "result": result,
         "is_mine": claimed["claimed_by"] is not None and row.claimed_by_id == user.account_id,
@@ -119,7 +120,7 @@ def context(row: Case, user: User, now: datetime) -> dict[str, Any]:
         "may_suspend": has_role(user, competition, Role.OWNER) and not submission.owner.is_staff,
         "telemetry_said": TELEMETRY.get(result.telemetry, ""),
         "findings": [shown_finding(finding) for finding in result.findings.all()],
-        "hint": Hint.objects.filter(submission=submission).first(),
+        "hint": Hint.objects.filter(submission=submission).first() if opened.code is not None else None,
         **_evidence(result, submission),
         "compared": _compared(result, submission, user),
     }

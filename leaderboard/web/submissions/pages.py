@@ -22,6 +22,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel as cancel_attempt
 from leaderboard.judging.attempts import may_cancel
 from leaderboard.judging.epochs import waits_for_epoch
+from leaderboard.judging.lease import clock
 from leaderboard.judging.models import QUEUED, AttemptEvent
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
@@ -76,7 +77,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         _check_board(slug, sent["data"])
         upload = Upload(board=slug, **{name: sent[name] for name in UPLOADED})
-        submission = pipeline.submit(upload, owner=user_of(request), now=timezone.now())
+        submission = pipeline.submit(upload, owner=user_of(request), now=clock())
     except UserError as error:
         add_refusal(form, error, {"code": "file", "filename": "file"} if request.FILES else None)
         return with_wait(_submit_page(request, card, form, error.status), error)
@@ -153,10 +154,12 @@ def detail_page(
     request: HttpRequest, item: view.Opened, owner_form: OwnerForm | None = None, status: int = 200
 ) -> HttpResponse:
     """Render a submission's page, also with the input of a refused answer or appeal."""
-    events = list(AttemptEvent.objects.filter(submission=item.submission).order_by("id"))
-    current = list(AttemptEvent.every.filter(attempt=events[-1].attempt_id).order_by("id")) if events else []
+    sent_at = item.submission.created_at
+    events = list(AttemptEvent.objects.since(sent_at).filter(submission=item.submission).order_by("id"))
+    every = AttemptEvent.every.since(sent_at).order_by("id")
+    current = list(every.filter(attempt=events[-1].attempt_id)) if events else []
     said = [event.message for event in current if event.message and event.state == item.status]
-    last_message = said[-1] if said else STATES.get(item.status, "")
+    last_message = said[-1] if said and item.code is not None else STATES.get(item.status, "")
     if item.status == QUEUED and waits_for_epoch(item.submission):
         last_message = EPOCH_WAITS
     retraction, has_report = retraction_of(item.submission), not item.report_problem
@@ -171,7 +174,7 @@ def detail_page(
         "lost": sum(event.state == "lost" for event in events),
         "cases": progress.cases_shown(item),
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr") if item.outcome and has_report],
-        "tries": progress.tries_of(item.submission, timezone.now()),
+        "tries": progress.tries_of(item, timezone.now()),
         "history": progress.judged_again(item.submission),
         "notes": overruled_directives(
             item.code or "", board=item.submission.board.slug, hardware=item.submission.board.hardware

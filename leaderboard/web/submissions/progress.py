@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from leaderboard.judging.archive import look
 from leaderboard.judging.models import QUEUED, REMEASURE, UNFINISHED, Attempt, AttemptEvent, Result
-from leaderboard.judging.verdicts import SPOILED, next_try, spoiled_tries
+from leaderboard.judging.verdicts import IS_SPOILED, next_try, spoiled_tries
+from leaderboard.standings.read.status import without_text
 from leaderboard.submissions.models import Submission
-from leaderboard.web.submissions.view import Shown
+from leaderboard.web.submissions.view import Opened, Shown
 
 NOT_RANKED: Final = "not ranked"  # of a case that was timed while the machine was too disturbed
 TONES: Final = {"passed": "good", NOT_RANKED: "warn"}
@@ -89,14 +90,14 @@ def _case(case: dict[str, Any], verdict: str, said: str) -> dict[str, Any]:
     }
 
 
-def tries_of(submission: Submission, now: datetime) -> dict[str, Any]:
-    """Return the retries of a submission that a disturbed machine could not time. Omits shadow attempts.
+def tries_of(item: Opened, now: datetime) -> dict[str, Any]:
+    """Return the retries of a submission that a disturbed machine could not judge. Omits shadow attempts.
 
     `spoiled`: number of spoiled tries. `next`: a sentence about the next try, "" if there is none. `measured`: timed
     cases of the newest spoiled try with any; after the last try they stand with its verdict.
     """
-    opened = Attempt.objects.in_the_open().filter(submission=submission)
-    spoiled = opened.filter(outcome="unmeasurable", reason__in=SPOILED).count()
+    opened = Attempt.objects.in_the_open().filter(submission=item.submission)
+    spoiled = opened.filter(IS_SPOILED).count()
     current = opened.filter(is_current=True, cause=REMEASURE, state__in=UNFINISHED).first() if spoiled else None
     if current is None:
         return {"spoiled": spoiled, "next": "", "not_before": None, "measured": []}
@@ -105,7 +106,8 @@ def tries_of(submission: Submission, now: datetime) -> dict[str, Any]:
     is_later = is_queued and current.not_before is not None and current.not_before > now
     measured: list[dict[str, Any]] = []
     for result in Result.objects.filter(attempt__in=tried).defer("inline").order_by("-attempt__number"):
-        rows = [_case(case, result.outcome, "") for case in look(result).report.get("cases", [])]
+        cases = look(result).report.get("cases", [])
+        rows = [_case(case if item.code is not None else without_text(case), result.outcome, "") for case in cases]
         measured = [row for row in rows if row["measured_us"]]
         if measured:
             break

@@ -94,11 +94,11 @@ class Shown:
 
 
 class Opened(Shown):
-    """A submission with its code, unless the code is taken down and not for this viewer."""
+    """A submission with its code and logs, unless the code is taken down and not for this viewer."""
 
     def __init__(self, submission: Submission, viewer: Viewer) -> None:
-        super().__init__(submission, status_of(submission, now=timezone.now()))
         self.code, self.taken_down = code_for(viewer, submission)
+        super().__init__(submission, status_of(submission, now=timezone.now(), covered=self.code is None))
 
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:

@@ -2,17 +2,30 @@
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
+from allauth.account.models import EmailAddress
+
+from leaderboard.accounts.models import User
+from leaderboard.audit.models import Row
+from leaderboard.awards import life
+from leaderboard.competitions.access import grant_role, revoke_role
+from leaderboard.competitions.models import Announcement, Competition
+from leaderboard.desk import acts
+from leaderboard.entrants import teams
+from leaderboard.entrants.models import Entrant
+from leaderboard.pipeline import link_logins
+from leaderboard.web.models import KeyedAnswer
+from tests.leaderboard.awarding import over, sent, track
+from tests.leaderboard.records import confirm
 
 PASSWORD = "hurdle-Rail-99"
 
 
 @pytest.fixture
 def client(stage, browser):
-    from allauth.account.models import EmailAddress
-
     stage.ada.set_password(PASSWORD)
     stage.ada.save()
     EmailAddress.objects.create(user=stage.ada, email="ada@example.org", verified=True, primary=True)
@@ -39,8 +52,6 @@ def test_a_closed_account_opens_to_nobody_and_keeps_its_name(stage, browser, too
 def test_an_erased_person_stays_on_boards_by_a_pseudonym(stage, browser, tool, client) -> None:
     from django.apps import apps
 
-    from leaderboard.accounts.models import User
-
     stage.ben.linked_to = stage.ada
     stage.ben.save()
     stage.judge(stage.submit(stage.ada))
@@ -56,9 +67,117 @@ def test_an_erased_person_stays_on_boards_by_a_pseudonym(stage, browser, tool, c
         assert not apps.get_model(model).objects.exists(), model
 
 
+PLACES_OF = """
+SELECT table_name, column_name
+  FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND data_type NOT IN ('bytea', 'bigint', 'boolean')
+"""
+FORMER = ("zanzibar", "mombasa", "malindi", "pemba", "kilwa")  # names of a person in their life
+
+
+def places_with(*names: str) -> set[tuple[str, str]]:
+    """Return the tables and columns of the database that contain one of these names."""
+    from django.db import connection
+
+    found = set()
+    with connection.cursor() as cursor:
+        cursor.execute(PLACES_OF)
+        for table, column in cursor.fetchall():
+            cursor.execute(f'SELECT 1 FROM "{table}" WHERE "{column}"::text ~* %s LIMIT 1', ["|".join(names)])
+            if cursor.fetchone():
+                found.add((table, column))
+    return found
+
+
+def live(stage) -> Entrant:
+    """Let Ada leave her names on the site: former, present, of a login, pseudonym, affiliation. Return her entrant."""
+    competition = stage.board.competition
+    now = {"now": stage.now}
+    for user, name in ((stage.ada, FORMER[0]), (stage.ben, FORMER[2])):
+        user.username, user.email = name, f"{name}@example.org"
+        user.password = stage.ada.password
+        user.save()
+    EmailAddress.objects.update(email=f"{FORMER[0]}@example.org")
+    sent(stage, stage.cleo, 0.8)
+    sent(stage, stage.ada, 0.6)
+    entrant = stage.ada.memberships.get().entrant
+    teams.take_pseudonym(entrant=entrant, actor=stage.ada, pseudonym=FORMER[3], **now)
+    teams.say_affiliation(entrant=entrant, actor=stage.ada, affiliation=f"University of {FORMER[4]}", **now)
+    teams.reveal(entrant=entrant, actor=stage.ada, **now)
+    confirm(stage)
+    over(stage)
+    award = life.propose_award(track=track(stage, 1000), actor=stage.olga, now=stage.now)
+    while life.confirm_award(award=award, actor=stage.olga, now=stage.now):
+        confirm(stage)
+    life.approve_award(award=award, actor=stage.olga, reason="read the code", now=stage.now)
+    life.announce_award(award=award, actor=stage.olga, now=stage.now)
+
+    second = Competition.objects.create(slug="second", name="Second", max_team_size=3)
+    team = teams.create_team(user=stage.cleo, competition=second, name="Fast", **now)
+    invited = teams.invite(entrant=team, username=FORMER[0], actor=stage.cleo, **now)
+    teams.accept_invite(invite_id=invited.pk, user=stage.ada, **now)
+    teams.hand_over(entrant=team, username=FORMER[0], actor=stage.cleo, **now)
+    teams.hand_over(entrant=team, username="cleo", actor=stage.ada, **now)
+    teams.remove_member(entrant=team, username=FORMER[0], actor=stage.cleo, **now)
+
+    by = {"actor": stage.olga, "now": stage.now}
+    acts.rename_person(person=stage.ada, name=FORMER[1], reason=f"{FORMER[0]}@example.org asked, {FORMER[0]}.", **by)
+    role = grant_role(competition=competition, username=FORMER[1], role="viewer", **by)
+    revoke_role(role=role, **by)
+    quota = {"mode": "ranked", "capacity": 9, "per_day": 9, "days": 3, "reason": "a course"}
+    acts.grant_quota(person=stage.ada, competition=competition, board=None, **quota, **by)
+    proof = {"username": FORMER[2], "password": PASSWORD, "own_password": PASSWORD, "keep": FORMER[1]}
+    link_logins(user=User.objects.get(pk=stage.ada.pk), **proof, **now)
+    KeyedAnswer.objects.create(account=stage.ada, key="1", digest="", answer={"owner": FORMER[1]}, created_at=stage.now)
+    return entrant
+
+
+def test_after_erasure_neither_database_nor_pages_have_a_former_name(stage, browser, client) -> None:
+    entrant = live(stage)
+    acts_before = list(Row.objects.order_by("pk").values_list("pk", "act", "actor", "object_id", "created_at"))
+    held = {table for table, _ in places_with(*FORMER)}
+    assert {"audit_row", "accounts_user", "entrants_entrant", "competitions_announcement", "web_keyedanswer"} <= held
+    assert b"Your account is erased." in end(client, "erase", FORMER[1]).content
+    assert places_with(*FORMER) == set()
+    acts_after = list(Row.objects.order_by("pk").values_list("pk", "act", "actor", "object_id", "created_at"))
+    assert acts_after[: len(acts_before)] == acts_before
+    assert Announcement.objects.get().text.startswith(f"1st place: deleted-{entrant.pk}, ")
+    renamed = Row.objects.get(act="desk_rename")
+    gone = f"deleted-{stage.ada.pk}"
+    assert (renamed.before["name"], renamed.after["name"], renamed.reason) == (gone, gone, f"{gone} asked, {gone}.")
+    assert Row.objects.get(act="grant_role").after == {"user": gone, "role": "viewer"}
+    for path in (
+        "/competitions/kernels-101",
+        "/boards/softmax/cpu",
+        "/api/v1/competitions/kernels-101/awards",
+        "/api/v1/boards/softmax/cpu/entries",
+        "/desk",
+        f"/desk/people/{stage.ada.pk}",
+        "/admin/audit/row/",
+        f"/admin/audit/row/{renamed.pk}/change/",
+    ):
+        answer = browser(stage.olga).get(path)
+        assert answer.status_code == 200, path
+        assert not re.search("|".join(FORMER), answer.content.decode(), re.IGNORECASE), path
+
+
+def test_erasure_changes_no_row_of_the_audit_about_others(stage, browser, client) -> None:
+    """Not even where a stranger's row has the same words."""
+    person = User.objects.create_user("ada2")
+    by = {"actor": stage.olga, "now": stage.now}
+    acts.rename_person(person=person, name="ada3", reason="ada is taken", **by)
+    grant_role(competition=stage.board.competition, username="cleo", role="owner", **by)
+    before = dict(Row.objects.values_list("pk", "reason"))
+    end(client, "erase")
+    rows = Row.objects.filter(pk__in=before)
+    assert dict(rows.values_list("pk", "reason")) == before
+    assert rows.get(act="grant_role").after == {"user": "cleo", "role": "owner"}
+    assert rows.get(act="desk_rename").before["name"] == "ada2"
+
+
 def test_an_account_that_others_depend_on_is_not_closed(stage, browser, client) -> None:
     from leaderboard.competitions.models import Role
-    from leaderboard.entrants.models import Entrant, Membership
+    from leaderboard.entrants.models import Membership
 
     competition = stage.board.competition
     role = Role.objects.create(competition=competition, user=stage.ada, role="owner")
@@ -106,8 +225,6 @@ def test_exports_are_limited(client) -> None:
 
 
 def test_a_ranked_submission_can_need_a_confirmed_address(stage, browser, settings) -> None:
-    from allauth.account.models import EmailAddress
-
     from leaderboard.errors import UserError
 
     settings.RANKED_NEEDS_EMAIL = True

@@ -94,7 +94,7 @@ def test_a_forgotten_password_is_set_anew_by_mail(stage, browser) -> None:
     assert client.post(form, {"password1": NEW, "password2": NEW}).headers["Location"] == "/account/password/reset/done"
     assert elsewhere.get("/account").status_code == 302, "other sessions end"
     signed_in(browser, password=NEW)
-    assert b"invalid" in browser(None).get(link_in(mail.outbox[0]), follow=True).content, "a link works once"
+    assert b"Invalid link" in browser(None).get(link_in(mail.outbox[0]), follow=True).content, "a link works once"
     assert mail.outbox[-1].to == ["ada@example.org"]
     assert "not you" in mail.outbox[-1].body
 
@@ -114,14 +114,6 @@ def test_mails_to_an_address_are_limited(stage, browser) -> None:
         assert browser(None).post("/account/password/reset", sent, REMOTE_ADDR=f"192.0.2.{number}").status_code == 302
     assert len(mail.outbox) == 5
     assert browser(None).get(link_in(mail.outbox[0])).status_code == 302, "the links that were sent work"
-
-
-def test_a_mail_server_that_fails_does_not_fail_the_sign_up(stage, browser, settings) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
-    sent = {"username": "finn", "email": "finn@example.org", "password1": PASSWORD, "password2": PASSWORD}
-    answer = browser(None).post("/sign-up", sent, follow=True)
-    assert b"The mail could not be sent" in answer.content
 
 
 def test_a_site_without_mail_asks_for_no_address(stage, browser, settings) -> None:

@@ -1,0 +1,31 @@
+"""`seal_secrets`: seal the secrets of second factors under the present SECRET_KEY."""
+
+from typing import Any, Final
+
+from allauth.mfa.models import Authenticator
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from leaderboard.accounts.tokens import seal, unseal
+
+SECRETS: Final = ("secret", "seed")  # of an authenticator app, of recovery codes
+
+
+class Command(BaseCommand):
+    help = "Seal the secrets of second factors that are kept in the clear or under a key of SECRET_KEY_FALLBACKS."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """May be repeated, and runs while the site serves: each row is locked for a moment."""
+        count = 0
+        for pk in Authenticator.objects.order_by("pk").values_list("pk", flat=True).iterator():
+            with transaction.atomic():
+                factor = Authenticator.objects.select_for_update().filter(pk=pk).first()
+                if factor is None or not (kept := {key: factor.data[key] for key in SECRETS if key in factor.data}):
+                    continue
+                try:
+                    factor.data |= {key: seal(unseal(text)) for key, text in kept.items()}
+                except ValueError as error:
+                    raise CommandError(f"second factor {pk}: {error}") from None
+                factor.save(update_fields=["data"])
+                count += 1
+        self.stdout.write(f"{count} sealed")
