@@ -28,12 +28,14 @@ from leaderboard.accounts.permissions import check_confirmed_email
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
+from leaderboard.awards.life import rename_winners
 from leaderboard.competitions import edit
 from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.importing import apply_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.confirmations.ask import claim_confirmation, record_confirmation
 from leaderboard.confirmations.models import FAILED, Confirmation
+from leaderboard.entrants import closing
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
@@ -363,6 +365,12 @@ def link_logins(*, now: datetime, **proof: Any) -> User:
     if suspending.was_ever_suspended(account):
         publication.stand_all(account, None, now)
     return account
+
+
+@transaction.atomic
+def close_account(*, account: User, erase: bool, now: datetime) -> None:
+    """Close an account as in entrants.closing. An erased person's name leaves the announcements of awards, too."""
+    rename_winners(closing.close(account=account, erase=erase, now=now))
 
 
 @transaction.atomic

@@ -31,7 +31,7 @@ from rest_framework.throttling import BaseThrottle
 from leaderboard.accounts.models import User
 from leaderboard.errors import RateLimited
 from leaderboard.operations import bans
-from leaderboard.web.middleware import Respond, refuse
+from leaderboard.web.middleware import APIS, Respond, refuse
 from leaderboard.web.models import RequestCount
 
 
@@ -305,7 +305,7 @@ def banned_networks(get_response: Respond) -> Respond:
         ban = bans.of(str(request.META.get("REMOTE_ADDR") or ""), timezone.now())
         if ban is None or request.path.startswith(OPEN_TO_BANNED):
             return get_response(request)
-        if request.path.startswith("/api/"):
+        if request.path.startswith(APIS):
             detail = f"Your network {ban.network} is banned until {ban.ends_at:%Y-%m-%d %H:%M} UTC: {ban.reason}"
             return JsonResponse({"detail": detail, "errors": []}, status=403)
         return HttpResponse(render_to_string("web/banned.html", {"ban": ban}), status=403)
@@ -316,11 +316,11 @@ def banned_networks(get_response: Respond) -> Respond:
 def page_limits(get_response: Respond) -> Respond:
     """Limit pages and acts a minute, by account for signed-in users, else by address.
 
-    Stands behind the authentication. The API has ApiThrottle, and the runners' API has no such limit.
+    Stands behind the authentication. The APIs have ApiThrottle, and the runners' API has no such limit.
     """
 
     def respond(request: HttpRequest) -> HttpResponseBase:
-        if request.path.startswith("/api/"):
+        if request.path.startswith(APIS):
             return get_response(request)
         is_act = request.method not in ("GET", "HEAD", "OPTIONS")
         if request.user.is_authenticated:

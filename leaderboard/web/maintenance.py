@@ -10,7 +10,7 @@ from django.utils import timezone
 from leaderboard.operations import maintenance
 from leaderboard.operations.models import Maintenance
 from leaderboard.web.forms import sentence
-from leaderboard.web.middleware import Respond
+from leaderboard.web.middleware import APIS, Respond
 
 READING: Final = ("GET", "HEAD", "OPTIONS")
 OPEN: Final = (
@@ -19,7 +19,9 @@ OPEN: Final = (
     "/sign-in/passkey",
     "/sign-out",
     "/preview/leave",
-)  # change no more than the session
+    "/popcorn/admin/start",
+    "/popcorn/admin/stop",
+)  # change no more than the session, or the maintenance itself, for staff alone
 RUNNERS: Final = "/api/runner/"
 
 
@@ -39,7 +41,7 @@ def changes_wait(get_response: Respond) -> Respond:
 
 def _refuse(request: HttpRequest, found: Maintenance, now: datetime) -> HttpResponse:
     response: HttpResponse
-    if request.path.startswith("/api/"):
+    if request.path.startswith(APIS):
         detail = f"Maintenance until {found.until:%Y-%m-%d %H:%M} UTC: {sentence(found.text)} Nothing was changed."
         response = JsonResponse({"detail": detail, "errors": []}, status=503)
     else:

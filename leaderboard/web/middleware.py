@@ -38,6 +38,7 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
+APIS: Final = ("/api/", "/popcorn/")  # their errors are JSON, and they count their own calls
 PRIVATE: Final = "private, no-store"
 PUBLIC_S: Final = 10
 PUBLIC: Final = ("boards", "competitions", "collections", "entries", "status")  # at the top, and below /api/v1
@@ -94,9 +95,9 @@ def conditional_answers(get_response: Respond) -> Respond:
 
 
 def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
-    """Return a refusal with the time of the next try: a page for people, JSON below /api/. Needs no database."""
+    """Return a refusal with the time of the next try: a page for people, JSON of the APIs. Needs no database."""
     response: HttpResponse
-    if path.startswith("/api/"):
+    if path.startswith(APIS):
         response = JsonResponse({"detail": REFUSED[status].format(wait=retry_after_s), "errors": []}, status=status)
     else:
         response = HttpResponse(refusal_page(status), status=status)
@@ -126,7 +127,7 @@ def form_only_pages(get_response: Respond) -> Respond:
 
     def respond(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
-        if response.status_code != 405 or request.path.startswith("/api/") or not isinstance(response, HttpResponse):
+        if response.status_code != 405 or request.path.startswith(APIS) or not isinstance(response, HttpResponse):
             return response
         page = HttpResponse(render_to_string("405.html", {"back": page_above(request.path)}, request), status=405)
         page.headers["Allow"] = response.headers.get("Allow", "POST")

@@ -109,6 +109,8 @@ def counts_for(pool: int) -> dict[str, int]:
 
 def class_of(path: str) -> str:
     first, *rest = path.removeprefix("/").split("/")
+    if first == "popcorn":
+        return API
     if first == "api":
         return RUNNERS if rest[:1] == ["runner"] else STREAMS if path.endswith("/events") else API
     kind = CLASSES.get(first, PAGES)

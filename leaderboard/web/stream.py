@@ -15,7 +15,7 @@ import json
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from leaderboard.accounts.models import User
 from leaderboard.judging.attempts import CHANNEL
 from leaderboard.judging.models import FINISHED, Attempt, AttemptEvent
 from leaderboard.submissions.models import Submission
+from leaderboard.submissions.permissions import code_for
 from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
@@ -65,6 +66,18 @@ class Seat:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     is_read: bool = False
     is_lost: bool = False  # a newcomer has the place now
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """New events of a submission, and the submission itself once it is finished."""
+
+    events: list[AttemptEvent] = field(default_factory=list)
+    done: dict[str, Any] | None = None
+
+
+QUIET: Final = Seen()  # nothing new in PING_S
+Form = Callable[[view.Opened], dict[str, Any]]
 
 
 class Hub:
@@ -179,51 +192,73 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
-    seat.is_read = True
-    hub.listen()
+    comment = "hello"
     try:
-        yield ": hello\n\n"
-        while not (seat.is_lost or hub.has_ended):
-            seat.wake.clear()
-            try:
-                async with _reads:
-                    rows, done = await sync_to_async(_read)(seat.submission_id, user, after)
-            except Submission.DoesNotExist:  # the user left the team of the submission
-                return
-            for row in rows:
+        async for seen in looks(seat, user, after, lambda item: FinishedSubmission(item).data):
+            if seen is QUIET:
+                yield f": {comment}\n\n"
+                comment = "ping"
+            for row in seen.events:
                 after = row.pk
                 shown = {"id": row.pk, "attempt": row.attempt.number, "state": row.state, "message": row.message}
                 yield _message(row.kind, row.pk, shown | {"data": row.data, "at": row.created_at.isoformat()})
-            if done is not None:
-                yield _message("done", after, done)
+            if seen.done is not None:
+                yield _message("done", after, seen.done)
                 return
-            if len(rows) == BATCH:
-                continue
-            try:
-                await asyncio.wait_for(seat.wake.wait(), PING_S)
-            except TimeoutError:
-                yield ": ping\n\n"
         if hub.has_ended:
             yield f"retry: {random.randint(*RETURN_MS)}\n\n"  # noqa: S311 - spreads load
     finally:
         hub.leave(seat)
 
 
-def _read(submission_id: int, user: User, after: int) -> tuple[list[AttemptEvent], dict[str, Any] | None]:
+async def looks(seat: Seat, user: User, after: int, form: Form) -> AsyncIterator[Seen]:
+    """Follow the submission of a place: look now, after each notification, and every PING_S.
+
+    The first look is QUIET, before the database is asked. Ends after the finished submission in this form, or early if
+    the place is lost, the process ends, or the user may not see the submission any more. The caller leaves the place.
+    """
+    seat.is_read = True
+    hub.listen()
+    yield QUIET
+    while not (seat.is_lost or hub.has_ended):
+        seat.wake.clear()
+        try:
+            async with _reads:
+                seen = await sync_to_async(_read)(seat.submission_id, user, after, form)
+        except Submission.DoesNotExist:  # the user left the team of the submission
+            return
+        yield seen
+        if seen.done is not None:
+            return
+        if seen.events:
+            after = seen.events[-1].pk
+        if len(seen.events) == BATCH:
+            continue
+        try:
+            await asyncio.wait_for(seat.wake.wait(), PING_S)
+        except TimeoutError:
+            yield QUIET
+
+
+def _read(submission_id: int, user: User, after: int, form: Form) -> Seen:
     """Return events after that id and, once all are read and the current attempt is finished, the submission.
 
     Raises Submission.DoesNotExist if this person may not see it any more.
     """
     try:
         reader = User.objects.filter(pk=user.pk, is_active=True).first()  # as they are now: a stream lasts
-        if reader is None or not view.visible_to(reader).filter(pk=submission_id).exists():
+        if reader is None:
             raise Submission.DoesNotExist
+        seen = view.visible_to(reader).defer("source").select_related("takedown").get(pk=submission_id)
         current = Attempt.objects.current().get(submission_id=submission_id)  # before the events: then none is missed
-        newer = AttemptEvent.objects.filter(submission_id=submission_id, pk__gt=after).select_related("attempt")
-        rows = list(newer.order_by("pk")[:BATCH])
+        events = AttemptEvent.objects.since(current.sent_at).filter(submission_id=submission_id, pk__gt=after)
+        rows = list(events.select_related("attempt").order_by("pk")[:BATCH])
+        if hasattr(seen, "takedown") and code_for(reader, seen)[0] is None:
+            for row in rows:
+                row.message = ""
         if current.state not in FINISHED or len(rows) == BATCH:
-            return rows, None
-        return rows, FinishedSubmission(view.Opened(view.visible_to(reader).get(pk=submission_id), reader)).data
+            return Seen(rows)
+        return Seen(rows, form(view.Opened(seen, reader)))
     finally:
         connection.close_if_unusable_or_obsolete()  # a stream lasts, and must not hold a connection while it waits
 

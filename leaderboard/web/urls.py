@@ -183,6 +183,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *pages,
     path("api/v1/", include(people)),
     path("api/runner/v1/", include("leaderboard.web.runners.views")),
+    path("popcorn/", include("leaderboard.web.popcorn.urls")),
     path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),
     re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
 ]

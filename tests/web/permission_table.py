@@ -26,6 +26,7 @@ OWNERS_OR_NONE = "INNNNNAA"
 STAFF = "INNNNNNA"
 OWN = "IAANAAAA"  # of ada and her team
 RUNNERS = "I"  # a runner's token; a session never suffices
+TOKENS = "I"  # a person's token; a session never suffices
 
 # route → (address, GET, POST)
 TABLE: dict[str, list[tuple[str, str, str]]] = {
@@ -386,6 +387,43 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         )
     },
     r"^api(?:/.*)?\Z": [("/api/nothing", "N", "N")],
+    # the popcorn client's: a token, never a session
+    "popcorn/health": [("/popcorn/health", ALL, NOT_SENT)],
+    "popcorn/leaderboards": [("/popcorn/leaderboards", ALL, NOT_SENT)],
+    "popcorn/gpus/<str:leaderboard>": [("/popcorn/gpus/softmax", ALL, NOT_SENT)],
+    **{
+        f"popcorn/{call}/<str:leaderboard>/<str:gpu>": [(f"/popcorn/{call}/softmax/cpu", ALL, NOT_SENT)]
+        for call in ("submissions", "submission_count")
+    },
+    "popcorn/runner_queue/<str:gpu>": [("/popcorn/runner_queue/cpu", ALL, NOT_SENT)],
+    **{
+        f"popcorn/{route}": [(f"/popcorn/{address}", TOKENS, TOKENS)]
+        for route, address in {
+            "submission/<str:leaderboard>/<str:gpu>/<str:mode>": "submission/softmax/cpu/test",
+            "<str:leaderboard>/<str:gpu>/<str:mode>": "softmax/cpu/test",
+            "user/submissions": "user/submissions",
+            "user/submissions/<int:pk>": "user/submissions/{own}",
+            "user/join": "user/join",
+            **{f"admin/{act}": f"admin/{act}" for act in ("start", "stop", "stats", "invites")},
+            "admin/submissions/<int:pk>": "admin/submissions/{own}",
+            "admin/leaderboards/<str:leaderboard>": "admin/leaderboards/softmax",
+            "admin/leaderboards/<str:leaderboard>/invites": "admin/leaderboards/softmax/invites",
+            "admin/invites/<str:code>": "admin/invites/pfi_x",
+        }.items()
+    },
+    **{
+        f"popcorn/{route}": [(f"/popcorn/{address}", "N", "N")]  # calls without a counterpart
+        for route, address in {
+            "auth/init": "auth/init",
+            "auth/cli/<str:provider>": "auth/cli/github",
+            "profile": "profile",
+            "profile/<str:leaderboard>/<str:gpu>": "profile/softmax/cpu",
+            "jobs/<str:job>": "jobs/1",
+            "admin/leaderboards": "admin/leaderboards",
+            "admin/update-problems": "admin/update-problems",
+            "": "nothing",
+        }.items()
+    },
 }
 PUBLIC_AS_WELL = (
     *(f"/api/v1/competitions/winter{part}" for part in ("", "/announcements", "/awards", "/integrity")),

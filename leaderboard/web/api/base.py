@@ -38,15 +38,21 @@ NOBODY: Final = "Sign in, or send “Authorization: Bearer pf_…” with a toke
 
 
 class BearerAuthentication(BaseAuthentication):
+    unknown = UNKNOWN
+
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        text = bearer_of(request.headers.get("Authorization", ""))
+        text = self.token_text(request)
         if text is None:
             return None
         token = find_token(text, now=timezone.now())
         if token is None:
-            raise AuthenticationFailed(UNKNOWN)
+            raise AuthenticationFailed(self.unknown)
         _check_second_factor(token.account)
         return token.account, token
+
+    def token_text(self, request: Request) -> str | None:
+        """Return the token of the request, or None if it has none."""
+        return bearer_of(request.headers.get("Authorization", ""))
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="photofinish"'

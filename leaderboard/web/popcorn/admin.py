@@ -1,0 +1,152 @@
+"""The client's calls for administrators and organisers, with a Bearer token that has the scope `review`.
+
+Staff start, stop and count. The rest asks for the role in the competition that the site's own pages ask for.
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+from rest_framework import serializers as drf
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from leaderboard.accounts.permissions import check_staff
+from leaderboard.accounts.tokens import digest_of
+from leaderboard.competitions import access, edit
+from leaderboard.competitions.models import InviteCode, Role
+from leaderboard.competitions.permissions import check_role, competitions_of
+from leaderboard.errors import UserError
+from leaderboard.judging.models import DONE, UNFINISHED, Attempt
+from leaderboard.operations import maintenance
+from leaderboard.submissions.models import Submission
+from leaderboard.web.api.base import parse
+from leaderboard.web.popcorn import views
+
+SCOPE: Final = "review"
+STOPPED: Final = "An administrator has stopped the submissions."
+STOPPED_MINUTES: Final = 60  # announced; it lasts until the start
+DAY: Final = timedelta(days=1)
+REASON: Final = "by the admin commands of popcorn"
+MAX_INVITES: Final = 1_000  # in a list, newest first
+
+
+class InvitesRequest(drf.Serializer[Any]):
+    leaderboards = drf.ListField(child=drf.CharField(max_length=64), allow_empty=False, max_length=access.MAX_BOARDS)
+    count = drf.IntegerField(min_value=1, max_value=access.MAX_AT_ONCE)
+
+
+class Admin(views.Private):
+    scope = SCOPE
+
+
+class Staff(Admin):
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        check_staff(self.caller(request), "start, stop and count")
+
+
+class Start(Staff):
+    def post(self, request: Request) -> Response:
+        if maintenance.current() is not None:
+            maintenance.end(actor=self.caller(request), now=timezone.now())
+        return Response({"status": "ok", "accepting_jobs": True})
+
+
+class Stop(Staff):
+    def post(self, request: Request) -> Response:
+        """Begin maintenance, in which people read and judging goes on; a running one keeps its sentence."""
+        if maintenance.current() is None:
+            told: dict[str, Any] = {"actor": self.caller(request), "now": timezone.now()}
+            maintenance.begin(sentence=STOPPED, minutes=STOPPED_MINUTES, **told)
+        return Response({"status": "ok", "accepting_jobs": False})
+
+
+class Stats(Staff):
+    def get(self, request: Request) -> Response:
+        sent, attempts = Submission.objects.order_by(), Attempt.objects.in_the_open().order_by()
+        if request.query_params.get("last_day_only", "").lower() == "true":
+            since = timezone.now() - DAY
+            sent, attempts = sent.filter(created_at__gt=since), attempts.filter(created_at__gt=since)
+        submissions = sent.aggregate(
+            num_submissions=Count("pk"),
+            num_users=Count("owner", distinct=True),
+            num_unique_codes=Count("source_digest", distinct=True),
+        )
+        runs = attempts.aggregate(
+            num_runs=Count("pk"),
+            runs_passed=Count("pk", filter=Q(outcome="passed")),
+            runs_failed=Count("pk", filter=Q(state=DONE) & ~Q(outcome="passed")),
+            runs_unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
+        )
+        return Response(submissions | runs)
+
+
+class AnySubmission(views.OneSubmission):
+    scope = SCOPE
+    reason = f"deleted {REASON}"
+
+
+class OneLeaderboard(Admin):
+    @transaction.atomic
+    def delete(self, request: Request, leaderboard: str) -> Response:
+        """Remove the boards of a leaderboard. With `force`, boards with submissions are closed, because they stay."""
+        actor, now = self.caller(request), timezone.now()
+        force = request.query_params.get("force", "").lower() == "true"
+        for board in views.boards_named(actor, leaderboard):
+            if not (force and board.submissions.exists()):
+                edit.remove_board(board=board, actor=actor, now=now)
+            elif board.closes_at is None or board.closes_at > now:
+                edit.close_board(board=board, actor=actor, reason=f"closed {REASON}", now=now)
+        return Response({"status": "ok", "leaderboard": leaderboard})
+
+
+class InvitesOf(Admin):
+    def get(self, request: Request, leaderboard: str) -> Response:
+        actor = self.caller(request)
+        boards = views.boards_named(actor, leaderboard)
+        check_role(actor, boards[0].competition, Role.OWNER, "list invite codes")
+        codes = access.codes_of(boards[0].competition).filter(revoked_at=None)
+        codes = codes.filter(Q(opens_all=True) | Q(boards__in=boards)).distinct()
+        return Response({"leaderboard": boards[0].slug, "invites": [_invite(code) for code in codes[:MAX_INVITES]]})
+
+
+def _invite(code: InviteCode) -> dict[str, Any]:
+    """Return a code in a list: its beginning, since the site keeps no more. The beginning is enough to revoke it."""
+    return {
+        "code": code.prefix,
+        "user_id": str(code.used_by_id) if code.used_by else None,
+        "user_name": code.used_by.get_username() if code.used_by else None,
+        "created_at": code.created_at.isoformat(),
+    }
+
+
+class Invites(Admin):
+    def post(self, request: Request) -> Response:
+        sent, actor = parse(InvitesRequest, request.data), self.caller(request)
+        boards = [board for name in sent["leaderboards"] for board in views.boards_named(actor, name)]
+        other = next((board for board in boards if board.competition_id != boards[0].competition_id), None)
+        if other is not None:
+            problem = f"is in {other.competition}, and {boards[0].slug} in {boards[0].competition}; ask for each apart"
+            raise UserError("leaderboards", other.slug, problem)
+        told: dict[str, Any] = {"note": REASON, "actor": actor, "now": timezone.now()}
+        issued = access.issue_codes(
+            competition=boards[0].competition, count=sent["count"], boards=list(dict.fromkeys(boards)), **told
+        )
+        slugs = sorted({board.slug for board in boards})
+        return Response({"status": "ok", "codes": [one.text for one in issued], "leaderboards": slugs})
+
+
+class OneInvite(Admin):
+    def delete(self, request: Request, code: str) -> Response:
+        """Revoke a code by its text, or by the beginning of it that the list shows."""
+        actor, text = self.caller(request), code.replace("\0", "?")
+        mine = InviteCode.objects.filter(competition__in=competitions_of(actor, Role.OWNER), revoked_at=None)
+        found = list(mine.select_related("competition").filter(Q(digest=digest_of(text)) | Q(prefix=text))[:2])
+        if len(found) != 1:
+            problem = "begins several codes; give the whole code" if found else "is no valid code of your competitions"
+            raise UserError("code", code, problem, 409 if found else 404)
+        access.revoke_code(code=found[0], actor=actor, reason=f"revoked {REASON}", now=timezone.now())
+        return Response({"status": "ok", "code": code, "was_claimed": found[0].used_by_id is not None})
