@@ -139,10 +139,10 @@ def test_a_stream_ends_for_who_left(stage, browser, team, monkeypatch) -> None:
 
     monkeypatch.setattr(stream.connection, "close_if_unusable_or_obsolete", lambda: None)  # keeps the test's connection
     sent = stage.submit(stage.ada)
-    assert stream._read(sent.pk, stage.ben, 0)[0]
+    assert stream._read(sent.pk, stage.ben, 0, vars).events
     post(browser(stage.ben), "leave")
     with pytest.raises(Submission.DoesNotExist):
-        stream._read(sent.pk, stage.ben, 0)
+        stream._read(sent.pk, stage.ben, 0, vars)
 
 
 def test_a_stream_ends_with_the_account_and_with_staff(stage, monkeypatch) -> None:
@@ -152,10 +152,10 @@ def test_a_stream_ends_with_the_account_and_with_staff(stage, monkeypatch) -> No
     monkeypatch.setattr(stream.connection, "close_if_unusable_or_obsolete", lambda: None)  # keeps the test's connection
     sent = stage.submit(stage.ada)
     for user, closed in ((stage.olga, {"is_staff": False, "is_superuser": False}), (stage.ada, {"is_active": False})):
-        assert stream._read(sent.pk, user, 0)[0]
+        assert stream._read(sent.pk, user, 0, vars).events
         type(user).objects.filter(pk=user.pk).update(**closed)
         with pytest.raises(Submission.DoesNotExist):
-            stream._read(sent.pk, user, 0)
+            stream._read(sent.pk, user, 0, vars)
 
 
 def test_a_name_that_nobody_can_have_is_nobody_s(stage, browser, team) -> None:
