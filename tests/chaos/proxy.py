@@ -89,8 +89,10 @@ def running(proxies: list[Proxy]) -> Iterator[None]:
                 await stack.enter_async_context(server)
             ready.set()
             await ended.wait()
-            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            open_requests = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in open_requests:
                 task.cancel()
+            await asyncio.gather(*open_requests, return_exceptions=True)
 
     def work() -> None:
         try:

@@ -28,7 +28,8 @@ from tests.chaos.parts import await_that
 from tests.chaos.site import BOARD, Site
 
 TEST_QUOTA: Final = 14  # of a person
-GREEDY_EVERY: Final = 10  # turns: the first person sends beside the usual turn, and so beyond the quota
+GREEDY_EVERY: Final = 10  # turns: the first person sends in another's turn, and so beyond the quota
+GREEDY_TURN: Final = 9  # of them: with 5 people, as with any even number, the first person's usual turns are others
 RANKED_EVERY: Final = 20  # turns; a ranked run takes ten times as long
 MOST_WAITING: Final = 10
 PAUSE_S: Final = (0.5, 2.0)  # between two strikes
@@ -112,7 +113,7 @@ class Sender:
                 if not self._may_send(len(self.journal)):
                     self.stopped.wait(0.2)
                     continue
-                person = 0 if turn % GREEDY_EVERY == 0 else turn % people
+                person = 0 if turn % GREEDY_EVERY == GREEDY_TURN else turn % people
                 self._send(client, person, "ranked" if turn % RANKED_EVERY == 7 else "test", turn)
                 turn += 1
 
