@@ -25,6 +25,8 @@ LEND_S: Final = 45.0  # the most that an idle daemon needs to put its judge away
 COME_BACK_S: Final = 3.0  # a command that judges samples in turn asks again at once
 NOTE_BYTES: Final = 200
 IDLE: Final = "a runner that waits for work and lends it"
+UNNAMED: Final = "another program of this host"
+CHANGE_S: Final = 3.0  # the most that a holder needs to write its name, and a lender to go after it has erased its own
 
 
 class Patience(NamedTuple):
@@ -82,16 +84,20 @@ def borrowed(device: Device, folder: Path, patience: Patience, purpose: str) -> 
     """Hold the device for one job, lent by an idle daemon or after a wait. Raises DeviceBusy."""
     asking = open_shared(folder / f"photofinish-{device.name}.ask")
     lock = DeviceLock(device, folder)
-    began = time.monotonic()
+    began = named_at = time.monotonic()
     try:
         fcntl.flock(asking, fcntl.LOCK_SH)
         while not lock.held:
             try:
                 lock.take()
             except DeviceBusy:
-                waited_s, holder = time.monotonic() - began, holder_of(lock.path)
+                now, holder = time.monotonic(), holder_of(lock.path)
+                waited_s = now - began
+                if holder != UNNAMED:
+                    named_at = now
+                changes = holder == UNNAMED and now - named_at < CHANGE_S
                 limit_s = max(patience.limit_s, LEND_S) if holder == IDLE else patience.limit_s
-                if waited_s >= limit_s:
+                if waited_s >= limit_s and not changes:
                     raise DeviceBusy(
                         f"the device {device.name} is held by {holder} (waited {waited_s:.0f} s); wait longer with "
                         f"--wait SECONDS, or end it ({lock.path})"
@@ -120,4 +126,4 @@ def holder_of(path: Path) -> str:
     with suppress(OSError), path.open("rb") as file:
         if text := " ".join(clean_text(file.read(NOTE_BYTES)).split()):
             return text
-    return "another program of this host"
+    return UNNAMED

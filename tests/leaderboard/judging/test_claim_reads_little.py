@@ -36,14 +36,14 @@ def rows_read() -> Counter[str]:
         return Counter(dict(cursor.fetchall()))
 
 
-def rows_of_a_claim() -> int:
-    """Return the rows that a claim reads, and print them by table for a failing test."""
+def rows_of_a_claim() -> Counter[str]:
+    """Return the rows that a claim reads, by table, and print them for a failing test."""
     runner = Runner.objects.exclude(attempts__state="claimed").order_by("pk")[0]
     before = rows_read()
     assert pipeline.claim_work(runner=runner, now=timezone.now()) is not None
     read = rows_read() - before
     print(read)
-    return read.total()
+    return read
 
 
 def scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -57,7 +57,7 @@ def scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_claim_does_not_read_the_history_of_owners() -> None:
     figures = fill_history(20_000, 20, every_s=60)  # each owner sent 1,000, nearly all before the fair window
     fill_queue(figures, open_=300, shadows=0)
-    assert rows_of_a_claim() < 1_000
+    assert rows_of_a_claim().total() < 1_000
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["without shares", "with a share"])
@@ -94,13 +94,13 @@ def test_claim_does_not_read_what_its_runner_could_not_measure_before() -> None:
     Attempt.objects.filter(pk__in=[attempt.pk for attempt in again]).update(number=2)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    assert rows_of_a_claim() < 1_500
+    assert rows_of_a_claim().total() < 1_500
 
 
 def test_claim_does_not_look_at_shadow_attempts_while_others_wait() -> None:
     figures = fill_history(10_000, 20, every_s=600)
     fill_queue(figures, open_=5, shadows=0)
-    without = rows_of_a_claim()
+    without = rows_of_a_claim()["judging_attempt"]  # the plan for the few accounts differs from run to run
     fill_queue(figures, open_=5, shadows=900)
-    assert rows_of_a_claim() < without + 50
+    assert rows_of_a_claim()["judging_attempt"] < without + 50
     assert Attempt.objects.filter(state="claimed", is_shadow=False).count() == 2

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.daemon.loan import Patience, borrowed
+from runner.daemon.loan import CHANGE_S, Patience, borrowed
 from runner.errors import DeviceBusy
-from runner.host.accelerators import Device
+from runner.host.accelerators import Device, DeviceLock
 from tests.runner.fake_site import FakeSite
 
 Launch = Callable[..., "subprocess.Popen[str]"]
@@ -86,6 +86,26 @@ def test_stopped_daemon_ends_while_its_device_is_lent(site: FakeSite, launch: La
     with borrowed(CPU, locks, Patience(), "a test"):
         process.terminate()
         assert process.wait(10) == 0
+
+
+def test_device_between_two_names_of_its_holder_is_waited_for(locks: Path) -> None:
+    """A lender erases its name a moment before it frees the device."""
+    lender = DeviceLock(CPU, locks)
+    lender.take()
+    threading.Timer(0.5, lender.close).start()
+    with borrowed(CPU, locks, Patience(limit_s=0), "a test"):
+        assert not lender.held
+
+
+def test_holder_without_a_name_is_not_waited_for_much_longer_than_asked(locks: Path) -> None:
+    began = time.monotonic()
+    with DeviceLock(CPU, locks):
+        with (
+            pytest.raises(DeviceBusy, match="held by another program of this host"),
+            borrowed(CPU, locks, Patience(limit_s=0), "a test"),
+        ):
+            pytest.fail("both have the device")
+        assert time.monotonic() - began < CHANGE_S + 3
 
 
 def test_two_commands_have_the_device_in_turn(locks: Path) -> None:
