@@ -1,14 +1,17 @@
 """`make test`, `test-fast`, `check` and `ci`: set up their requirements first, where allowed; then run.
 
 `test` ends with pytest's summary line. In CI (CI=true) a test that needs Docker or a browser fails without it;
-elsewhere the test is skipped with a reason. `ci` checks while the tests run.
+elsewhere the test is skipped with a reason. `ci` checks while the tests run, and gives a few failed tests a second run
+alone on the machine.
 """
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -22,6 +25,9 @@ BROKER_PACKAGES: Final = ("rabbitmq-server",)  # in CI alone: elsewhere its serv
 # Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a
 # third process gains no time. ARGS="-n 0": one process.
 PYTEST: Final = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "--maxschedchunk", "4")
+ALONE: Final = (sys.executable, "-m", "pytest", "-n", "0", "--last-failed", "--last-failed-no-failures", "none")
+FAILED: Final = CHECKOUT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+MOST_AGAIN: Final = 10  # failed tests; more are no chance
 FAST: Final = ("-m", "not docker and not browser and not timed and not slow")
 
 # mypy's Django plugin loads the settings; no program connects to these addresses.
@@ -30,6 +36,7 @@ SETTINGS_FOR_MYPY: Final = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1/none",
     "BROKER_URL": "redis://127.0.0.1:1/0",
 }
+TESTS_FAILED: Final = 1  # pytest's exit code
 MOST_SHOWN: Final = 6  # arguments of a check
 # `manage check --deploy` finds faults in the settings of a public site; these have none.
 PUBLIC_SITE: Final = {"SITE_URL": "https://photofinish.example", "TRUSTED_PROXIES": "127.0.0.1"}
@@ -84,8 +91,9 @@ def test(arguments: list[str]) -> NoReturn:
 
 
 def check_and_test(arguments: list[str]) -> int:
-    """Run the checks in the pauses of the tests, and print their output at the end."""
+    """Run the checks in the pauses of the tests, and print their output at the end. A few failed tests run again."""
     set_up_tests()
+    FAILED.unlink(missing_ok=True)
     with tempfile.TemporaryFile("w+") as output:
         checks = subprocess.Popen(
             ["nice", sys.executable, "-m", "tests.tools.test_run", "check"], stdout=output, stderr=subprocess.STDOUT
@@ -94,7 +102,25 @@ def check_and_test(arguments: list[str]) -> int:
         checked = checks.wait()
         output.seek(0)
         say(output.read().rstrip())
+    if tested == TESTS_FAILED:
+        tested = run_failed_again(ALONE, FAILED)
     return tested or checked
+
+
+def run_failed_again(command: Sequence[str], noted: Path) -> int:
+    """Run the failed tests again, unless there are many, and return pytest's exit code.
+
+    The load of the other tests and checks can make a test of processes or deadlines fail. The output names the tests
+    that pass now, as each has a fault to find. `noted`: pytest's file with the names of the failed tests.
+    """
+    failed = sorted(json.loads(noted.read_text())) if noted.exists() else []
+    if not 0 < len(failed) <= MOST_AGAIN:
+        return TESTS_FAILED
+    say(f"==>  again, alone on the machine: {len(failed)} failed tests")
+    tested = subprocess.run(command, check=False).returncode
+    if not tested:
+        say("==>  unsteady: these failed beside the other tests and passed alone\n     " + "\n     ".join(failed))
+    return tested
 
 
 def set_up_tests() -> None:
