@@ -14,6 +14,7 @@ from leaderboard.web.boards import competition_pages, entries
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
+from leaderboard.web.documents import pages as documents
 from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
@@ -95,6 +96,8 @@ pages: list[URLPattern | URLResolver] = [
     path("readyz", service.readyz),
     path("metrics", metrics.page),
     path("robots.txt", service.robots),
+    path("docs", documents.index),
+    path("docs/<slug:name>", documents.document),
     path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
     path("organise", organise.index),
     path("organise/new", organise.create),

@@ -225,6 +225,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "account/link": [("/account/link", "IMMMMMMM", SIGNED_IN)],
     "tokens/<int:pk>/revoke": [("/tokens/{token}/revoke", "IMMMMMMM", "IANNNNNN")],
     "readyz": [("/readyz", ALL, NOT_SENT)],
+    "docs": [("/docs", ALL, NOT_SENT)],
+    "docs/<slug:name>": [("/docs/rules", ALL, NOT_SENT), ("/docs/nothing", "N", NOT_SENT)],
     "robots.txt": [("/robots.txt", ALL, NOT_SENT)],
     "api/docs": [("/api/docs", ALL, NOT_SENT)],
     "api/schema": [("/api/schema", ALL, NOT_SENT)],
