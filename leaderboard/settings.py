@@ -243,6 +243,7 @@ STATICFILES_DIRS = [("docs", _pictures)] if _pictures.is_dir() else []
 STATIC_ROOT = env.text("STATIC_ROOT", "") or None  # where `collectstatic` puts them; optional
 WHITENOISE_USE_FINDERS = True  # serves from the apps as well, so that collecting is optional
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ROOT = BASE / "leaderboard" / "web" / "root"  # files at the top of the site, such as /favicon.ico
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "leaderboard.web.static_files.FingerprintedFiles"},

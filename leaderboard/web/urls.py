@@ -20,6 +20,7 @@ from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
+from leaderboard.web.sharing import feeds, pictures
 from leaderboard.web.submissions import pages as submissions
 
 pages: list[URLPattern | URLResolver] = [
@@ -95,7 +96,15 @@ pages: list[URLPattern | URLResolver] = [
     path("admin/", admin.urls),  # Django's, with its own slashes
     path("readyz", service.readyz),
     path("metrics", metrics.page),
-    path("robots.txt", service.robots),
+    path("robots.txt", feeds.robots),
+    path("sitemap.xml", feeds.site_map),
+    path("feeds/records.atom", feeds.records),
+    path("feeds/announcements.atom", feeds.announcements),
+    path("competitions/<slug:slug>/records.atom", feeds.records),
+    path("competitions/<slug:slug>/announcements.atom", feeds.announcements),
+    path("picture.png", pictures.site),
+    path("boards/<slug:slug>/<str:hardware>/picture.png", pictures.board),
+    path("entries/<int:pk>/badge.svg", pictures.badge),
     path("docs", documents.index),
     path("docs/<slug:name>", documents.document),
     path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),

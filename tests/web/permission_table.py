@@ -227,6 +227,22 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "readyz": [("/readyz", ALL, NOT_SENT)],
     "docs": [("/docs", ALL, NOT_SENT)],
     "docs/<slug:name>": [("/docs/rules", ALL, NOT_SENT), ("/docs/nothing", "N", NOT_SENT)],
+    "sitemap.xml": [("/sitemap.xml", ALL, NOT_SENT)],
+    "picture.png": [("/picture.png", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/picture.png": [("/boards/softmax/cpu/picture.png", ALL, NOT_SENT)],
+    "entries/<int:pk>/badge.svg": [
+        ("/entries/{published}/badge.svg", ALL, NOT_SENT),
+        ("/entries/{held}/badge.svg", "N", NOT_SENT),
+        ("/entries/{frozen}/badge.svg", "N", NOT_SENT),
+    ],
+    **{f"feeds/{kind}.atom": [(f"/feeds/{kind}.atom", ALL, NOT_SENT)] for kind in ("records", "announcements")},
+    **{
+        f"competitions/<slug:slug>/{kind}.atom": [
+            (f"/competitions/{{slug}}/{kind}.atom", ALL, NOT_SENT),
+            (f"/competitions/{{secret}}/{kind}.atom", "N", NOT_SENT),
+        ]
+        for kind in ("records", "announcements")
+    },
     "robots.txt": [("/robots.txt", ALL, NOT_SENT)],
     "api/docs": [("/api/docs", ALL, NOT_SENT)],
     "api/schema": [("/api/schema", ALL, NOT_SENT)],

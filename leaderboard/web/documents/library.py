@@ -146,6 +146,7 @@ def document(name: str) -> Document | None:
     if source is None:
         return None
     text = (CHECKOUT / source.path).read_text(encoding="utf-8").replace(THIS_SITE, settings.SITE_URL)
+    text = re.sub(r"\A<!--[^>]*-->\s*", "", text)  # a note to those who edit the file
     parser = _parser()
     tokens = parser.parse(text, {})
     _give_anchors(tokens)
