@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from typing import Final
-
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
