@@ -15,7 +15,15 @@ from leaderboard.web.boards import pages as boards
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.documents import pages as documents
-from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
+from leaderboard.web.organise import (
+    authoring_pages,
+    board_pages,
+    exports,
+    problem_pages,
+    rejudge_pages,
+    rule_pages,
+    state_pages,
+)
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
 from leaderboard.web.review import pages as review
@@ -121,6 +129,8 @@ pages: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/boards/<int:pk>", board_pages.detail),
     path("organise/<slug:slug>/boards/<int:pk>/close", board_pages.close),
     path("organise/<slug:slug>/boards/<int:pk>/remove", board_pages.remove),
+    path("organise/<slug:slug>/problems", authoring_pages.new),
+    path("organise/<slug:slug>/problems/<slug:name>", authoring_pages.revise),
     path("organise/<slug:slug>/tracks", board_pages.tracks),
     path("organise/<slug:slug>/tracks/<int:pk>", board_pages.edit_a_track),
     path("organise/<slug:slug>/tracks/<int:pk>/remove", board_pages.remove_a_track),

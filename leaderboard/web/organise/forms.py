@@ -335,3 +335,30 @@ class CodesForm(ActForm):
 class AnnouncementForm(ActForm):
     title = forms.CharField(max_length=access.MAX_TITLE_CHARS)
     text = long_text(8, access.MAX_TEXT_CHARS, "Markdown with math.")
+
+
+class DraftForm(ActForm):
+    """A problem without its files, which the page sends in rows. `slug` is for a new problem alone."""
+
+    slug = forms.CharField(
+        label="Address",
+        max_length=checks.MAX_SLUG_CHARS,
+        help_text="Lowercase letters, digits and dashes, such as row-softmax. It cannot be changed later.",
+        widget=plain_input(),
+    )
+    title = forms.CharField(max_length=200)
+    description = long_text(14, 200_000, "Markdown with math, for the problem’s public page.", strip=False)
+    settings = forms.CharField(
+        strip=False,
+        max_length=200_000,
+        widget=forms.Textarea(attrs={"rows": 24, "class": "code settings", "spellcheck": "false"}),
+        help_text="Hardware, cases, tolerance and limits, as in task.yml.",
+    )
+    submission_name = forms.CharField(
+        label="Name of a submission’s file",
+        max_length=100,
+        initial="submission.py",
+        help_text="submission.py, or submission.cu for lang: cu.",
+        widget=plain_input(),
+    )
+    reason = reason_field(required=False, help_text="Stored with the change. Required if a board has submissions.")
