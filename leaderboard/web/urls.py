@@ -16,6 +16,7 @@ from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.documents import pages as documents
 from leaderboard.web.organise import (
+    analytics,
     authoring_pages,
     board_pages,
     exports,
@@ -140,6 +141,9 @@ pages: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/codes/<int:pk>/revoke", organise.revoke_a_code),
     path("organise/<slug:slug>/announcements", organise.announcements),
     path("organise/<slug:slug>/announcements/<int:pk>/withdraw", organise.withdraw),
+    path("organise/<slug:slug>/message", organise.message),
+    path("organise/<slug:slug>/delete", organise.delete),
+    path("organise/<slug:slug>/analytics", analytics.page),
     path("organise/<slug:slug>/quotas", rule_pages.quotas),
     path("organise/<slug:slug>/thresholds", rule_pages.thresholds),
     path(

@@ -284,6 +284,9 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/announcements/<int:pk>/withdraw": [
         ("/organise/{slug}/announcements/{news}/withdraw", "IMMMMMMM", OWNERS)
     ],
+    "organise/<slug:slug>/message": [("/organise/{slug}/message", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/delete": [("/organise/{slug}/delete", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/analytics": [("/organise/{slug}/analytics", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/quotas": [("/organise/{slug}/quotas", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/thresholds": [("/organise/{slug}/thresholds", ANY_ROLE, OWNERS)],
     "competitions/<slug:slug>/thresholds": [("/competitions/{slug}/thresholds", ALL, NOT_SENT)],
@@ -302,6 +305,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/exports/<slug:name>.<slug:kind>": [
         ("/organise/{slug}/exports/entrants.csv", ANY_ROLE, READ_ONLY),
         ("/organise/{slug}/exports/results.json", ANY_ROLE, READ_ONLY),
+        ("/organise/{slug}/exports/code.json", OWNERS, READ_ONLY),
     ],
     "organise/<slug:slug>/preview": [("/organise/{slug}/preview?x", "IMMMMMMM", "IN")],
     "preview/leave": [("/preview/leave", "M", ALL)],

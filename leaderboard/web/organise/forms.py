@@ -14,6 +14,7 @@ from django import forms
 from leaderboard.competitions import access, checks, models
 from leaderboard.competitions.edit import values_of
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Role, Track
+from leaderboard.entrants import messages
 from leaderboard.web.forms import ActForm, plain_input, reason_field
 
 MINUTE: Final = "%Y-%m-%dT%H:%M"
@@ -362,3 +363,31 @@ class DraftForm(ActForm):
         widget=plain_input(),
     )
     reason = reason_field(required=False, help_text="Stored with the change. Required if a board has submissions.")
+
+
+class DeleteForm(ActForm):
+    slug = forms.CharField(
+        label="Address of the competition",
+        max_length=checks.MAX_SLUG_CHARS,
+        help_text="Type it to confirm. This cannot be undone.",
+        widget=plain_input(),
+    )
+    reason = reason_field()
+
+
+RECIPIENTS: Final = ((messages.ALL, "Everybody who entered"), (messages.SILENT, "Entrants without a submission"))
+
+
+class MessageForm(ActForm):
+    group = forms.ChoiceField(
+        label="To",
+        choices=RECIPIENTS,
+        initial=messages.ALL,
+        widget=forms.RadioSelect,
+    )
+    subject = forms.CharField(max_length=messages.MAX_SUBJECT_CHARS)
+    text = forms.CharField(
+        max_length=messages.MAX_TEXT_CHARS,
+        widget=forms.Textarea(attrs={"rows": 12}),
+        help_text="Plain text. A line below it says why they get it.",
+    )
