@@ -150,7 +150,7 @@ def _place() -> Site:
     state, code = state_folder(), code_folder()
     own_folder(state, myself(), 0o711 if is_root() else 0o700)
     if is_private():
-        for package in PACKAGES:
+        for package in (*PACKAGES, "docs"):
             shutil.rmtree(code / package, ignore_errors=True)
             shutil.copytree(CHECKOUT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
         for path in (code, *code.rglob("*")):

@@ -29,7 +29,7 @@ from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_te
 from leaderboard.admissions.door import check_admitted
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.awards.life import rename_winners
-from leaderboard.competitions import edit
+from leaderboard.competitions import authoring, edit
 from leaderboard.competitions.access import redeem_code
 from leaderboard.competitions.importing import apply_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
@@ -163,6 +163,24 @@ def add_board(*, competition: Competition, actor: User, now: datetime, **setting
     board = edit.add_board(competition=competition, actor=actor, now=now, **settings)
     ask_for_added(board=board, actor=actor, now=now)
     return board
+
+
+@transaction.atomic
+def write_problem(*, actor: User, now: datetime, **draft: Any) -> list[Board]:
+    """Create a problem from a draft, as in authoring.create_problem; its boards wait for their admission tests."""
+    boards = authoring.create_problem(actor=actor, now=now, **draft)
+    for board in boards:
+        ask_for_added(board=board, actor=actor, now=now)
+    return boards
+
+
+@transaction.atomic
+def revise_problem(*, actor: User, now: datetime, **draft: Any) -> list[Board]:
+    """Save a draft as the new version of a problem, as in authoring.revise_problem; return the changed boards."""
+    boards = authoring.revise_problem(actor=actor, now=now, **draft)
+    for board in boards:
+        ask_for_added(board=board, actor=actor, now=now)
+    return boards
 
 
 @transaction.atomic

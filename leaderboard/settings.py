@@ -1,5 +1,6 @@
 """Django's settings: one file for development, tests and production; differences come from env.py."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -10,6 +11,8 @@ from structlog.stdlib import ProcessorFormatter
 from leaderboard import env
 from runner.broker import check_broker
 from runner.wire import ANSWER_S, DIGEST
+
+BASE = Path(__file__).parent.parent  # the checkout
 
 # --- identity ---
 DEBUG = env.boolean("DEBUG", default=False)
@@ -64,6 +67,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "leaderboard.web.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "leaderboard.web.static_files.compressed_answers",
     "leaderboard.web.middleware.conditional_answers",
     "leaderboard.web.limits.banned_networks",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -234,12 +238,15 @@ SILENCED_SYSTEM_CHECKS = [
 
 # --- static files ---
 STATIC_URL = "/static/"
+_pictures = BASE / "docs" / "img"  # of web/documents
+STATICFILES_DIRS = [("docs", _pictures)] if _pictures.is_dir() else []
 STATIC_ROOT = env.text("STATIC_ROOT", "") or None  # where `collectstatic` puts them; optional
 WHITENOISE_USE_FINDERS = True  # serves from the apps as well, so that collecting is optional
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ROOT = BASE / "leaderboard" / "web" / "root"  # files at the top of the site, such as /favicon.ico
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "leaderboard.web.static_files.FingerprintedFiles"},
 }
 
 # --- time and language ---

@@ -23,6 +23,7 @@ COPY problems problems
 COPY runner/__init__.py runner/broker.py runner/wire.py runner/
 COPY runner/evidence runner/evidence
 COPY deploy deploy
+COPY docs docs
 COPY leaderboard leaderboard
 # The settings of this line reach no file: collectstatic needs some to start.
 RUN python3 -m compileall -q . \

@@ -312,6 +312,33 @@ def _board_values(board: Board) -> dict[str, Any]:
     }
 
 
+@transaction.atomic
+def delete_competition(*, competition: Competition, actor: User, slug: str, reason: str, now: datetime) -> None:
+    """Delete a competition that nobody entered, with its boards, tracks, codes and announcements.
+
+    `slug`: as typed to confirm. Its problems stay, and the record of its changes too.
+    """
+    check_role(actor, competition, Role.OWNER, "delete it")
+    check_reason(reason)
+    if slug != competition.slug:
+        raise UserError("slug", slug, f"type {competition.slug} to confirm")
+    competition = Competition.objects.select_for_update().get(pk=competition.pk)
+    kept = "people have entered it, and what they sent is kept: make it closed instead"
+    if competition.entrants.exists():
+        raise UserError("competition", competition.slug, kept, status=409)
+    boards = [str(board) for board in competition.boards.all()]
+    before = values_of(competition) | {"slug": competition.slug, "boards": boards}
+    record("delete_competition", competition, actor=actor, reason=reason, now=now, before=before)
+    try:
+        Prize.objects.filter(track__competition=competition).delete()
+        for parts in (competition.tracks, competition.invite_codes, competition.announcements, competition.boards):
+            parts.all().delete()
+        competition.roles.all().delete()
+        competition.delete()
+    except ProtectedError:
+        raise UserError("competition", competition.slug, kept, status=409) from None
+
+
 def lock_names() -> None:
     """Lock board names, before any lock that a concurrent naming act could wait for. Repeated calls are allowed."""
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""State of the service: heartbeats and readiness; robots.txt, the page for an uncaught exception."""
+"""State of the service: heartbeats and readiness, and the page for an uncaught exception."""
 
 import asyncio
 import sys
@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 import structlog
 from django.db import DatabaseError, OperationalError, connection, connections, transaction
@@ -26,10 +26,6 @@ from leaderboard.standings.read.boards import looks
 from leaderboard.web import stream
 from leaderboard.web.errors import RETRY_AFTER_S
 from leaderboard.web.leaving import Send, leaving
-from leaderboard.web.middleware import APIS
-
-HIDDEN: Final = (*APIS, "/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin")
-ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
@@ -115,11 +111,6 @@ def readyz(request: HttpRequest) -> JsonResponse:
 @cache
 def migrations_of_this_code() -> frozenset[tuple[str, str]]:
     return frozenset(MigrationLoader(None).disk_migrations)
-
-
-@require_safe
-def robots(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(ROBOTS, content_type="text/plain")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

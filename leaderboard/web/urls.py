@@ -14,11 +14,22 @@ from leaderboard.web.boards import competition_pages, entries
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
-from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
+from leaderboard.web.documents import pages as documents
+from leaderboard.web.organise import (
+    analytics,
+    authoring_pages,
+    board_pages,
+    exports,
+    problem_pages,
+    rejudge_pages,
+    rule_pages,
+    state_pages,
+)
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
+from leaderboard.web.sharing import feeds, pictures
 from leaderboard.web.submissions import pages as submissions
 
 pages: list[URLPattern | URLResolver] = [
@@ -94,7 +105,17 @@ pages: list[URLPattern | URLResolver] = [
     path("admin/", admin.urls),  # Django's, with its own slashes
     path("readyz", service.readyz),
     path("metrics", metrics.page),
-    path("robots.txt", service.robots),
+    path("robots.txt", feeds.robots),
+    path("sitemap.xml", feeds.site_map),
+    path("feeds/records.atom", feeds.records),
+    path("feeds/announcements.atom", feeds.announcements),
+    path("competitions/<slug:slug>/records.atom", feeds.records),
+    path("competitions/<slug:slug>/announcements.atom", feeds.announcements),
+    path("picture.png", pictures.site),
+    path("boards/<slug:slug>/<str:hardware>/picture.png", pictures.board),
+    path("entries/<int:pk>/badge.svg", pictures.badge),
+    path("docs", documents.index),
+    path("docs/<slug:name>", documents.document),
     path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
     path("organise", organise.index),
     path("organise/new", organise.create),
@@ -109,6 +130,8 @@ pages: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/boards/<int:pk>", board_pages.detail),
     path("organise/<slug:slug>/boards/<int:pk>/close", board_pages.close),
     path("organise/<slug:slug>/boards/<int:pk>/remove", board_pages.remove),
+    path("organise/<slug:slug>/problems", authoring_pages.new),
+    path("organise/<slug:slug>/problems/<slug:name>", authoring_pages.revise),
     path("organise/<slug:slug>/tracks", board_pages.tracks),
     path("organise/<slug:slug>/tracks/<int:pk>", board_pages.edit_a_track),
     path("organise/<slug:slug>/tracks/<int:pk>/remove", board_pages.remove_a_track),
@@ -118,6 +141,9 @@ pages: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/codes/<int:pk>/revoke", organise.revoke_a_code),
     path("organise/<slug:slug>/announcements", organise.announcements),
     path("organise/<slug:slug>/announcements/<int:pk>/withdraw", organise.withdraw),
+    path("organise/<slug:slug>/message", organise.message),
+    path("organise/<slug:slug>/delete", organise.delete),
+    path("organise/<slug:slug>/analytics", analytics.page),
     path("organise/<slug:slug>/quotas", rule_pages.quotas),
     path("organise/<slug:slug>/thresholds", rule_pages.thresholds),
     path(

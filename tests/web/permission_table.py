@@ -225,6 +225,24 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "account/link": [("/account/link", "IMMMMMMM", SIGNED_IN)],
     "tokens/<int:pk>/revoke": [("/tokens/{token}/revoke", "IMMMMMMM", "IANNNNNN")],
     "readyz": [("/readyz", ALL, NOT_SENT)],
+    "docs": [("/docs", ALL, NOT_SENT)],
+    "docs/<slug:name>": [("/docs/rules", ALL, NOT_SENT), ("/docs/nothing", "N", NOT_SENT)],
+    "sitemap.xml": [("/sitemap.xml", ALL, NOT_SENT)],
+    "picture.png": [("/picture.png", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/picture.png": [("/boards/softmax/cpu/picture.png", ALL, NOT_SENT)],
+    "entries/<int:pk>/badge.svg": [
+        ("/entries/{published}/badge.svg", ALL, NOT_SENT),
+        ("/entries/{held}/badge.svg", "N", NOT_SENT),
+        ("/entries/{frozen}/badge.svg", "N", NOT_SENT),
+    ],
+    **{f"feeds/{kind}.atom": [(f"/feeds/{kind}.atom", ALL, NOT_SENT)] for kind in ("records", "announcements")},
+    **{
+        f"competitions/<slug:slug>/{kind}.atom": [
+            (f"/competitions/{{slug}}/{kind}.atom", ALL, NOT_SENT),
+            (f"/competitions/{{secret}}/{kind}.atom", "N", NOT_SENT),
+        ]
+        for kind in ("records", "announcements")
+    },
     "robots.txt": [("/robots.txt", ALL, NOT_SENT)],
     "api/docs": [("/api/docs", ALL, NOT_SENT)],
     "api/schema": [("/api/schema", ALL, NOT_SENT)],
@@ -248,6 +266,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     "organise/<slug:slug>/boards/<int:pk>/close": [("/organise/{slug}/boards/{board}/close", "IMMMMMMM", OWNERS)],
     "organise/<slug:slug>/boards/<int:pk>/remove": [("/organise/{slug}/boards/{board}/remove", "IMMMMMMM", OWNERS)],
+    "organise/<slug:slug>/problems": [("/organise/{slug}/problems", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/problems/<slug:name>": [
+        ("/organise/{slug}/problems/softmax", ANY_ROLE, OWNERS),
+        ("/organise/{slug}/problems/nothing", "INNNNNNN", "INNNFFNN"),
+    ],
     "organise/<slug:slug>/tracks": [("/organise/{slug}/tracks", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/tracks/<int:pk>": [("/organise/{slug}/tracks/{track}", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/tracks/<int:pk>/remove": [("/organise/{slug}/tracks/{track}/remove", "IMMMMMMM", OWNERS)],
@@ -261,6 +284,9 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/announcements/<int:pk>/withdraw": [
         ("/organise/{slug}/announcements/{news}/withdraw", "IMMMMMMM", OWNERS)
     ],
+    "organise/<slug:slug>/message": [("/organise/{slug}/message", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/delete": [("/organise/{slug}/delete", ANY_ROLE, OWNERS)],
+    "organise/<slug:slug>/analytics": [("/organise/{slug}/analytics", ANY_ROLE, READ_ONLY)],
     "organise/<slug:slug>/quotas": [("/organise/{slug}/quotas", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/thresholds": [("/organise/{slug}/thresholds", ANY_ROLE, OWNERS)],
     "competitions/<slug:slug>/thresholds": [("/competitions/{slug}/thresholds", ALL, NOT_SENT)],
@@ -279,6 +305,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/exports/<slug:name>.<slug:kind>": [
         ("/organise/{slug}/exports/entrants.csv", ANY_ROLE, READ_ONLY),
         ("/organise/{slug}/exports/results.json", ANY_ROLE, READ_ONLY),
+        ("/organise/{slug}/exports/code.json", OWNERS, READ_ONLY),
     ],
     "organise/<slug:slug>/preview": [("/organise/{slug}/preview?x", "IMMMMMMM", "IN")],
     "preview/leave": [("/preview/leave", "M", ALL)],

@@ -15,22 +15,27 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import PermissionDenied
 from django.db import connection
-from django.db.models import Model, Prefetch, QuerySet
+from django.db.models import Exists, Model, OuterRef, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
+from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.models import Board, Competition
+from leaderboard.competitions.models import Board, Competition, Role
+from leaderboard.competitions.permissions import ORDER, role_of
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.models import Decision
 from leaderboard.standings.read.boards import lines_of, look
 from leaderboard.standings.read.table import NO_LINES
-from leaderboard.submissions.models import Submission
+from leaderboard.submissions.models import Submission, Takedown
+from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import competition_page, shell
 
 PAGE_ROWS: Final = 500
+CODE_ROWS: Final = 10  # a source may have 1 MB
 CSV: Final = "csv"
 JSON: Final = "json"
 TYPES: Final = {CSV: "text/csv; charset=utf-8", JSON: "application/json"}
@@ -49,7 +54,7 @@ def columns(words: str) -> dict[str, Column]:
 class Export:
     """An exported table. `rows` are Django objects of every competition, and `of` is their field for the competition.
 
-    With `split`, each row yields several exported objects.
+    With `split`, each row yields several exported objects. `least`: the lowest role that gets it.
     """
 
     about: str
@@ -57,10 +62,12 @@ class Export:
     of: str
     columns: Mapping[str, Column]
     split: Callable[[Any], Iterable[Any]] | None = None
+    page_rows: int = PAGE_ROWS
+    least: str = Role.VIEWER
 
     def page(self, competition: Competition, after: int) -> tuple[list[list[Any]], int | None]:
         """Return the next rows after the object of that id, and the id for the following page; None: last page."""
-        page_rows = 1 if self.split else PAGE_ROWS
+        page_rows = 1 if self.split else self.page_rows
         try:
             rest = self.rows.filter(**{self.of: competition}, pk__gt=after).order_by("pk")
             found: list[Model] = list(rest[:page_rows])
@@ -75,16 +82,23 @@ class Export:
 
 @competition_page("GET", "HEAD")
 def index(request: HttpRequest, competition: Competition) -> HttpResponse:
-    return shell(request, competition, "exports", {"exports": EXPORTS})
+    role = role_of(user_of(request), competition)
+    allowed = {name: export for name, export in EXPORTS.items() if ORDER[role] >= ORDER[export.least]}
+    return shell(request, competition, "exports", {"exports": allowed})
 
 
 @competition_page("GET", "HEAD")
 def file(request: HttpRequest, competition: Competition, name: str, kind: str) -> StreamingHttpResponse:
     if name not in EXPORTS or kind not in TYPES:
         raise Http404
+    actor, export = user_of(request), EXPORTS[name]
+    if ORDER[role_of(actor, competition)] < ORDER[export.least]:
+        raise PermissionDenied
+    if export.least != Role.VIEWER and request.method == "GET":
+        record(f"export_{name}", competition, actor=actor, now=timezone.now())
     saved_as = f"{competition.slug}-{name}-{timezone.now():%Y-%m-%d}.{kind}"
     headers = {"Content-Disposition": f'attachment; filename="{saved_as}"'}
-    return StreamingHttpResponse(stream(EXPORTS[name], competition, kind), content_type=TYPES[kind], headers=headers)
+    return StreamingHttpResponse(stream(export, competition, kind), content_type=TYPES[kind], headers=headers)
 
 
 async def stream(export: Export, competition: Competition, kind: str) -> AsyncIterator[str]:
@@ -162,6 +176,20 @@ EXPORTS: Final = {
             "owner=owner.username mode filename size_bytes source_digest code_digest licence created_at"
         )
         | {name: _of_attempt(name) for name in ("state", "outcome", "reason")},
+    ),
+    "code": Export(
+        "The source of each submission, private code included, but not code that the site has taken down. For owners; "
+        "each download is recorded.",
+        Submission.objects.select_related("entrant", "board").exclude(
+            Exists(Takedown.objects.filter(submission=OuterRef("pk")))
+        ),
+        "board__competition",
+        columns(
+            "submission=pk board=board.slug hardware=board.hardware shown_name=entrant.shown_name mode filename "
+            "licence source_digest created_at source"
+        ),
+        page_rows=CODE_ROWS,
+        least=Role.OWNER,
     ),
     "results": Export(
         "All reports of runners: verdict, ratio to the baseline, interval, measured time, telemetry.",

@@ -14,6 +14,7 @@ from django import forms
 from leaderboard.competitions import access, checks, models
 from leaderboard.competitions.edit import values_of
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Role, Track
+from leaderboard.entrants import messages
 from leaderboard.web.forms import ActForm, plain_input, reason_field
 
 MINUTE: Final = "%Y-%m-%dT%H:%M"
@@ -335,3 +336,58 @@ class CodesForm(ActForm):
 class AnnouncementForm(ActForm):
     title = forms.CharField(max_length=access.MAX_TITLE_CHARS)
     text = long_text(8, access.MAX_TEXT_CHARS, "Markdown with math.")
+
+
+class DraftForm(ActForm):
+    """A problem without its files, which the page sends in rows. `slug` is for a new problem alone."""
+
+    slug = forms.CharField(
+        label="Address",
+        max_length=checks.MAX_SLUG_CHARS,
+        help_text="Lowercase letters, digits and dashes, such as row-softmax. It cannot be changed later.",
+        widget=plain_input(),
+    )
+    title = forms.CharField(max_length=200)
+    description = long_text(14, 200_000, "Markdown with math, for the problem’s public page.", strip=False)
+    settings = forms.CharField(
+        strip=False,
+        max_length=200_000,
+        widget=forms.Textarea(attrs={"rows": 24, "class": "code settings", "spellcheck": "false"}),
+        help_text="Hardware, cases, tolerance and limits, as in task.yml.",
+    )
+    submission_name = forms.CharField(
+        label="Name of a submission’s file",
+        max_length=100,
+        initial="submission.py",
+        help_text="submission.py, or submission.cu for lang: cu.",
+        widget=plain_input(),
+    )
+    reason = reason_field(required=False, help_text="Stored with the change. Required if a board has submissions.")
+
+
+class DeleteForm(ActForm):
+    slug = forms.CharField(
+        label="Address of the competition",
+        max_length=checks.MAX_SLUG_CHARS,
+        help_text="Type it to confirm. This cannot be undone.",
+        widget=plain_input(),
+    )
+    reason = reason_field()
+
+
+RECIPIENTS: Final = ((messages.ALL, "Everybody who entered"), (messages.SILENT, "Entrants without a submission"))
+
+
+class MessageForm(ActForm):
+    group = forms.ChoiceField(
+        label="To",
+        choices=RECIPIENTS,
+        initial=messages.ALL,
+        widget=forms.RadioSelect,
+    )
+    subject = forms.CharField(max_length=messages.MAX_SUBJECT_CHARS)
+    text = forms.CharField(
+        max_length=messages.MAX_TEXT_CHARS,
+        widget=forms.Textarea(attrs={"rows": 12}),
+        help_text="Plain text. A line below it says why they get it.",
+    )

@@ -25,9 +25,10 @@ from leaderboard.competitions.access import (
     withdraw_announcement,
 )
 from leaderboard.competitions.checks import TIMES
-from leaderboard.competitions.edit import clone_competition, create_competition, edit_competition
+from leaderboard.competitions.edit import clone_competition, create_competition, delete_competition, edit_competition
 from leaderboard.competitions.models import PUBLIC, Announcement, Board, Competition, InviteCode, Prize, Role, Track
 from leaderboard.competitions.permissions import competitions_of, role_of
+from leaderboard.entrants import messages
 from leaderboard.judging.models import QUEUED, RUNNING, Attempt
 from leaderboard.judging.verdicts import judged_since
 from leaderboard.review.case import states
@@ -36,7 +37,17 @@ from leaderboard.review.models import Case
 from leaderboard.web import preview
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise import gate
-from leaderboard.web.organise.forms import AnnouncementForm, CloneForm, CodesForm, CompetitionForm, NewForm, RoleForm
+from leaderboard.web.organise.forms import (
+    RECIPIENTS,
+    AnnouncementForm,
+    CloneForm,
+    CodesForm,
+    CompetitionForm,
+    DeleteForm,
+    MessageForm,
+    NewForm,
+    RoleForm,
+)
 from leaderboard.web.organise.state_pages import EXPLAINED, waiting_decisions
 from leaderboard.web.paging import page_at
 
@@ -303,6 +314,25 @@ def announcements(request: HttpRequest, competition: Competition) -> HttpRespons
     context = {"form": form, "announcements": competition.announcements.select_related("author")}
     answer = gate.send(request, form, partial(publish_announcement, competition=competition), done="Published.")
     return answer or gate.shell(request, competition, "announcements", context)
+
+
+@gate.competition_page("GET", "POST")
+def message(request: HttpRequest, competition: Competition) -> HttpResponse:
+    """Write a mail to the entrants."""
+    form = MessageForm(gate.posted(request))
+    act, done = partial(messages.message_entrants, competition=competition), "Sent to {result} people."
+    counts = [(text, messages.recipients(competition, group).count()) for group, text in RECIPIENTS]
+    context = {"form": form, "counts": counts, "most": messages.MOST_MESSAGES}
+    return gate.send(request, form, act, done=done) or gate.shell(request, competition, "message", context)
+
+
+@gate.competition_page("GET", "POST")
+def delete(request: HttpRequest, competition: Competition) -> HttpResponse:
+    form = DeleteForm(gate.posted(request))
+    act, done = partial(delete_competition, competition=competition), f"Deleted {competition}."
+    answer = gate.send(request, form, act, to="/organise", done=done, names={"competition": "slug"})
+    context = {"form": form, "entrants": competition.entrants.count()}
+    return answer or gate.shell(request, competition, "delete", context)
 
 
 @gate.competition_page("POST")

@@ -6,12 +6,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from django import template
+from django.conf import settings
 from django.template.context import RequestContext
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, Board, Competition
+from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, PUBLIC, Board, Competition
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.operations import maintenance as operations
 from leaderboard.operations.models import Maintenance
@@ -92,6 +93,28 @@ def current(context: RequestContext, *prefixes: str, exactly: bool = False) -> S
     path = context["request"].path if context.get("request") else ""
     is_current = path in prefixes if exactly else path.startswith(prefixes)
     return SafeString('aria-current="page"' if is_current else "")
+
+
+@register.simple_tag
+def site_url() -> str:
+    """Return the address of the site, for addresses that other sites use."""
+    return settings.SITE_URL
+
+
+@register.inclusion_tag("web/parts/social.html", takes_context=True)
+def social(
+    context: RequestContext, title: str, text: str, picture: str = "", competition: Competition | None = None
+) -> dict[str, Any]:
+    """Render how other sites preview the page. Only pages of public competitions have a picture and are indexed."""
+    is_listed = competition is None or competition.visibility == PUBLIC
+    request = context.get("request")
+    return {
+        "title": title,
+        "text": text,
+        "is_listed": is_listed,
+        "url": f"{settings.SITE_URL}{request.path}" if request else "",
+        "picture": settings.SITE_URL + (picture if picture and is_listed else "/picture.png"),
+    }
 
 
 @register.simple_tag(takes_context=True)

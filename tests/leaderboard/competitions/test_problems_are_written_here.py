@@ -1,0 +1,115 @@
+"""Drafts of problems: they become the versions that an import would make, and only owners may change a problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from leaderboard import pipeline
+from leaderboard.admissions.models import AdmissionTest
+from leaderboard.competitions import authoring
+from leaderboard.competitions.authoring import TASK, Draft, DraftFile
+from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role
+from leaderboard.errors import UserError
+from problems.formats.gpumode import load_problem
+
+LIBRARY = Path(__file__).parents[3] / "problems" / "library" / "kernels101"
+REFERENCE = "def generate_input(size, seed):\n    return size\n\n\ndef ref_kernel(data):\n    return data\n"
+SETTINGS = "tests: [{size: 1, seed: 1}]\nbenchmarks: [{size: 4, seed: 2}]\ngpus: [cpu]\n"
+DRAFT = Draft("Sum", "Add them.", SETTINGS, (DraftFile(TASK, "reference.py", REFERENCE),))
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in LIBRARY.glob("*/task.yml")), ids=lambda one: one.name)
+def test_a_draft_of_a_version_becomes_the_same_version(folder: Path) -> None:
+    problem = load_problem(folder)
+    boards = [
+        Board(hardware=name, version=ProblemVersion(bundle=problem.on(name).to_bundle())) for name in problem.gpus
+    ]
+    again = authoring.specification_of(problem.slug, authoring.draft_of(boards))
+    assert [again.on(name).digest for name in problem.gpus] == [problem.on(name).digest for name in problem.gpus]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "message"),
+    [
+        ({"settings": "gpus: [cpu"}, "settings", "YAML"),
+        ({"settings": "3"}, "settings", "expected lines"),
+        ({"settings": SETTINGS + "title: x\n"}, "settings", "field of its own"),
+        ({"settings": SETTINGS.replace("gpus: [cpu]", "")}, "settings", "gpus: is missing"),
+        ({"settings": SETTINGS + "ranking_by: luck\n"}, "settings", "ranking_by"),
+        ({"files": ()}, "settings", "could not judge it"),
+        ({"files": (DraftFile(TASK, "reference.py", "def ("),)}, "settings", "reference.py"),
+        ({"files": (DraftFile(TASK, "../../etc/passwd", "x"), *DRAFT.files)}, "settings", "file"),
+        ({"files": DRAFT.files * 30}, "files", "at most 24"),
+        ({"files": (*DRAFT.files, *DRAFT.files)}, "settings", "twice"),
+        ({"files": (*DRAFT.files, DraftFile("magic", "x", "y"))}, "files", "choose one of"),
+        ({"title": "x" * 300}, "title", "200"),
+    ],
+)
+def test_a_faulty_draft_is_refused_with_its_field(changes, field: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as refused:
+        authoring.specification_of("sum", replace(DRAFT, **changes))
+    assert refused.value.field == field
+
+
+@pytest.fixture
+def owner(stage):
+    Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=Role.OWNER)
+    return stage.cleo
+
+
+def test_a_written_problem_has_boards_that_wait_for_their_admission_test(stage, owner) -> None:
+    told = {"competition": stage.board.competition, "actor": owner, "now": stage.later(1)}
+    [board] = pipeline.write_problem(slug="sum", draft=DRAFT, **told)
+    assert (board.slug, board.hardware, board.title) == ("sum", "cpu", "Sum")
+    assert AdmissionTest.objects.get(version=board.version).gate
+    with pytest.raises(UserError, match="choose another"):
+        pipeline.write_problem(slug="sum", draft=DRAFT, **told)
+
+
+def test_a_revised_problem_gets_a_version_and_an_admission_test(stage, owner) -> None:
+    told = {"competition": stage.board.competition, "actor": owner, "now": stage.later(1)}
+    [board] = pipeline.write_problem(slug="sum", draft=DRAFT, **told)
+    assert pipeline.revise_problem(slug="sum", draft=DRAFT, **told) == []
+    [changed] = pipeline.revise_problem(slug="sum", draft=replace(DRAFT, title="Sums"), **told)
+    assert changed.version != board.version
+    assert Problem.objects.get(slug="sum").title == "Sums"
+    assert AdmissionTest.objects.filter(version=changed.version, gate=True).exists()
+    assert ProblemVersion.objects.filter(problem__slug="sum").count() == 2
+
+
+def test_a_new_version_of_a_board_with_submissions_needs_a_reason(stage, owner) -> None:
+    stage.submit()
+    told = {"competition": stage.board.competition, "actor": owner, "now": stage.later(1), "slug": "softmax"}
+    with pytest.raises(UserError) as refused:
+        pipeline.revise_problem(draft=DRAFT, **told)
+    assert refused.value.field == "reason"
+    assert pipeline.revise_problem(draft=DRAFT, reason="a wrong tolerance", **told) == [stage.board]
+
+
+def test_a_problem_of_other_competitions_is_neither_shown_nor_changed(stage, owner) -> None:
+    other = Competition.objects.create(slug="other", name="Other")
+    Board.objects.create(
+        competition=other,
+        problem=stage.board.problem,
+        version=stage.board.version,
+        slug="softmax-other",
+        hardware="cpu",
+    )
+    told = {"competition": stage.board.competition, "now": stage.later(1), "slug": "softmax", "draft": DRAFT}
+    with pytest.raises(UserError) as refused:
+        pipeline.revise_problem(actor=owner, **told)
+    assert refused.value.status == 403
+    assert pipeline.revise_problem(actor=stage.olga, **told) == [stage.board]
+
+
+def test_only_owners_write_problems(stage) -> None:
+    Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.REVIEWER)
+    for actor in (stage.ada, stage.ben):
+        told = {"competition": stage.board.competition, "actor": actor, "now": stage.later(1), "draft": DRAFT}
+        for act, slug in ((pipeline.write_problem, "sum"), (pipeline.revise_problem, "softmax")):
+            with pytest.raises(UserError) as refused:
+                act(slug=slug, **told)
+            assert refused.value.status == 403

@@ -1,0 +1,69 @@
+"""The page on which a problem is written: its example, a check without effect, saving, and the differences."""
+
+from __future__ import annotations
+
+from html import unescape
+
+from leaderboard.competitions.models import Board, Competition, Role
+from leaderboard.web.organise import authoring_pages
+
+
+def form(draft, **changes: object) -> dict[str, object]:
+    rows = {name: [getattr(one, name) for one in draft.files] for name in ("kind", "name", "text")}
+    fields = ("title", "description", "settings", "submission_name")
+    return {name: getattr(draft, name) for name in fields} | rows | changes
+
+
+def owner(stage):
+    Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=Role.OWNER)
+    return stage.cleo
+
+
+def test_the_example_can_be_checked_and_created(stage, browser) -> None:
+    client, address = browser(owner(stage)), "/organise/kernels-101/problems"
+    page = client.get(address)
+    assert page.status_code == 200
+    assert "def ref_kernel" in page.content.decode()
+    sent = form(authoring_pages.example(), slug="my-silu", title="My SiLU")
+    checked = client.post(address, sent | {"act": "check"})
+    assert "Checked: it can be saved" in checked.content.decode()
+    assert not Board.objects.filter(slug="my-silu").exists()
+    assert client.post(address, sent | {"act": "save"}).status_code == 302
+    assert Board.objects.get(slug="my-silu").title == "My SiLU"
+    assert "My SiLU" in client.get("/organise/kernels-101/boards").content.decode()
+
+
+def test_a_new_version_shows_its_differences(stage, browser) -> None:
+    client, address = browser(owner(stage)), "/organise/kernels-101/problems"
+    client.post(address, form(authoring_pages.example(), slug="my-silu", title="My SiLU", act="save"))
+    address += "/my-silu"
+    before = unescape(client.get(address).content.decode())
+    assert "SiLU activation" in before
+    sent = form(authoring_pages.example(), title="My SiLU", description="Another text.", act="check")
+    page = client.post(address, sent).content.decode()
+    assert '<span class="ins">+Another text.</span>' in page
+    assert client.post(address, sent | {"act": "save"}).status_code == 302
+    assert Board.objects.get(slug="my-silu").version.part("description") == "Another text."
+
+
+def test_a_faulty_draft_keeps_what_was_typed_and_names_the_fault(stage, browser) -> None:
+    client = browser(owner(stage))
+    sent = form(authoring_pages.example(), slug="my-silu", title="", settings="gpus: [<cpu>", act="save")
+    answer = client.post("/organise/kernels-101/problems", sent)
+    assert answer.status_code == 400
+    text = answer.content.decode()
+    assert "gpus: [&lt;cpu&gt;" in text
+    sent |= {"title": "x"}
+    answer = client.post("/organise/kernels-101/problems", sent)
+    assert answer.status_code == 400
+    assert "YAML" in answer.content.decode()
+
+
+def test_a_problem_of_other_competitions_is_not_shown(stage, browser) -> None:
+    other = Competition.objects.create(slug="other", name="Other")
+    board = stage.board
+    Board.objects.create(competition=other, problem=board.problem, version=board.version, slug="soft-2", hardware="cpu")
+    answer = browser(owner(stage)).get("/organise/kernels-101/problems/softmax")
+    assert answer.status_code == 403
+    assert "def ref_kernel" not in answer.content.decode()
+    assert "only an administrator may change it" in answer.content.decode()
