@@ -4,10 +4,13 @@
 import { localTimes } from "./site.js";
 
 const POLL_MS = 15_000;
+const LEAST_MS = 2_000;
 const SLOWEST_MS = 240_000;
 const MOST_MS = 8 * 3_600_000;
 const since = Date.now();
 let wait = POLL_MS;
+let timer = null;
+let last = 0; // of a look: a page that is shown and hidden in turn asks no more often
 
 const rows = (part) => new Map([...part.querySelectorAll("table.ranking tbody tr")].map((row) => {
   const name = row.querySelector("td.name a");
@@ -38,9 +41,11 @@ async function renew(part) {
 }
 
 async function look() {
+  clearTimeout(timer);
   const part = document.getElementById("board-live");
   if (Date.now() - since > MOST_MS) return;
   if (!document.hidden) {
+    last = Date.now();
     try {
       const answer = await fetch(part.dataset.pulse);
       if (!answer.ok) throw new Error(`the site answered ${answer.status}`);
@@ -51,7 +56,11 @@ async function look() {
       wait = Math.min(2 * wait, SLOWEST_MS);
     }
   }
-  setTimeout(look, wait);
+  clearTimeout(timer);
+  timer = setTimeout(look, wait);
 }
 
-setTimeout(look, POLL_MS);
+timer = setTimeout(look, POLL_MS);
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && Date.now() - last > LEAST_MS) look();
+});

@@ -27,6 +27,20 @@ function said(value) {
   return value === null || value === undefined ? "–" : `${value < 1 ? value.toPrecision(3) : value.toPrecision(4)}×`;
 }
 
+// "12 Nov" for days; for hours the time, with the day below where it changes.
+function dates(splits, step) {
+  const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+  const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  let before = "";
+  return splits.map((split) => {
+    const at = new Date(split * 1000);
+    const date = day.format(at);
+    const text = step >= DAY_S ? date : `${hour.format(at)}${date === before ? "" : `\n${date}`}`;
+    before = date;
+    return text;
+  });
+}
+
 function byDay(points, now) {
   const last = new Map();
   for (const [at, value] of points) last.set(Math.floor(at / DAY_S), value);
@@ -117,7 +131,7 @@ function start() {
         },
       },
       axes: [
-        { ...axis },
+        { ...axis, space: 60, values: (_, splits, __, ___, step) => dates(splits, step) },
         {
           ...axis,
           size: 56,
