@@ -39,6 +39,7 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>/history", entries.history),
+    path("boards/<slug:slug>/<str:hardware>/pulse", entries.pulse),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
     path("competitions", competition_pages.index),
     path("competitions/<slug:slug>", competition_pages.detail),

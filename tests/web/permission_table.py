@@ -37,6 +37,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/history": [("/boards/softmax/cpu/history", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/pulse": [("/boards/softmax/cpu/pulse", ALL, NOT_SENT)],
     "entries/<int:pk>": [
         ("/entries/{published}", ALL, NOT_SENT),
         ("/entries/{held}", "N", NOT_SENT),
@@ -459,6 +460,7 @@ PUBLIC_AS_WELL = (
     *(
         "/api/v1/boards/winter-softmax/cpu/history",
         "/boards/winter-softmax/cpu/history",
+        "/boards/winter-softmax/cpu/pulse",
         "/boards/winter-softmax/cpu?public=1&from=0",
     ),
     *("/competitions/winter/standings", "/competitions/winter/standings?scoring=points&hardware=cpu"),

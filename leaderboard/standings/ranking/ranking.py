@@ -102,8 +102,20 @@ def pairs_of(level: Iterable[tuple[int, int]]) -> frozenset[frozenset[int]]:
 def are_tied(leader: Value, other: Value) -> bool:
     """Return whether the leader, which is not slower, is indistinguishable from the other value."""
     difference = other.ratio / leader.ratio - 1
-    noise = math.hypot(*(min(value.half_width or 0.0, WIDEST) for value in (leader, other)))
-    return difference < max(TIE, _hidden(leader), _hidden(other)) or difference <= noise
+    return difference < _least_difference(leader, other) or difference <= _noise(leader, other)
+
+
+def tie_bound(leader: Value, other: Value) -> float:
+    """Return the relative difference up to which two values with these intervals are tied."""
+    return max(_least_difference(leader, other), _noise(leader, other))
+
+
+def _least_difference(leader: Value, other: Value) -> float:
+    return max(TIE, _hidden(leader), _hidden(other))
+
+
+def _noise(leader: Value, other: Value) -> float:
+    return math.hypot(*(min(value.half_width or 0.0, WIDEST) for value in (leader, other)))
 
 
 def _hidden(value: Value) -> float:

@@ -114,9 +114,9 @@ def lines_of(table: Table, places: Sequence[Place]) -> list[RankedEntry]:
     return _with_entries([(table, place) for place in places])
 
 
-def leaders_of(tables: Iterable[Table]) -> dict[int, RankedEntry]:
-    """Map first submissions to the first line of each table: one query for all."""
-    found = _with_entries([(table, place) for table in tables for place in table.places[:1]])
+def leaders_of(tables: Iterable[Table], most: int = 1) -> dict[int, RankedEntry]:
+    """Map first submissions to the first lines of each table, `most` of each: two queries for all."""
+    found = _with_entries([(table, place) for table in tables for place in table.places[:most]])
     return {line.value.submissions[0]: line for line in found}
 
 
@@ -197,7 +197,12 @@ class RecordLine:
 
 def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLine]:
     """Return the successive leaders, oldest first: from the shown lines, in the ranked epoch."""
-    found = look(board, stage=stage, now=now).current.records
+    return records_of(look(board, stage=stage, now=now).current)
+
+
+def records_of(table: Table) -> list[RecordLine]:
+    """Return the successive leaders of a table, oldest first."""
+    found = table.records
     firsts = Entry.objects.filter(submission__in=[record.value.submissions[0] for record in found])
     entries = {entry.submission_id: entry for entry in firsts.select_related("entrant")}
     return [RecordLine(one, entries[one.value.submissions[0]]) for one in found if one.value.submissions[0] in entries]
@@ -256,11 +261,14 @@ def overall_standing(
     seen = looks(boards, now=now, stage=stage, in_full=in_full)
     scoring = scoring or competition.scoring
     tables = {board.pk: seen[board.pk].current for board in boards}
-    return Overall(scoring, stage, tuple(boards), _counted(tables, scoring))
+    return Overall(scoring, stage, tuple(boards), counted(tables, scoring))
 
 
-def _counted(tables: Mapping[int, Table], scoring: str) -> tuple[OverallLine, ...]:
-    """Count again only if a table has changed since the last time: table.py keeps unchanged tables."""
+def counted(tables: Mapping[int, Table], scoring: str) -> tuple[OverallLine, ...]:
+    """Return the standing over the tables of these boards, the best first.
+
+    It is counted again only if a table has changed since the last time: table.py keeps unchanged tables.
+    """
     key = (scoring, tuple(tables))
     with _lock:
         kept = _kept.get(key)

@@ -17,6 +17,7 @@ role in the competition, who also see frozen lines.
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,8 +43,9 @@ SENT_US: Final = Cast(Extract("submitted_at", "epoch") * 1_000_000, BigIntegerFi
 SENT: Final = COLUMNS.index("submitted_at")
 NARROW: Final = tuple("sent_us" if column == "submitted_at" else column for column in COLUMNS)
 LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+DIGEST_CHARS: Final = 16
 KEPT_RUNS: Final = 100_000  # in memory, over all boards; 770 bytes each with their ranking
-KEPT_PLACES: Final = 500_000  # in memory, over all boards; 610 bytes each
+KEPT_PLACES: Final = 500_000  # in memory, over all boards; 610 bytes each, and 90 more where `at` was asked for
 
 Pair = tuple[int, int]  # candidate, incumbent
 
@@ -97,6 +99,20 @@ class Table:
     places: tuple[Place, ...]
     level: Sequence[Pair]
     runs: Q  # filters Entry
+
+    @cached_property
+    def at(self) -> Mapping[int, int]:
+        """Map entrants to the index of their place; computed once, on first use."""
+        return {place.value.entrant_id: at for at, place in enumerate(self.places)}
+
+    @cached_property
+    def digest(self) -> str:
+        """Return a name of this ranking, equal in every process; computed once, on first use.
+
+        It covers only the places of this window, so it tells nothing of lines that a viewer does not see.
+        """
+        lines = ((place.rank, place.is_tied, place.value.ratio, place.value.submissions) for place in self.places)
+        return hashlib.sha256(repr(tuple(lines)).encode()).hexdigest()[:DIGEST_CHARS]
 
     @cached_property
     def records(self) -> tuple[Record, ...]:

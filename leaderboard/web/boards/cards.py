@@ -8,8 +8,8 @@ from datetime import datetime
 from django.http import Http404
 
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
-from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.standings.read.boards import Look, RankedEntry, leaders_of, looks, problems_by_collection
+from leaderboard.competitions.permissions import Viewer, boards_seen_by
+from leaderboard.standings.read.boards import Look, RankedEntry, leaders_of, looks
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,6 @@ class Card:
         raise Http404
 
 
-@dataclass(frozen=True)
-class Group:
-    competition: Competition
-    cards: list[Card]
-    problems: int = 0  # of a collection, which has its own page instead of a card per problem
-
-
 def cards(viewer: Viewer, now: datetime) -> list[Card]:
     """Return every board of the site that is listed for this viewer, a card per slug."""
     return _cards(boards_seen_by(viewer, listed=True).for_lists(), now)
@@ -86,19 +79,6 @@ def card(slug: str, viewer: Viewer, now: datetime) -> Card:
     if not found:
         raise Http404
     return found[0]
-
-
-def groups(viewer: Viewer, now: datetime) -> list[Group]:
-    """Return cards by competition, open boards before closed boards; of a collection only its number of problems."""
-    boards = boards_seen_by(viewer, listed=True)
-    counts = problems_by_collection(boards)
-    found: dict[int, Group] = {}
-    for item in _cards(boards.for_lists().exclude(competition__in=list(counts)), now):
-        found.setdefault(item.competition.pk, Group(item.competition, [])).cards.append(item)
-    for group in found.values():
-        group.cards.sort(key=lambda item: (not item.is_open, item.title))
-    collections = [Group(one, [], counts[one.pk]) for one in competitions_seen_by(viewer).filter(pk__in=list(counts))]
-    return sorted([*found.values(), *collections], key=lambda group: group.competition.name)
 
 
 def _cards(boards: Iterable[Board], now: datetime) -> list[Card]:

@@ -4,7 +4,6 @@ The parts are problems, tracks, rules, news, and the phase in words. Everything 
 (competitions/permissions.py), so objects that a viewer may not see are absent.
 """
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,9 +23,9 @@ from leaderboard.competitions.permissions import Viewer, boards_seen_by, competi
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.boards import problems_by_collection
+from leaderboard.web.boards.summaries import by_number
 from leaderboard.wording.figures import significant
 
-NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")
 TIE_RULES: Final = {
     Track.EARLIER: "Among tied entrants, the one who was that fast first wins.",
     Track.SHARE: "Tied entrants share their places and the prizes of these places.",
@@ -200,13 +199,9 @@ def _problems(boards: QuerySet[Board]) -> list[dict[str, Any]]:
     for slug, title, unsupported, hardware in boards.values_list(*columns):
         found[slug, title, not unsupported].append(hardware)
 
-    def by_number(key: tuple[str, str, bool]) -> tuple[list[tuple[str, int]], str]:
-        slug, title, _ = key
-        return [(text, int(digits or 0)) for text, digits in NUMBERS.findall(title)], slug
-
     return [
         {"slug": slug, "title": title, "hardware": sorted(found[slug, title, judged]), "is_judged": judged}
-        for slug, title, judged in sorted(found, key=by_number)
+        for slug, title, judged in sorted(found, key=lambda key: (by_number(key[1]), key[0]))
     ]
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
@@ -25,12 +25,13 @@ from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import may_retract
 from leaderboard.standings.publish import retract as retract_kernel
-from leaderboard.standings.read.boards import Standing, board_records, standing_of
+from leaderboard.standings.read.boards import Standing, look, records_of, standing_of
 from leaderboard.standings.read.table import is_shown
 from leaderboard.submissions.models import CodeRelease, Submission
 from leaderboard.submissions.permissions import code_for, may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.boards import cards, curves
+from leaderboard.web.boards import cards, curves, progress, standing
+from leaderboard.web.boards.summaries import own_place
 from leaderboard.web.forms import sentence
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.meanings import MEANINGS
@@ -136,10 +137,41 @@ def publish_code(submission: Submission, actor: User, reason: str) -> str:
 
 @require_safe
 def history(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
-    """A board's records in the current stage and timing epoch, as the public sees them."""
+    """A board's progress in the current stage and timing epoch, as the public sees it.
+
+    `with` in the address adds people to the chart. Names without a line here are named in an error.
+    """
     now = timezone.now()
     card = cards.card(slug, request.user, now)
-    board = card.place(hardware).board
-    records = board_records(board, stage=current_stage(board.competition.schedule, now), now=now)
-    context = {"card": card, "hardware": hardware, "records": records, "plot": curves.record_plot(records, now)}
-    return render(request, "web/history.html", context)
+    place = card.place(hardware)
+    table, own = place.look.current, standing.own_entrant(request.user, card.competition)
+    asked = list(dict.fromkeys(name for name in map(str.strip, request.GET.getlist("with")) if name))
+    faulty = [name for name in asked if len(name) > progress.MAX_NAME_CHARS or "\x00" in name]
+    names = [name for name in asked if name not in faulty][: progress.MOST_ASKED]
+    places, missing = progress.chosen(table, own, names, place.board)
+    records = records_of(table)
+    series = progress.series_of(table, places, own)
+    context = {
+        "card": card,
+        "hardware": hardware,
+        "records": records,
+        "plot": curves.record_plot(records, now),
+        "series": series,
+        "drawn": progress.drawn(series, now),
+        "field": progress.field_shown(table, own_place(place.look, own)) if table.places else None,
+        "own": standing.own_standing(table, own, [place.leader] if place.leader else ()),
+        "asked": [name for name in names if name not in missing],
+        "most": progress.MOST_FIRST,
+        "form_error": progress.refused_names(asked, [*faulty, *missing]),
+    }
+    return render(request, "web/history.html", context, status=400 if context["form_error"] else 200)
+
+
+@require_safe
+def pulse(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
+    """The digest of a board's table as the public sees it: pages poll it, and read the table again if it changed."""
+    boards = boards_seen_by(request.user).select_related("competition")
+    board = get_object_or_404(boards, slug=slug, hardware=hardware)
+    now = timezone.now()
+    table = look(board, stage=current_stage(board.competition.schedule, now), now=now).current
+    return JsonResponse({"digest": table.digest, "entrants": len(table.places)})

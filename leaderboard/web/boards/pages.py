@@ -25,7 +25,9 @@ from leaderboard.standings.ranking.overall import SHOWN, relative, score, standi
 from leaderboard.standings.read.boards import Collection, lines_of
 from leaderboard.standings.read.boards import collection as read_collection
 from leaderboard.web.boards import cards, standing
+from leaderboard.web.boards import home as home_page
 from leaderboard.web.boards.curves import plot
+from leaderboard.web.boards.listing import BoardsForm, listing
 from leaderboard.web.submissions import starter_code
 from leaderboard.web.submissions.meanings import HOW_RANKED, MEANINGS, RANKINGS, SCORING_NAMES, SCORINGS_EXPLAINED
 
@@ -41,7 +43,7 @@ MOST_LINES: Final = 200  # of a collection
 def home(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     context = {
-        "groups": cards.groups(request.user, now),
+        "home": home_page.home(request.user, now),
         "news": news_for(request.user, now),
         "invites": open_invites_of(request.user) if isinstance(request.user, User) else (),
     }
@@ -50,7 +52,11 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    return render(request, "web/boards.html", {"groups": cards.groups(request.user, timezone.now())})
+    """The list of boards; filters are parameters of the address."""
+    form = BoardsForm(request.GET)
+    found = listing(form, request.user, timezone.now())
+    status = 200 if form.is_valid() else 400
+    return render(request, "web/boards.html", {"form": form, "listing": found}, status=status)
 
 
 @require_safe
@@ -100,6 +106,8 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     context = {
         "card": card,
         "hardware": hardware,
+        "is_live": card.is_open and asked.stage is None and asked.epoch is None,
+        "digest": place.look.current.digest,
         "shown": shown,
         "sees_more": sees_more,
         "news": news_for(request.user, timezone.now(), card.competition),

@@ -18,9 +18,11 @@ from leaderboard.competitions.models import SCORINGS, Board, Competition, Role
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, has_role
 from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
+from leaderboard.standings.ranking.progress import Gap, NextRank, faster_than, gap, next_rank
+from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import BoardEpoch, Look, Overall, RankedEntry, lines_of, look, overall_standing
 from leaderboard.standings.read.records import marks
-from leaderboard.standings.read.table import NO_LINES
+from leaderboard.standings.read.table import NO_LINES, Table
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 MOST_COLUMNS: Final = 10  # boards with their own column; more do not fit on a page
@@ -47,6 +49,7 @@ class BoardRow:
     own: bool
     strip: Strip
     record: str  # whether first place is confirmed; "": not applicable
+    gap: Gap | None = None  # to the line above; None: it is the first, tied with that line, or stands before it
 
     @property
     def runs(self) -> int:
@@ -54,26 +57,81 @@ class BoardRow:
         return len(self.ranked.value.submissions)
 
 
-def rows(ranked: Sequence[RankedEntry], own: int | None, records: Mapping[int, str] | None = None) -> list[BoardRow]:
+def rows(
+    ranked: Sequence[RankedEntry],
+    own: int | None,
+    records: Mapping[int, str] | None = None,
+    above: Place | None = None,
+) -> list[BoardRow]:
     """Return the rows of a ranking on strips of one common scale, up to the slowest kernel or the baseline.
 
-    `own`: the viewer's entrant, or None. `records`: marks of records by submission.
+    `own`: the viewer's entrant, or None. `records`: marks of records by submission. `above`: the place before the first
+    row.
     """
     longest = max((line.value.ratio * (1 + (line.value.half_width or 0)) for line in ranked), default=1.0)
     scale = 100 / max(longest, 1.0)
     found = []
+    ahead = None if above is None else (above.rank, above.value.ratio)
     for line in ranked:
         run, half_width = line.value.ratio * scale, line.value.half_width or 0
         width = max(MIN_BAND, 2 * run * half_width) if half_width else 0.0
         strip = Strip(round(run, 2), round(run - width / 2, 2), round(width, 2), round(scale, 2))
         record = (records or {}).get(line.entry.submission_id, "")
-        found.append(BoardRow(line, line.entry.entrant_id == own, strip, record))
+        is_behind = ahead is not None and ahead[0] != line.rank
+        behind = gap(line.value, line.score_us, ahead[1]) if ahead is not None and is_behind else None
+        ahead = line.rank, line.value.ratio
+        found.append(BoardRow(line, line.entry.entrant_id == own, strip, record, behind))
     return found
 
 
 def own_entrant(viewer: Viewer, competition: Competition) -> int | None:
     found = entrant_of(viewer, competition) if isinstance(viewer, User) else None
     return found.pk if found else None
+
+
+@dataclass(frozen=True)
+class OwnStanding:
+    """The viewer's line, and what the next rank takes."""
+
+    line: RankedEntry
+    entrants: int
+    faster_than: float  # share of the others that are slower
+    next: NextRank | None  # None: the viewer leads alone
+    lead: Gap | None  # of a viewer who leads alone: what the next line lacks, as a share of that line's time
+
+    @property
+    def share(self) -> Gap | None:
+        """What the viewer's kernel lacks to share the next rank."""
+        ratio = self.next.share_ratio if self.next else None
+        return gap(self.line.value, self.line.score_us, ratio) if ratio is not None else None
+
+    @property
+    def alone(self) -> Gap | None:
+        """What the viewer's kernel lacks to stand before the group ahead."""
+        return gap(self.line.value, self.line.score_us, self.next.alone_ratio) if self.next else None
+
+
+def own_standing(table: Table, entrant: int | None, known: Sequence[RankedEntry] = ()) -> OwnStanding | None:
+    """Return the standing of the viewer's entrant; None: it has no line.
+
+    `known`: lines of the table that were read already. Two queries at most.
+    """
+    at = table.at.get(entrant) if entrant is not None else None
+    found = [line for line in known if line.value.entrant_id == entrant]
+    if at is not None and not found:
+        found = lines_of(table, [table.places[at]])
+    if at is None or not found:
+        return None
+    behind = table.places[at + 1].value if at + 1 < len(table.places) else None
+    ahead = next_rank(table.places, at)
+    ratio = table.places[at].value.ratio
+    return OwnStanding(
+        line=found[0],
+        entrants=len(table.places),
+        faster_than=faster_than([place.value.ratio for place in table.places], ratio),
+        next=ahead,
+        lead=gap(behind, 0.0, ratio) if behind is not None and ahead is None else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -120,6 +178,7 @@ class BoardShown(Shown):
     epochs: tuple[BoardEpoch, ...]
     epoch: BoardEpoch | None
     own_place: int | None  # index of the viewer's row, from 0
+    own: OwnStanding | None  # None: the viewer has no line
 
     @property
     def own_page(self) -> int | None:
@@ -171,11 +230,17 @@ def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Lo
         stages=stages,
         epochs=seen.epochs,
         epoch=epoch,
-        rows=rows(ranked, own, marks(table.places, asked_before) if stage is Stage.CONTEST else None),
+        rows=rows(
+            ranked,
+            own,
+            marks(table.places, asked_before) if stage is Stage.CONTEST else None,
+            places[asked.start - 1] if 0 < asked.start <= len(places) else None,
+        ),
         total=len(places),
         frozen_at=schedule.freeze_at if is_frozen else None,
         in_full=in_full,
         own_place=next((at for at, place in enumerate(places) if place.value.entrant_id == own), None) if own else None,
+        own=own_standing(table, own, ranked),
     )
 
 

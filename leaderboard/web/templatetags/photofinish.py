@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from leaderboard.awards.winners import ordinal
 from leaderboard.competitions.models import FAST_P, GEOMETRIC_MEAN, POINTS, PUBLIC, Board, Competition
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.operations import maintenance as operations
@@ -29,6 +30,7 @@ for name in ("duration_us", "speedup", "interval", "share", "percent", "change",
     register.filter(name, getattr(figures, name))
 register.filter("markdown", markup.markdown)
 register.filter("highlight", markup.code)
+register.filter("ordinal", ordinal)
 register.filter("epoch_title", title_of)
 register.simple_tag(contests.track_said, name="track_said")
 register.simple_tag(contests.prize_said, name="prize_said")

@@ -120,7 +120,7 @@ def test_it_is_one_link_among_the_cards_of_others(stage, browser, boards, addres
     text = page(browser, address)
     assert text.count('href="/collections/kernelbench"') == 1
     assert "Standings over 3 problems" in text, "the dice cannot be judged"
-    assert 'href="/boards/softmax"' in text
+    assert 'href="/boards/softmax' in text
     assert 'href="/boards/kb1-001-double"' not in text
 
 
