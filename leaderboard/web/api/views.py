@@ -141,7 +141,7 @@ def answer_once(
     kept = KeyedAnswer.objects.select_for_update().get(account_id=account_id, key=key)
     if kept.digest != digest:
         problem = "was used for another submission within the last 24 hours; send a new key with each submission"
-        raise UserError(HEADER, key, problem, status=409)
+        raise UserError(HEADER, key, problem, 409, "key_reused")
     if kept.answer:
         return kept.answer, True
     kept.answer = act()
@@ -285,6 +285,7 @@ class NotHere(Public):
     schema = None
 
     def get(self, request: Request, **kwargs: Any) -> Response:
-        return body(404, f"There is no such call: {request.path[:200]}. /api/docs lists all calls.")
+        detail = f"There is no such call: {request.path[:200]}. /api/docs lists all calls."
+        return body(404, detail, code="unknown_call")
 
     post = put = patch = delete = get
