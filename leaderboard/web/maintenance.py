@@ -22,6 +22,8 @@ OPEN: Final = (
     "/preview/leave",
     "/popcorn/admin/start",
     "/popcorn/admin/stop",
+    "/api/v1/admin/start",
+    "/api/v1/admin/stop",
 )  # change no more than the session, or the maintenance itself, for staff alone
 RUNNERS: Final = "/api/runner/"
 

@@ -27,7 +27,7 @@ from leaderboard.accounts.permissions import lacks_second_factor
 from leaderboard.accounts.tokens import find_token
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle, rate_headers
-from leaderboard.web.paging import page_of
+from leaderboard.web.paging import Page, page_of
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 SCHEME: Final = "bearer "
@@ -183,14 +183,18 @@ def paged(
     `prepare`: gathers the values that `shape` shows of the page's rows.
     """
     page = page_of(found, order=order, name=request.path, cursor=query["cursor"], size=query["limit"])
-    links = []
+    return Response(shape(prepare(page.rows), many=True, context=context).data, headers=links(request, page))
+
+
+def links(request: Request, page: Page) -> dict[str, str]:
+    """Return the header Link with the addresses of the pages beside this page."""
+    found = []
     for relation, cursor in (("prev", page.before), ("next", page.after)):
         if cursor:
             asked = request.query_params.copy()
             asked["cursor"] = cursor
-            links.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
-    headers = {"Link": ", ".join(links)} if links else {}
-    return Response(shape(prepare(page.rows), many=True, context=context).data, headers=headers)
+            found.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
+    return {"Link": ", ".join(found)} if found else {}
 
 
 def act_view(

@@ -38,6 +38,7 @@ def test_boards(stage, browser) -> None:
         "slug": "softmax",
         "title": "Row softmax",
         "competition": "Kernels 101",
+        "competition_slug": "kernels-101",
         "hardware": ["cpu"],
         "deadline": None,
         "open": True,
@@ -250,6 +251,11 @@ def test_schema_describes_every_call(stage, browser) -> None:
     schema = browser(None).get("/api/schema").json()
     assert set(schema["paths"]) == {
         "/api/v1/me",
+        "/api/v1/login/device",
+        "/api/v1/login/device/token",
+        *(f"/api/v1/admin/{act}" for act in ("start", "stop", "stats")),
+        *(f"/api/v1/organise/{{slug}}/{act}" for act in ("codes", "codes/revoke", "boards/remove")),
+        "/api/v1/boards/{slug}/problem",
         "/api/v1/status",
         "/api/v1/competitions",
         "/api/v1/competitions/{slug}",
