@@ -12,6 +12,56 @@ Only UserError's text reaches a person.
 
 from typing import Any, Final
 
+# code of an error answer → cause. A code never changes its meaning; docs/http.md and the schema list all of them.
+BY_STATUS: Final = {
+    400: "invalid",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    409: "conflict",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+    500: "internal",
+    503: "unavailable",
+}
+CODES: Final = {
+    "invalid": "A wrong field or body; `errors` names it.",
+    "unauthenticated": "No sign-in.",
+    "token_invalid": "A token that is unknown, expired or revoked.",
+    "forbidden": "A missing permission.",
+    "scope_missing": "The token lacks the scope of the call.",
+    "second_factor_missing": "An administrator without a second factor.",
+    "network_banned": "The caller's network is banned for a while.",
+    "not_found": "Not found, or not visible to the caller.",
+    "unknown_call": "No call has this address.",
+    "method_not_allowed": "The address has no such method.",
+    "not_acceptable": "An `Accept` that the call does not serve.",
+    "conflict": "Not possible in the present state.",
+    "already_finished": "The submission is finished already.",
+    "board_closed": "The board's deadline has passed.",
+    "board_not_open": "The board is not open yet.",
+    "board_unsupported": "This site cannot judge the problem.",
+    "not_admitted": "The problem has not passed its admission test.",
+    "rules_not_accepted": "The competition's current rules are not accepted yet.",
+    "key_reused": "The `Idempotency-Key` belongs to another submission.",
+    "stale": "A runner's lease is lost.",
+    "too_large": "A body or file over its limit.",
+    "unsupported_media_type": "A body of a type that the call does not read.",
+    "rate_limited": "Too many requests.",
+    "quota_used_up": "No submission of this mode is left for now.",
+    "too_many_unfinished": "Too many submissions of the caller wait or run.",
+    "authorization_pending": "The sign-in by code waits for its person.",
+    "slow_down": "The sign-in by code is asked for too often.",
+    "access_denied": "The person refused the sign-in by code.",
+    "expired_code": "The code of a sign-in is unknown, used or too old.",
+    "internal": "An error of the site, which its log has.",
+    "unavailable": "The site is busy.",
+    "maintenance": "Maintenance; `detail` gives its end.",
+}
+
 _SHOWN_CHARS: Final = 200  # of a wrong value, in an answer
 
 
@@ -20,8 +70,9 @@ class SiteError(Exception):
 
 
 class UserError(SiteError):
-    def __init__(self, field: str, value: object, message: str, status: int = 400) -> None:
+    def __init__(self, field: str, value: object, message: str, status: int = 400, code: str = "") -> None:
         super().__init__(f"{field}: {message}")
+        self.code = code or BY_STATUS.get(status, BY_STATUS[400])
         self.field = field
         self.value = shown(value)
         self.message = message
@@ -31,13 +82,14 @@ class UserError(SiteError):
         """Return the body that docs/http.md defines for every error."""
         return {
             "detail": f"{self.field}: {self.message}",
+            "code": self.code,
             "errors": [{"field": self.field, "value": self.value, "message": self.message}],
         }
 
 
 class RateLimited(UserError):
-    def __init__(self, field: str, value: object, message: str, *, retry_after_s: int) -> None:
-        super().__init__(field, value, message, status=429)
+    def __init__(self, field: str, value: object, message: str, *, retry_after_s: int, code: str = "") -> None:
+        super().__init__(field, value, message, status=429, code=code)
         self.retry_after_s = retry_after_s
 
 

@@ -274,6 +274,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "leaderboard.web.api.schema.describe_areas",
         "leaderboard.web.api.schema.add_errors",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",

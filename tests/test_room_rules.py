@@ -26,7 +26,7 @@ PLACES = {
     "psycopg": ("leaderboard/*",),
     "docker": ("sandbox/container.py", "runner/host/doctor.py"),
     "torch": ("runner/judge/*", "sandbox/inside/*"),
-    "httpx": ("runner/daemon/client.py", "leaderboard/cli/*", "leaderboard/operations/notices.py"),
+    "httpx": ("runner/daemon/client.py", "leaderboard/client/*", "leaderboard/operations/notices.py"),
     "pynvml": ("runner/host/accelerators.py", "runner/judge/*"),
 }
 MAY_READ_ENVIRONMENT = ("leaderboard/env.py", "runner/config.py", "sandbox/inside/*", "leaderboard/cli/config.py")

@@ -91,3 +91,24 @@ class ApiToken(models.Model):
     def account(self) -> User:
         """The account that the token acts as."""
         return self.owner.account
+
+
+class DeviceLogin(models.Model):
+    """A sign-in of a command line that waits for a person; written by devices.py alone, deleted soon after its end."""
+
+    digest = models.CharField(max_length=64, unique=True)  # of the device's secret
+    code = models.CharField(max_length=16, unique=True)  # the person types it
+    name = models.CharField(max_length=64)  # of the token
+    scopes = ArrayField(models.CharField(max_length=16))
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+    asked_at = models.DateTimeField(null=True)  # last question of the device
+    refused_at = models.DateTimeField(null=True)
+    approved_by = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.shown_code})"
+
+    @property
+    def shown_code(self) -> str:
+        return f"{self.code[:4]}-{self.code[4:]}"

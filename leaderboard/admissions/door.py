@@ -97,4 +97,4 @@ def check_admitted(board: Board) -> None:
     """Raise UserError if the board takes no submissions."""
     why = refusal(version_id=board.version_id, hardware=board.hardware)
     if why:
-        raise UserError("board", board.slug, why, status=409)
+        raise UserError("board", board.slug, why, 409, "not_admitted")

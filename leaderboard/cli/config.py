@@ -1,58 +1,52 @@
-"""The site and its token: from PHOTOFINISH_URL and PHOTOFINISH_TOKEN if set, else from a file of mode 600 by `login`.
+"""Profiles: sites and their tokens, in a file of mode 600 that `login` writes.
 
-The options in main.py read the environment; this module owns the file. A token is never printed. It is never sent over
-plain http to another machine without an explicit flag.
+The options in main.py read the environment (PHOTOFINISH_URL, PHOTOFINISH_TOKEN, PHOTOFINISH_PROFILE), which wins over
+the file; this module owns the file. A token is never printed, and goes to the site of its profile alone.
 """
 
 import json
 import os
-from dataclasses import asdict, dataclass
-from ipaddress import ip_address
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Final
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 import typer
 
-DEFAULT_URL: Final = "http://127.0.0.1:8000"
+from ..client import Account, Client, Misuse
+from ..client.account import DEFAULT_URL, check_private, check_token, site_url
+
 MAX_FILE_BYTES: Final = 64_000
+USUAL: Final = "default"  # name of the first profile
+MAX_NAME_CHARS: Final = 32
 
 
-class CliError(Exception):
-    """A failure of the command: a single sentence for a person, and an exit code."""
+@dataclass(frozen=True)
+class Options:
+    """The options before the command; they win over the file."""
 
-    exit_code: ClassVar[int]
-
-
-class Misuse(CliError):
-    """Wrong flag, file or setting, found before sending."""
-
-    exit_code = 2
-
-
-class Refused(CliError):
-    """The site refuses: permission, input, quota or rate."""
-
-    exit_code = 2
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class SiteProblem(CliError):
-    """No answer, or an answer without meaning."""
-
-    exit_code = 3
-
-
-@dataclass(frozen=True, repr=False)
-class Account:
-    """A site and an optional token for it. It has no repr, so that no message can contain the token."""
-
-    url: str = DEFAULT_URL
+    url: str = ""
     token: str = ""
     insecure: bool = False
+    profile: str = ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The file: profiles by name, and the name of the current profile."""
+
+    current: str = USUAL
+    profiles: Mapping[str, Account] = field(default_factory=dict)
+
+    def named(self, name: str) -> Account:
+        """Return a profile; an unknown name is an error unless nothing was chosen. Raises Misuse."""
+        wanted = name or self.current
+        if wanted in self.profiles:
+            return self.profiles[wanted]
+        if name:
+            listed = ", ".join(self.profiles) or "none yet"
+            raise Misuse(f"profile: {name!r} is not known; there is {listed}; `photofinish login --profile {name}`")
+        return Account()
 
 
 def config_path() -> Path:
@@ -60,85 +54,103 @@ def config_path() -> Path:
     return Path(typer.get_app_dir("photofinish")) / "config.json"
 
 
-def resolve(url: str, token: str, insecure: bool) -> Account:
-    """Combine flags or environment with the file; the file's token is only for the file's site."""
-    kept = load()
-    site = site_url(url) if url else kept.url
+def resolve(options: Options) -> Account:
+    """Combine options or environment with the file; a profile's token is only for the profile's site."""
+    kept = load(options.profile) if not (options.url and options.token and not options.profile) else Account()
+    site = site_url(options.url) if options.url else kept.url
     known = kept.token if site == kept.url else ""
-    return check_private(Account(site, check_token(token) if token else known, insecure or kept.insecure))
+    token = check_token(options.token) if options.token else known
+    return check_private(Account(site, token, options.insecure or kept.insecure))
 
 
-def load() -> Account:
+def client_of(account: Account) -> Client:
+    return Client(account.url, account.token, insecure=account.insecure)
+
+
+def connected(context: typer.Context) -> Client:
+    """Return the connection that the options before the command ask for."""
+    return client_of(resolve(context.obj))
+
+
+def load(profile: str = "") -> Account:
+    return read().named(profile)
+
+
+def read() -> Kept:
     path = config_path()
     try:
         with path.open("rb") as file:
             text = file.read(MAX_FILE_BYTES)
         data = json.loads(text)
-        return Account(site_url(str(data["url"])), check_token(str(data["token"])), data.get("insecure") is True)
+        if "profiles" not in data:  # a file from before there were profiles
+            return Kept(USUAL, {USUAL: _account(data)})
+        profiles = {str(name): _account(one) for name, one in data["profiles"].items()}
+        return Kept(str(data["current"]), profiles)
     except FileNotFoundError:
-        return Account()
+        return Kept()
     except OSError as error:
-        raise Misuse(f"{path}: cannot be read ({error.strerror}); mend its rights, or set PHOTOFINISH_TOKEN") from None
-    except (ValueError, KeyError, TypeError):
-        raise Misuse(f"{path}: is damaged; run `photofinish login` to write it anew") from None
+        raise Misuse(f"{path}: cannot be read ({error.strerror}); fix its rights, or set PHOTOFINISH_TOKEN") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Misuse(f"{path}: is damaged; delete it and run `photofinish login`") from None
 
 
-def save(account: Account) -> Path:
+def _account(data: Mapping[str, Any]) -> Account:
+    return Account(site_url(str(data["url"])), check_token(str(data["token"])), data.get("insecure") is True)
+
+
+def save(account: Account, profile: str = "") -> Path:
+    """Keep the account under a profile, which becomes the current one."""
+    try:
+        kept = read()
+    except Misuse:
+        kept = Kept()  # a damaged file is written anew
+    name = check_name(profile or kept.current)
+    return write(replace(kept, current=name, profiles={**kept.profiles, name: account}))
+
+
+def check_name(name: str) -> str:
+    if not name or len(name) > MAX_NAME_CHARS or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise Misuse(f"profile: {name!r} cannot be a name; use at most {MAX_NAME_CHARS} letters, digits, . - and _")
+    return name
+
+
+def use(name: str) -> Account:
+    """Make a profile the current one."""
+    kept = read()
+    account = kept.named(name)
+    write(replace(kept, current=name))
+    return account
+
+
+def write(kept: Kept) -> Path:
     """Write the file for its owner alone, atomically."""
     path = config_path()
     scrap = path.with_suffix(".tmp")
+    data = {"current": kept.current, "profiles": {name: asdict(one) for name, one in kept.profiles.items()}}
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         scrap.unlink(missing_ok=True)
         descriptor = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(asdict(account), file, indent=2)
+            json.dump(data, file, indent=2)
         scrap.replace(path)
     except OSError as error:
         raise Misuse(f"{path}: cannot be written ({error.strerror}); set PHOTOFINISH_TOKEN instead") from None
     return path
 
 
-def forget() -> bool:
-    """Remove the file; False: there was no file."""
-    path = config_path()
-    known = path.exists()
-    path.unlink(missing_ok=True)
-    return known
+def forget(profile: str = "") -> str:
+    """Remove a profile, by default the current one; return its name, or "" if there was none."""
+    kept = read()
+    name = profile or kept.current
+    if name not in kept.profiles:
+        return ""
+    left = {known: account for known, account in kept.profiles.items() if known != name}
+    if left:
+        write(Kept(kept.current if kept.current in left else next(iter(left)), left))
+    else:
+        config_path().unlink(missing_ok=True)
+    return name
 
 
-def site_url(value: str) -> str:
-    try:
-        parts = urlsplit(value.strip())
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        fits = False
-    if not fits or parts.username or parts.password or parts.query or parts.fragment:
-        raise Misuse(f"url: {value!r} is not an address such as https://photofinish.example; see --url")
-    return value.strip().rstrip("/")
-
-
-def check_token(value: str) -> str:
-    """Return a token in the form of a header value. The error message does not repeat it."""
-    token = value.strip()
-    if not token or len(token) > 512 or not token.isascii() or not token.isprintable() or " " in token:
-        raise Misuse("token: this is not a token; copy it whole from the site's token page (it begins with pf_)")
-    return token
-
-
-def is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def check_private(account: Account) -> Account:
-    """Refuse to send a token unencrypted."""
-    if account.token and not account.insecure and not account.url.startswith("https:") and not is_loopback(account.url):
-        raise Misuse(
-            f"url: {account.url} is not https, and a token sent there can be read on the way; "
-            "use https, or --insecure where you trust the network"
-        )
-    return account
+__all__ = ["DEFAULT_URL", "Account", "Options", "client_of", "connected", "load", "resolve", "save"]

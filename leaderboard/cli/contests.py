@@ -1,13 +1,15 @@
 """`photofinish competitions`, `enter` and `quota`."""
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
-from . import config
-from .api import JSON, Api, connected, mapping, mappings, sequence
-from .config import Misuse, Refused
+from ..client import Client, Misuse, Refused
+from ..client.values import JSON, mapping, mappings, sequence
+from .api import explained
+from .config import connected
 from .render import AsJson, Columns, Screen, clean, line, moment, names_of, when
 
 SHOWN_NEWS: Final = 5
@@ -29,7 +31,7 @@ def competitions(
 ) -> None:
     """List the competitions: running, coming, past. With NAME, show its phases, boards, prizes, news and your quota."""
     screen = Screen()
-    with connected(config.resolve(*context.obj)) as api:
+    with connected(context) as api:
         if not name:
             columns: Columns = {
                 "competition": "slug",
@@ -61,7 +63,7 @@ def enter(
     """Enter a competition after accepting its rules. Enter again if the rules have changed."""
     screen = Screen()
     answers = {"division": division, "model_name": model}
-    with connected(config.resolve(*context.obj)) as api:
+    with connected(context) as api:
         api.need_token()
         found = _with_code(api, competition, code, answers) if code else _visible(api, competition)
         you = mapping(found.get("you"))
@@ -82,7 +84,7 @@ def quota(
 ) -> None:
     """Show how many submissions you have left, and when more come: on all boards with spent quota, or on one board."""
     screen = Screen()
-    with connected(config.resolve(*context.obj)) as api:
+    with connected(context) as api, explained(api, board):
         left = api.quota(board)
     if left or as_json:
         _show_quota(screen, left, as_json)
@@ -125,7 +127,7 @@ def show(screen: Screen, competition: JSON, address: str) -> None:
             screen.say(clean(news["text"], 2_000))
 
 
-def _show_quota(screen: Screen, left: list[JSON], as_json: bool = False) -> None:
+def _show_quota(screen: Screen, left: Sequence[JSON], as_json: bool = False) -> None:
     screen.table(left, QUOTA, ("left", "of", "a day"), ("a day", "of", "hardware"), as_json)
 
 
@@ -148,7 +150,7 @@ def _prizes(track: JSON) -> str:
     return "; ".join(sentences) or "the title"
 
 
-def _with_code(api: Api, competition: str, code: str, answers: dict[str, str]) -> JSON:
+def _with_code(api: Client, competition: str, code: str, answers: dict[str, str]) -> JSON:
     """Return the competition that the code opens; a valid code stays redeemed if rules are left to accept."""
     try:
         return api.enter(competition, code=code, **answers)
@@ -161,7 +163,7 @@ def _with_code(api: Api, competition: str, code: str, answers: dict[str, str]) -
             raise refused from None
 
 
-def _visible(api: Api, competition: str) -> JSON:
+def _visible(api: Client, competition: str) -> JSON:
     try:
         return api.competition(competition)
     except Refused as refused:
@@ -175,7 +177,7 @@ def _visible(api: Api, competition: str) -> JSON:
         ) from None
 
 
-def _ask_acceptance(screen: Screen, api: Api, competition: JSON) -> None:
+def _ask_acceptance(screen: Screen, api: Client, competition: JSON) -> None:
     """Show the rules and ask for acceptance. Raises Misuse if they are not accepted."""
     if not competition.get("rules"):
         return

@@ -7,6 +7,7 @@ no wrapping, every column, separated by tabs.
 
 import datetime as dt
 import json
+import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,16 +21,20 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ..client import Client, ClientError, ServerEvent, SiteProblem, calls
+from ..client.values import JSON, mapping, mappings, number, sequence
 from ..wording import figures, outcomes
-from .api import JSON, ServerEvent, mapping, mappings, number, sequence
+from .api import is_pass
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 Columns = Mapping[str, str | Callable[[JSON], object]]  # heading → key of an item, or function of it
 
 MAX_CHARS: Final = 20_000
 _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, directions and the like
-SHOWN_CASES: Final = 5
+SHOWN_CASES: Final = 5  # failed ones, in a verdict
+MAX_CASES: Final = 300  # in the table of `show`
 SHOWN_LOG_LINES: Final = 20
+OWN_NAME: Final = "submission.py"
 SHORT: Final = 3  # remaining submissions from which a note appears
 SHOWN_SHORT: Final = 20
 
@@ -89,7 +94,7 @@ class Screen:
         """Print to stderr."""
         self.err.print(plain(sentence))
 
-    def note_short(self, quotas: list[JSON]) -> None:
+    def note_short(self, quotas: Sequence[JSON]) -> None:
         """Print a line for each board and mode with few or no submissions left."""
         short = [quota for quota in quotas if isinstance(quota.get("left"), int) and quota["left"] < SHORT]
         for quota in [quota for quota in short if quota.get("next_at")][:SHOWN_SHORT]:
@@ -137,6 +142,12 @@ class Screen:
                 break
         self.out.print(table, soft_wrap=False)
 
+    def diff(self, lines: Sequence[str]) -> None:
+        """Print the lines of a unified diff, coloured on a terminal."""
+        styles = {"+": "green", "-": "red", "@": "cyan"}
+        for text in lines:
+            self.out.print(Text(text, style=styles.get(text[:1], "")))
+
     @contextmanager
     def progress(self) -> Iterator[Callable[[ServerEvent], None]]:
         """Show a submission's progress: a line per state, on a terminal also a spinner."""
@@ -157,6 +168,23 @@ class Screen:
 
         with spinner or nullcontext():
             yield show
+
+
+def can_ask() -> bool:
+    """Return whether a person at a terminal can answer questions."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def odd_answer(url: str) -> SiteProblem:
+    return SiteProblem(f"{url}: took the submission but gave it no id; see it on the site")
+
+
+def machines_of(site: Client) -> list[JSON]:
+    """Return the machines of the site's status page; [] if it does not answer."""
+    try:
+        return list(mappings(site.once(calls.status()).get("machines")))
+    except ClientError:
+        return []
 
 
 def when(key: str, missing: str = "") -> Callable[[JSON], str]:
@@ -203,10 +231,55 @@ def headline(submission: JSON) -> str:
     return f"{title} ({reason})" if reason and outcome != "passed" else title
 
 
-def is_pass(submission: JSON) -> bool:
-    """Return whether the judge passed it and neither person nor rule rejected it; under review counts as a pass."""
-    done = submission.get("status") == "done" and submission.get("outcome") == "passed"
-    return done and submission.get("review") != "rejected"
+def in_short(submission: JSON) -> str:
+    """Return the verdict in a word or two, for a list."""
+    review, outcome = str(submission.get("review") or ""), str(submission.get("outcome") or "")
+    unranked = "not ranked" if submission.get("unranked") else ""
+    found = review or unranked or outcome or str(submission.get("status", ""))
+    return line(found, 32).replace("_", " ")
+
+
+def age(value: object, now: dt.datetime) -> str:
+    """Format a moment by its distance, such as "3 h ago", for a narrow terminal."""
+    try:
+        seconds = (now - dt.datetime.fromisoformat(str(value))).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return figures.NONE
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "now"
+
+
+def cases(screen: Screen, submission: JSON) -> None:
+    """Print every case: its outcome, then time, baseline and speedup where it was timed."""
+    found = mappings(submission.get("cases"))[:MAX_CASES]
+    if not found:
+        return
+    columns: Columns = {
+        "case": "name",
+        "": lambda case: "ok" if case.get("good") else line(case.get("reason") or "failed", 64),
+        "time": lambda case: duration_of(case, "measured_us"),
+        "baseline": lambda case: duration_of(case, "baseline_us"),
+        "speedup": lambda case: figures.speedup(number(case.get("ratio"))) if case.get("ratio") else "",
+        "interval": lambda case: figures.interval(number(case.get("half_width"))) if case.get("half_width") else "",
+    }
+    is_timed = any(case.get("measured_us") for case in found)
+    kept = columns if is_timed else {name: columns[name] for name in ("case", "")}
+    screen.say("")
+    screen.table(found, kept, ("time", "baseline", "speedup", "interval"), ("interval", "baseline"))
+
+
+def duration_of(case: JSON, key: str) -> str:
+    value = number(case.get(key))
+    return figures.duration_us(value) if value is not None else ""
+
+
+def facts(submission: JSON) -> list[str]:
+    """Return the sentences of a verdict as plain text."""
+    parts = [*_passed(submission)] if is_pass(submission) else [*_failed(submission, logs=False)]
+    flags = [line(flag, 64) for flag in sequence(submission.get("flags"))]
+    return [str(part) for part in parts] + [f"{flag}: {outcomes.FLAGS.get(flag, '')}" for flag in flags]
 
 
 def _passed(submission: JSON) -> Iterator[RenderableType]:
@@ -237,22 +310,34 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
         yield Text(f"board        not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
 
 
-def _failed(submission: JSON) -> Iterator[RenderableType]:
+def _failed(submission: JSON, logs: bool = True) -> Iterator[RenderableType]:
     if submission.get("review") == "rejected":
         yield Text("An organiser rejected this result.")
+    own = _with_own_name(submission)
     if submission.get("message"):
-        yield plain(submission["message"])
+        yield plain(own(submission["message"]))
     failed = [case for case in mappings(submission.get("cases")) if case.get("good") is False]
     for case in failed[:SHOWN_CASES]:
         fault = line(case.get("message") or case.get("reason") or "", 1_000)
         if fault and fault not in clean(submission.get("message") or ""):
-            yield Text(f"case {line(case.get('name', ''), 120)}: {fault}")
+            yield Text(f"case {line(case.get('name', ''), 120)}: {own(fault)}")
     if len(failed) > SHOWN_CASES:
         yield Text(f"… and {len(failed) - SHOWN_CASES} more cases", style="dim")
     if submission.get("report_problem"):
         yield plain(submission["report_problem"])
-    for name, text in mapping(submission.get("logs")).items():
-        last = clean(text, 200_000).strip().split("\n")[-SHOWN_LOG_LINES:]
+    for name, text in mapping(submission.get("logs")).items() if logs else ():
+        last = own(clean(text, 200_000)).strip().split("\n")[-SHOWN_LOG_LINES:]
         if any(last):
             yield Text(f"── {line(name, 32)}", style="dim")
             yield Text("\n".join(last))
+    advice = outcomes.verdict(
+        line(submission.get("outcome") or "", 64), line(submission.get("reason") or "", 64)
+    ).advice
+    if submission.get("status") == "done" and advice:
+        yield Text(f"What to try: {advice}", style="bold")
+
+
+def _with_own_name(submission: JSON) -> Callable[[object], str]:
+    """Return a function that names the sender's file in a text of the judge, which knows it as submission.py."""
+    name = line(submission.get("filename") or "", 64)
+    return lambda text: str(text).replace(OWN_NAME, name) if name else str(text)

@@ -63,7 +63,8 @@ def enter(
     rules = rules_digest(competition)
     if accepted != rules:
         text = "the rules are other ones than you accepted" if accepted else "the rules have to be accepted"
-        raise UserError("rules_digest", accepted, f"{text}; read them at {page_of(competition)}", status=409)
+        text = f"{text}; read them at {page_of(competition)}"
+        raise UserError("rules_digest", accepted, text, 409, "rules_not_accepted")
     entrant = known or enter_alone(
         user=user, competition=competition, now=now, division=division, model_name=model_name
     )
@@ -93,7 +94,7 @@ def enter_by_submitting(*, user: User, competition: Competition, now: datetime) 
         is_in = memberships_of(user).filter(competition=competition).exists()
         text = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
         where = f"read and accept them at {page_of(competition)}, then submit again"
-        raise UserError("competition", competition.slug, f"{text}; {where}", status=409)
+        raise UserError("competition", competition.slug, f"{text}; {where}", 409, "rules_not_accepted")
     return _enter_alone(user, competition, now)
 
 

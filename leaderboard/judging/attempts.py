@@ -155,7 +155,7 @@ def cancel(*, submission: Submission, actor: User, reason: str, now: datetime) -
     check_reason(reason)
     attempt = Attempt.objects.select_for_update().get(submission=submission, is_current=True)
     if attempt.state not in UNFINISHED:
-        raise UserError("submission", submission.pk, f"already {attempt.state}", status=409)
+        raise UserError("submission", submission.pk, f"already {attempt.state}", 409, "already_finished")
     before = {"state": attempt.state}
     call_off([attempt], now=now, message="Cancelled")
     record(act="cancel", target=attempt, actor=actor, reason=reason, now=now, before=before)

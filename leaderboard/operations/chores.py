@@ -36,6 +36,7 @@ OLD: Final = (
     Old("sessions.Session", "expire_date", timedelta(0)),
     Old("web.RequestCount", "window_starts_at", timedelta(days=1)),  # longer than any window
     Old("web.KeyedAnswer", "created_at", timedelta(days=1)),  # as long as a key repeats its answer
+    Old("accounts.DeviceLogin", "expires_at", timedelta(hours=1)),
     Old("operations.Notice", "sent_at", timedelta(days=90)),
     Old("operations.Mail", "given_up_at", timedelta(days=90)),
 )

@@ -70,13 +70,15 @@ def check(upload: Upload, *, owner: User, now: datetime) -> Submission:
     licence = check_licence(upload.licence or directives.licence, default=board.competition.default_licence)
     unsupported = board.version.part("unsupported", "")
     if unsupported:
-        raise UserError("board", board.slug, f"this problem cannot be judged here: {unsupported}", status=409)
+        text = f"this problem cannot be judged here: {unsupported}"
+        raise UserError("board", board.slug, text, 409, "board_unsupported")
     if not board.is_open_at(now):
         schedule = board.competition.schedule
-        why = f"closed: its deadline was {board.closes_at:%Y-%m-%d %H:%M} UTC"
+        why, code = f"closed: its deadline was {board.closes_at:%Y-%m-%d %H:%M} UTC", "board_closed"
         if phase_at(schedule, now) is Phase.BEFORE:
-            why = f"not open yet: it opens at {schedule.practice_at or schedule.contest_at:%Y-%m-%d %H:%M} UTC"
-        raise UserError("board", board.slug, why, status=409)
+            opens_at = schedule.practice_at or schedule.contest_at
+            why, code = f"not open yet: it opens at {opens_at:%Y-%m-%d %H:%M} UTC", "board_not_open"
+        raise UserError("board", board.slug, why, 409, code)
     encoded = source.encode()
     digest = "sha256:" + hashlib.sha256(encoded).hexdigest()
     told = {"source": source, "source_digest": digest, "size_bytes": len(encoded), "licence": licence}

@@ -101,7 +101,8 @@ def check_bucket(level: Level, *, mode: str, board: str, now: datetime) -> None:
     free_at = level.next_at
     if not level.left and free_at is not None:
         text = f"none left of your {level.bucket.capacity} {mode} submissions to {board}"
-        raise _limited("mode", mode, f"{text}; the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC", free_at - now)
+        text += f"; the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC"
+        raise _limited("mode", mode, text, free_at - now, "quota_used_up")
 
 
 def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: datetime) -> None:
@@ -109,15 +110,16 @@ def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: da
     if usage.unfinished >= unfinished_at_once:
         text = f"{usage.unfinished} of your submissions wait or run; at most {unfinished_at_once} may at once, "
         text += "so wait for one to finish"
-        raise RateLimited("submission", usage.unfinished, text, retry_after_s=RETRY_UNFINISHED_S)
+        code = "too_many_unfinished"
+        raise RateLimited("submission", usage.unfinished, text, retry_after_s=RETRY_UNFINISHED_S, code=code)
     if count >= per_hour:
         text = f"{count} submissions in the last hour; at most {per_hour}"
         raise _limited("submission", count, text, usage.recent[count - per_hour] + WINDOW - now)
 
 
-def _limited(field: str, value: object, text: str, wait: timedelta) -> RateLimited:
+def _limited(field: str, value: object, text: str, wait: timedelta, code: str = "") -> RateLimited:
     wait_s = max(1, math.ceil(wait.total_seconds()))
-    return RateLimited(field, value, f"{text}; try again in {wait_s} s", retry_after_s=wait_s)
+    return RateLimited(field, value, f"{text}; try again in {wait_s} s", retry_after_s=wait_s, code=code)
 
 
 def parse_quotas(value: object) -> dict[str, Bucket]:

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from leaderboard.errors import StaleLease, UserError, shown
+from leaderboard.errors import BY_STATUS, CODES, StaleLease, UserError, shown
 
 BUG: Final = "Internal error. It is in our log. Try again in a moment."
 BUSY: Final = "The database did not answer in time, so nothing was changed. Try again in a moment."
@@ -50,14 +50,15 @@ def _answer(exc: Exception, request: Request | None) -> Response:
                 {"field": field, "value": shown(known.get(field)), "message": message} for field, message in found
             ]
             detail = "; ".join(f"{field}: {message}".removeprefix(": ") for field, message in found)
-            return Response({"detail": detail, "errors": errors}, status=exc.status_code)
+            return Response({"detail": detail, "code": BY_STATUS[400], "errors": errors}, status=exc.status_code)
         case exceptions.Throttled():
             wait = max(1, int(getattr(exc, "wait", None) or 1))
             return _later(body(429, f"Too many requests. Try again in {wait} s."), wait)
         case exceptions.ParseError():
             return body(exc.status_code, f"The body could not be read: {exc.detail}", "body")
         case exceptions.APIException():
-            response = body(exc.status_code, exc.detail if isinstance(exc.detail, str) else str(exc.default_detail))
+            detail = exc.detail if isinstance(exc.detail, str) else str(exc.default_detail)
+            response = body(exc.status_code, detail, code=code_of(exc))
             if challenge := getattr(exc, "auth_header", None):
                 response["WWW-Authenticate"] = challenge
             return response
@@ -70,9 +71,20 @@ def _answer(exc: Exception, request: Request | None) -> Response:
     return body(500, BUG)
 
 
-def body(status: int, detail: str, field: str = "") -> Response:
+def body(status: int, detail: str, field: str = "", code: str = "") -> Response:
     errors = [{"field": field, "value": None, "message": detail}] if field else []
-    return Response({"detail": detail, "errors": errors}, status=status)
+    return Response(plain(status, detail, code) | {"errors": errors}, status=status)
+
+
+def plain(status: int, detail: str, code: str = "") -> dict[str, Any]:
+    """Return the body of an error without wrong fields, for answers outside of DRF."""
+    return {"detail": detail, "code": code or BY_STATUS.get(status, BY_STATUS[400]), "errors": []}
+
+
+def code_of(error: exceptions.APIException) -> str:
+    """Return the code that this site gave an exception of DRF; "" for the code of its status."""
+    found = getattr(error.detail, "code", "")
+    return found if found in CODES else ""
 
 
 def _later(response: Response, retry_after_s: int | None) -> Response:

@@ -31,6 +31,7 @@ from rest_framework.throttling import BaseThrottle
 from leaderboard.accounts.models import User
 from leaderboard.errors import RateLimited
 from leaderboard.operations import bans
+from leaderboard.web.errors import plain
 from leaderboard.web.middleware import APIS, Respond, refuse
 from leaderboard.web.models import RequestCount
 
@@ -64,6 +65,8 @@ MAIL_USER: Final = Limit("mail user", 20, 3600)
 EXPORT_USER: Final = Limit("export user", 5, 3600)
 INVITE_USER: Final = Limit("invite code user", 20, 3600)
 INVITE_IP: Final = Limit("invite code ip", 600, 3600)  # a lecture hall behind one address
+DEVICE_IP: Final = Limit("device sign-in ip", 120, 3600)  # a lecture hall installs the command
+DEVICE_USER: Final = Limit("device code user", 30, 3600)
 TEAM_USER: Final = Limit("team user", 120, 3600)
 RUNNER: Final = Limit("runner", 1200, 60)
 RUNNER_GUESS_IP: Final = Limit("runner token ip", 60, 60)  # counts refused tokens only
@@ -88,6 +91,8 @@ DEVICE_COOKIE: Final = "known_device"
 DEVICE_SALT: Final = "photofinish.device"
 DEVICE_LASTS_S: Final = 365 * 86_400
 MOST_LOGINS: Final = 5  # on one device; the oldest sign-in is dropped first
+
+COUNTED: Final = "photofinish.counted"  # in request.META: the limits that a call of the API counted under
 
 _UPSERT: Final = """
     INSERT INTO web_requestcount AS old (key, window_starts_at, count) VALUES (%s, %s, 1)
@@ -290,6 +295,18 @@ class MemoryCounts:
                     return _seconds_left(limit, now_s)
         return None
 
+    def left(self, *tries: Try) -> tuple[int, int, int]:
+        """Return the limit that is nearest to its end: its size, the requests left of it, the seconds of its window."""
+        now_s = time.time()
+        found = []
+        with self._lock:
+            for limit, key in tries:
+                window, count = self._counts.get((limit.kind, key), (0, 0))
+                used = count if window == int(now_s // limit.window_s) else 0
+                most = share(limit.most)
+                found.append((most, max(0, most - used), _seconds_left(limit, now_s)))
+        return min(found, key=lambda level: level[1])
+
     def clear(self) -> None:
         with self._lock:
             self._counts.clear()
@@ -307,7 +324,7 @@ def banned_networks(get_response: Respond) -> Respond:
             return get_response(request)
         if request.path.startswith(APIS):
             detail = f"Your network {ban.network} is banned until {ban.ends_at:%Y-%m-%d %H:%M} UTC: {ban.reason}"
-            return JsonResponse({"detail": detail, "errors": []}, status=403)
+            return JsonResponse(plain(403, detail, "network_banned"), status=403)
         return HttpResponse(render_to_string("web/banned.html", {"ban": ban}), status=403)
 
     return respond
@@ -340,13 +357,24 @@ class ApiThrottle(BaseThrottle):
 
     def allow_request(self, request: Request, view: object) -> bool:
         if request.user.is_authenticated:
-            self._wait_s = floods.take((API_USER, str(request.user.pk)))
+            tries: tuple[Try, ...] = ((API_USER, str(request.user.pk)),)
         else:
-            self._wait_s = floods.take(*by_address(API_IP, request))
+            tries = by_address(API_IP, request)
+        self._wait_s = floods.take(*tries)
+        request.META[COUNTED] = tries
         return self._wait_s is None
 
     def wait(self) -> float | None:
         return self._wait_s
+
+
+def rate_headers(request: Request) -> dict[str, str]:
+    """Return the rate of a counted call as headers: limit of the window, calls left, seconds until the window ends."""
+    tries = request.META.get(COUNTED)
+    if not tries:
+        return {}
+    most, left, seconds = floods.left(*tries)
+    return {"RateLimit-Limit": str(most), "RateLimit-Remaining": str(left), "RateLimit-Reset": str(seconds)}
 
 
 def _window_start(limit: Limit, now: datetime) -> datetime:

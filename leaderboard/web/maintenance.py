@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from leaderboard.operations import maintenance
 from leaderboard.operations.models import Maintenance
+from leaderboard.web.errors import plain
 from leaderboard.web.forms import sentence
 from leaderboard.web.middleware import APIS, Respond
 
@@ -21,6 +22,8 @@ OPEN: Final = (
     "/preview/leave",
     "/popcorn/admin/start",
     "/popcorn/admin/stop",
+    "/api/v1/admin/start",
+    "/api/v1/admin/stop",
 )  # change no more than the session, or the maintenance itself, for staff alone
 RUNNERS: Final = "/api/runner/"
 
@@ -43,7 +46,7 @@ def _refuse(request: HttpRequest, found: Maintenance, now: datetime) -> HttpResp
     response: HttpResponse
     if request.path.startswith(APIS):
         detail = f"Maintenance until {found.until:%Y-%m-%d %H:%M} UTC: {sentence(found.text)} Nothing was changed."
-        response = JsonResponse({"detail": detail, "errors": []}, status=503)
+        response = JsonResponse(plain(503, detail, "maintenance"), status=503)
     else:
         response = render(request, "web/maintenance.html", {"found": found}, status=503)
     response.headers["Retry-After"] = str(maintenance.retry_after_s(found, now))

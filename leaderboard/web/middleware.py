@@ -15,6 +15,7 @@ from django.urls import Resolver404, resolve
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from leaderboard.errors import RateLimited, UserError
+from leaderboard.web.errors import plain
 
 FORMS_HERE: Final = "form-action 'self'"
 CSP: Final = "; ".join(
@@ -98,7 +99,7 @@ def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
     """Return a refusal with the time of the next try: a page for people, JSON of the APIs. Needs no database."""
     response: HttpResponse
     if path.startswith(APIS):
-        response = JsonResponse({"detail": REFUSED[status].format(wait=retry_after_s), "errors": []}, status=status)
+        response = JsonResponse(plain(status, REFUSED[status].format(wait=retry_after_s)), status=status)
     else:
         response = HttpResponse(refusal_page(status), status=status)
     for name, value in (HEADERS | {"Cache-Control": PRIVATE, "Retry-After": str(retry_after_s)}).items():

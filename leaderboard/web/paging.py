@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.core.signing import BadSignature, Signer
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from leaderboard.errors import UserError
@@ -50,6 +50,24 @@ def page_of(rows: QuerySet[Any], *, order: Sequence[str], name: str, cursor: str
     )
 
 
+def page_of_list(rows: Sequence[Any], *, key: str, name: str, cursor: str, size: int) -> Page:
+    """Return the page of a list in memory, which is sorted by the attribute `key`, a unique text."""
+    direction, values = _read(cursor, name, 1) if cursor else (ON, [])
+    backwards = direction == BACK
+    if values:
+        rows = [row for row in rows if (getattr(row, key) < values[0] if backwards else getattr(row, key) > values[0])]
+    more = len(rows) > size
+    found = list(rows[-size:] if backwards else rows[:size])
+    if not found:
+        return Page([])
+    has_above, has_below = (more, True) if backwards else (bool(values), more)
+    return Page(
+        found,
+        before=_write(BACK, found[0], [key], name) if has_above else "",
+        after=_write(ON, found[-1], [key], name) if has_below else "",
+    )
+
+
 def page_at(request: HttpRequest, rows: QuerySet[Any], *, order: Sequence[str], name: str, size: int) -> Page:
     """Return the page that the address of a page of the site names; the first page for a wrong cursor."""
     try:
@@ -72,7 +90,7 @@ def _signer(name: str) -> Signer:
     return Signer(salt=f"photofinish.cursor.{name}")
 
 
-def _write(direction: str, row: Model, fields: Sequence[str], name: str) -> str:
+def _write(direction: str, row: Any, fields: Sequence[str], name: str) -> str:
     values = [getattr(row, field) for field in fields]
     return _signer(name).sign_object([direction, *(str(value) for value in values)])
 

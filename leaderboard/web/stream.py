@@ -37,6 +37,7 @@ from leaderboard.submissions.permissions import code_for
 from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
+from leaderboard.web.errors import code_of, plain
 from leaderboard.web.limits import share
 from leaderboard.web.places import READS, counts_for
 from leaderboard.web.runners.bells import bells
@@ -174,7 +175,7 @@ async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
     try:
         user = await reader_of(request)
     except APIException as refused:
-        return _refuse(refused.status_code, str(refused.detail))
+        return _refuse(refused.status_code, str(refused.detail), code=code_of(refused))
     if wait_s := limits.floods.take((limits.STREAM_USER, str(user.pk))):
         return _refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
     if not await sync_to_async(view.visible_to(user).filter(pk=pk).exists)():
@@ -271,6 +272,6 @@ def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
-def _refuse(status: int, detail: str, retry_after_s: int = 0) -> JsonResponse:
+def _refuse(status: int, detail: str, retry_after_s: int = 0, code: str = "") -> JsonResponse:
     headers = {"Retry-After": str(retry_after_s)} if retry_after_s else None
-    return JsonResponse({"detail": detail, "errors": []}, status=status, headers=headers)
+    return JsonResponse(plain(status, detail, code), status=status, headers=headers)

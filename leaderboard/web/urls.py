@@ -5,8 +5,10 @@ from django.views.generic import RedirectView, TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import metrics, service, status, stream
+from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import competitions as competitions_api
+from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
@@ -171,6 +173,8 @@ pages: list[URLPattern | URLResolver] = [
 ]
 people: list[URLPattern | URLResolver] = [
     path("me", api.Me.as_view()),
+    path("login/device", device.Start.as_view()),
+    path("login/device/token", device.Collect.as_view()),
     path("competitions", competitions_api.Competitions.as_view()),
     path("competitions/<slug:slug>", competitions_api.Competition.as_view()),
     path("competitions/<slug:slug>/enter", competitions_api.Enter.as_view()),
@@ -187,6 +191,7 @@ people: list[URLPattern | URLResolver] = [
     path("boards", api.Boards.as_view()),
     path("boards/<slug:slug>/<str:hardware>/history", competitions_api.History.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
+    path("boards/<slug:slug>/problem", api.ProblemOfBoard.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
@@ -203,6 +208,12 @@ people: list[URLPattern | URLResolver] = [
     path("review/hold", review_api.Hold.as_view()),
     path("review/<int:pk>", review_api.Detail.as_view()),
     *(path(f"review/<int:pk>/{act}", view.as_view()) for act, view in review_api.VIEWS.items()),
+    path("admin/start", organise_api.StartIntake.as_view()),
+    path("admin/stop", organise_api.StopIntake.as_view()),
+    path("admin/stats", organise_api.Counts.as_view()),
+    path("organise/<slug:slug>/codes", organise_api.Codes.as_view()),
+    path("organise/<slug:slug>/codes/revoke", organise_api.RevokeCode.as_view()),
+    path("organise/<slug:slug>/boards/remove", organise_api.RemoveBoard.as_view()),
     path("admission", api.AdmissionTests.as_view()),
     path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
 ]

@@ -3,6 +3,7 @@
 Competitors run it at home, and organisers while they write a problem.
 """
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from leaderboard.source import SourceError, read_file
 from problems.directives import DirectiveError, other_hardware, read_directives
 from problems.fields import ProblemError
 from problems.formats import kernelbench
-from problems.formats.gpumode import load_problem
-from problems.spec import Problem
+from problems.formats.gpumode import TASK_FILE, load_problem
+from problems.spec import MAX_BUNDLE_BYTES, Problem
 from runner import config
 from runner.daemon.canary import own_job
 from runner.daemon.loan import Patience, borrowed
@@ -25,6 +26,8 @@ from runner.job.confirm import confirm
 from runner.job.execute import OnEvent, execute
 from runner.wire import ADMISSION, Incumbent, Job, Report
 
+PULLED_FILE: Final = "problem.json"  # leaderboard/cli/problem.py writes it
+MAX_PULLED_BYTES: Final = 2 * MAX_BUNDLE_BYTES  # it is indented
 SAID_CHARS: Final = 200
 FOR_EVER: Final = Patience()
 LIBRARY: Final = Path(problems.__file__).parent / "library"
@@ -35,12 +38,16 @@ class UsageError(RunnerError):
 
 
 def find_folder(name: str) -> Path:
-    """Return a folder with a task.yml, or the folder of a problem of the library. Raises UsageError."""
+    """Return a folder with a task.yml or a problem.json, or that of a problem of the library. Raises UsageError."""
     if (Path(name) / "task.yml").is_file():
+        return Path(name)
+    if (Path(name) / PULLED_FILE).is_file():
         return Path(name)
     known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
     if name not in known:
-        raise UsageError(f"{name!r} is neither a folder with a task.yml nor in the library: {', '.join(known)}")
+        raise UsageError(
+            f"{name!r} is neither a folder with a task.yml or a problem.json nor in the library: {', '.join(known)}"
+        )
     return known[name]
 
 
@@ -54,12 +61,30 @@ def find_problem(name: str) -> Problem:
     is_file = is_model_file(name)
     folder = Path(name) if is_file else find_folder(name)
     try:
-        problem = kernelbench.load_file(folder, kernelbench.level_of(folder)) if is_file else load_problem(folder)
+        if is_file:
+            problem = kernelbench.load_file(folder, kernelbench.level_of(folder))
+        elif (folder / TASK_FILE).is_file():
+            problem = load_problem(folder)
+        else:
+            problem = pulled_problem(folder / PULLED_FILE)
     except ProblemError as err:
         raise UsageError(f"{folder}: {err}") from None
     if problem.unsupported:
         raise UsageError(f"{folder} cannot be judged here: {problem.unsupported}")
     return problem
+
+
+def pulled_problem(path: Path) -> Problem:
+    """Return the problem in a file of `photofinish problem pull`. Raises ProblemError, UsageError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_PULLED_BYTES + 1)
+        found = json.loads(data) if len(data) <= MAX_PULLED_BYTES else None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    if found is None:
+        raise UsageError(f"{path} has more than {MAX_PULLED_BYTES} bytes; pull the problem again")
+    return Problem.from_bundle(found)
 
 
 def read_source(path: Path) -> str:

@@ -89,6 +89,13 @@ class FakeSite:
         self.tokens: list[str] = []
         self.keys: list[str] = []  # Idempotency-Key of each POST that had one
         self.polls = 0
+        self.problem: dict[str, Any] = {}
+        self.logins: list[tuple[int, dict[str, Any]]] = []  # answers to the questions for a token, in order
+        self.acts: list[tuple[str, dict[str, Any]]] = []  # further POSTs: path, body
+        self.act_answer: dict[str, Any] = {}
+        self.more: dict[str, object] = {}  # path → answer of further GETs
+        self.refusals: list[tuple[int, dict[str, Any]]] = []  # of submissions, in order
+        self.machines: list[dict[str, Any]] = []
         site = self
 
         class Handler(_Handler):
@@ -105,6 +112,13 @@ class FakeSite:
         self._server.server_close()
 
     def get(self, path: str, query: dict[str, list[str]]) -> tuple[int, object]:
+        if path in self.more:
+            return 200, self.more[path]
+        if path == "/status":
+            at = "2026-01-01T00:00:00Z"
+            return 200, {"at": at, "ok": True, "summary": "Everything works", "machines": self.machines}
+        if path.endswith("/problem") and self.problem:
+            return 200, self.problem
         if path == "/me":
             return 200, {"username": self.username, "token": {"name": "laptop", "scopes": ["read", "submit"]}}
         if path == "/boards":
@@ -174,6 +188,23 @@ class _Handler(BaseHTTPRequestHandler):
             self.site.keys.append(key)
         if self._bent(self.path):
             return
+        path = self.path.removeprefix("/api/v1")
+        if path == "/login/device":
+            self.site.acts.append((path, json.loads(body)))
+            device = {"device_code": "pfd_secret", "user_code": "BCDF-GHJK", "interval": 1, "expires_in": 60}
+            page = {
+                "verification_uri": f"{self.site.url}/device",
+                "verification_uri_complete": f"{self.site.url}/device",
+            }
+            self._send(201, device | page)
+            return
+        if path == "/login/device/token":
+            self._send(*self.site.logins.pop(0))
+            return
+        if not path.endswith(("/submissions", "/cancel", "/enter")):
+            self.site.acts.append((path, json.loads(body)))
+            self._send(200, self.site.act_answer)
+            return
         if self.path.endswith("/cancel"):
             self._send(*self.site.cancel(self.path.split("/")[-2]))
             return
@@ -182,6 +213,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.site.sent.append(json.loads(body))
         sent = self.site.sent[-1]
+        if self.site.refusals:
+            self._send(*self.site.refusals.pop(0))
+            return
         chosen = {name: sent[name] or self.site.verdict[name] for name in ("board", "hardware")}
         answer = {"id": self.site.verdict["id"], "status": "queued", "url": "/submissions/7", **chosen}
         self._send(201, {**answer, "mode": sent["mode"], "notes": self.site.notes})
@@ -197,7 +231,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, content, headers = self.site.answer_with
             self._raw(status, content, headers)
             return True
-        if "board" not in path and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+        is_open = "board" in path or path.endswith("/status") or "/login/" in path
+        if not is_open and self.headers.get("Authorization") != f"Bearer {TOKEN}":
             self._send(401, {"detail": "This token is unknown or revoked. Create a new token at /tokens."})
             return True
         return False

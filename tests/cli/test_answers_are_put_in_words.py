@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.cli.api import number
 from leaderboard.cli.render import clean, moment
+from leaderboard.client.values import number
 from leaderboard.wording import figures
 from leaderboard.wording.outcomes import FLAGS, TITLES, UNRANKED
 from tests.cli.conftest import Photofinish

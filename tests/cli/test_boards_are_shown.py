@@ -61,7 +61,7 @@ def test_boards_are_listed(photofinish: Photofinish) -> None:
 
 
 def test_own_submissions_are_listed(photofinish: Photofinish) -> None:
-    assert "7\t2026-01-02 03:04 UTC\tsoftmax\tcpu\tranked\tPassed" in photofinish("list").out
+    assert "7\t2026-01-02 03:04 UTC\tkernel.py\tsoftmax\tcpu\tranked\tpassed" in photofinish("list").out
     assert json.loads(photofinish("list", "--json").out) == [PASSED]
 
 

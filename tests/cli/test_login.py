@@ -30,23 +30,23 @@ def test_login_keeps_a_good_token_in_a_private_file(site: FakeSite, photofinish:
     assert "you are ada" in ended.out
     path = config.config_path()
     assert path.stat().st_mode & 0o777 == 0o600
-    assert json.loads(path.read_text())["token"] == TOKEN
+    assert json.loads(path.read_text())["profiles"]["default"]["token"] == TOKEN
     assert photofinish("whoami").out == f"ada at {site.url} (may read, submit)\n"
 
 
-def test_login_asks_without_echo_when_no_token_is_given(
+def test_login_asks_without_echo_for_the_token_dash(
     site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
     monkeypatch.setattr(sys, "stdin", Keyboard())
     monkeypatch.setattr("getpass.getpass", lambda prompt="", *rest, **more: asked.append(prompt) or TOKEN)
-    assert photofinish("login", "--url", site.url).code == 0
+    assert photofinish("login", "--token", "-", "--url", site.url).code == 0
     assert len(asked) == 1
 
 
 def test_refused_token_is_not_kept(site: FakeSite, photofinish: Photofinish) -> None:
     ended = photofinish("login", "--token", "pf_wrong", "--url", site.url)
-    assert ended.code == 2
+    assert ended.code == 4
     way_out = f"Create a new token at {site.url}/tokens; run `photofinish login`"
     assert ended.err == f"error: token: This token is unknown or revoked. {way_out}\n"
     assert not config.config_path().exists()
@@ -64,7 +64,7 @@ def test_environment_wins_over_the_file(
 ) -> None:
     photofinish("login", "--token", TOKEN, "--url", site.url)
     monkeypatch.setenv("PHOTOFINISH_TOKEN", "pf_from-the-environment")
-    assert photofinish("whoami").code == 2
+    assert photofinish("whoami").code == 4
     assert site.tokens[-1] == "Bearer pf_from-the-environment"
 
 

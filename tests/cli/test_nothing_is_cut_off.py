@@ -1,10 +1,12 @@
 """On a terminal every word of a verdict and every value of a table can be read, however narrow it is."""
 
+import datetime as dt
 import re
 
 import pytest
 from rich.cells import cell_len
 
+from leaderboard.cli import render
 from tests.cli.conftest import Photofinish, Terminal
 from tests.cli.fake_site import WRONG, FakeSite
 
@@ -52,10 +54,11 @@ def test_narrow_board_leaves_columns_out(terminal: Terminal) -> None:
 def test_narrow_list_leaves_columns_out(site: FakeSite, terminal: Terminal) -> None:
     site.verdict = {**WRONG, "ratio": 0.5}
     code, seen = terminal(50, "list")
+    age = render.age(WRONG["created_at"], dt.datetime.now(dt.UTC))
     assert code == 0
     assert [row.split() for row in rows(seen)[:2]] == [
-        ["id", "board", "verdict", "speedup"],
-        ["7", "softmax", "Wrong", "result", "(mismatch)", "2.000×"],
+        ["id", "when", "file", "board", "verdict"],
+        ["7", *age.split(), "kernel.py", "softmax", "wrong"],
     ]
 
 

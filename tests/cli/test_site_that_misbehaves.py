@@ -1,4 +1,4 @@
-"""A site that is away, wrong or hostile: one sentence, exit code 3 or 2, and a terminal that stays whole."""
+"""A site that is away, wrong or hostile: one sentence, exit code 2, 3 or 4, and a terminal that stays whole."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.cli import api
 from leaderboard.cli.render import clean, line
+from leaderboard.client import clients
 from tests.cli.conftest import Photofinish, Terminal
 from tests.cli.fake_site import PASSED, WRONG, FakeSite
 
@@ -18,7 +18,7 @@ NASTY = "\x1b]0;owned\x07\x1b[2J[red]bold[/red]\u202egnp.exe\x9b31m\r\x00"
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "backoff_s", lambda attempt: 0.0)
+    monkeypatch.setattr(clients, "backoff_s", lambda attempt: 0.0)
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         (200, b'{"a": 1}', {}, 3, "another shape"),
         (200, b"[1]", {}, 3, "another shape"),
         (200, b" " * 9_000_000, {}, 3, "more than"),
-        (429, b'{"detail": "too fast"}', {"Retry-After": "30"}, 2, "too fast; try again in 30 s"),
-        (429, b'{"detail": "Too fast. Try again in 30 s."}', {"Retry-After": "30"}, 2, "Too fast. Try again in 30 s\n"),
-        (403, b'{"detail": "token lacks the scope read"}', {}, 2, "token lacks the scope read"),
+        (429, b'{"detail": "too fast"}', {"Retry-After": "30"}, 4, "too fast; try again in 30 s"),
+        (429, b'{"detail": "Too fast. Try again in 30 s."}', {"Retry-After": "30"}, 4, "Too fast. Try again in 30 s\n"),
+        (403, b'{"detail": "token lacks the scope read"}', {}, 4, "token lacks the scope read"),
         (404, b"nothing", {}, 2, "refused (404)"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.cli import api
+from leaderboard.client import clients
 from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import PASSED, STEPS, TOKEN, WRONG, FakeSite
 
@@ -73,7 +73,7 @@ def test_cancel(site: FakeSite, photofinish: Photofinish) -> None:
 
 def test_cancel_of_what_is_finished_says_so(photofinish: Photofinish) -> None:
     ended = photofinish("cancel", "7")
-    assert (ended.code, ended.out, ended.err) == (2, "", "error: submission: already done\n")
+    assert (ended.code, ended.out, ended.err) == (4, "", "error: submission: already done\n")
 
 
 def test_progress_is_shown_as_it_comes(photofinish: Photofinish, kernel: Path) -> None:
@@ -93,7 +93,7 @@ def test_failure_says_case_expected_and_got(site: FakeSite, photofinish: Photofi
 @pytest.mark.parametrize(
     ("changes", "code", "said"),
     [
-        ({"review": "under_review", "rank": None, "published": False}, 0, "held"),
+        ({"review": "under_review", "rank": None, "published": False}, 5, "held"),
         ({"review": "rejected", "rank": None, "published": False}, 1, "Passed, rejected"),
         ({"mode": "test", "score_us": None, "ratio": None, "rank": None}, 0, "--mode test"),
         ({"outcome": "timeout", "message": "case 3 ran over 10 s"}, 1, "Out of time"),
@@ -135,7 +135,7 @@ def test_broken_stream_is_taken_up_after_the_last_event(site: FakeSite, photofin
 def test_site_without_streams_is_asked_again(
     site: FakeSite, photofinish: Photofinish, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "backoff_s", lambda failures: 0.0)
+    monkeypatch.setattr(clients, "backoff_s", lambda failures: 0.0)
     site.no_stream = True
     ended = photofinish("submit", str(kernel), "--board", "softmax")
     assert ended.code == 0

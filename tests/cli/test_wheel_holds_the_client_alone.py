@@ -14,7 +14,7 @@ from tests.cli.fake_site import TOKEN, FakeSite
 
 TOP = Path(__file__).resolve().parents[2]
 VERSION = __version__
-CLIENT = ("leaderboard/__init__.py", "leaderboard/py.typed", "leaderboard/client.py", "leaderboard/source.py")
+CLIENT = ("leaderboard/__init__.py", "leaderboard/py.typed", "leaderboard/source.py")
 BUILD = "import hatchling.build as build, sys; build.build_{kind}(sys.argv[1])"
 
 
@@ -70,7 +70,7 @@ def test_wheel_has_one_package_and_one_command(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in names(wheel)}
     assert tops == {"photofinish", f"photofinish-{VERSION}.dist-info"}
     assert {
-        "photofinish/client.py",
+        "photofinish/client/__init__.py",
         "photofinish/cli/scaffold/task.yml.txt",
         "photofinish/wording/figures.py",
     } <= names(wheel)
@@ -82,7 +82,7 @@ def test_sdist_has_the_client_alone_and_builds_the_same_wheel(wheel: Path, tmp_p
     subprocess.run(["tar", "-xzf", sdist, "-C", tmp_path], check=True)
     [unpacked] = tmp_path.glob("photofinish-*")
     files = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
-    folders = ("leaderboard/cli/", "leaderboard/wording/")
+    folders = ("leaderboard/cli/", "leaderboard/client/", "leaderboard/wording/")
     assert {name for name in files if "/" in name and not name.startswith(folders)} == set(CLIENT)
     assert names(built("wheel", tmp_path / "again", unpacked)) == names(wheel)
 
@@ -124,8 +124,8 @@ def test_general_names_stay_free(venv: Path, tmp_path: Path, name: str) -> None:
 
 def test_client_is_a_library(venv: Path, site: FakeSite, tmp_path: Path) -> None:
     code = (
-        "import sys; from photofinish.client import Account, connected\n"
-        "with connected(Account(sys.argv[1])) as api: print(api.boards()[0]['slug'])\n"
+        "import sys; from photofinish import Client\n"
+        "with Client(sys.argv[1]) as site: print(site.boards()[0]['slug'])\n"
         "print(sorted({'django', 'torch', 'docker'} & set(sys.modules)))"
     )
     assert python(venv / "bin/python", "-c", code, site.url, cwd=tmp_path) == "softmax\n[]\n"

@@ -220,6 +220,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "account/export": [("/account/export", "IMMMMMMM", SIGNED_IN)],
     "sign-out": [("/sign-out", "M", ALL)],
     "mailbox": [("/mailbox", STAFF, READ_ONLY)],
+    "device": [("/device", SIGNED_IN, SIGNED_IN)],
     "tokens": [("/tokens", SIGNED_IN, SIGNED_IN)],
     "account": [("/account", SIGNED_IN, READ_ONLY)],
     "account/password": [("/account/password", SIGNED_IN, SIGNED_IN)],
@@ -312,9 +313,15 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "preview/leave": [("/preview/leave", "M", ALL)],
     # the API
     "api/v1/me": [("/api/v1/me", SIGNED_IN, READ_ONLY)],
+    "api/v1/login/device": [("/api/v1/login/device", "M", ALL)],
+    "api/v1/login/device/token": [("/api/v1/login/device/token", "M", ALL)],
     "api/v1/status": [("/api/v1/status", ALL, NOT_SENT)],
     "api/v1/boards": [("/api/v1/boards", ALL, NOT_SENT)],
     "api/v1/boards/<slug:slug>": [("/api/v1/boards/softmax", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>/problem": [
+        ("/api/v1/boards/softmax/problem", ALL, NOT_SENT),
+        ("/api/v1/boards/{secret}/problem", "NNNNNNNA", NOT_SENT),
+    ],
     "api/v1/boards/<slug:slug>/<str:hardware>/entries": [("/api/v1/boards/softmax/cpu/entries", ALL, NOT_SENT)],
     "api/v1/competitions": [("/api/v1/competitions", ALL, NOT_SENT)],
     "api/v1/competitions/<slug:slug>": [
@@ -400,6 +407,16 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     },
     "api/v1/admission": [("/api/v1/admission", ANY_ROLE, ANY_ROLE)],
     "api/v1/admission/<int:pk>": [("/api/v1/admission/{test}", ANY_ROLE, "INNNMMMM")],
+    **{f"api/v1/admin/{act}": [(f"/api/v1/admin/{act}", "IFFFFFFM", "IFFFFFFA")] for act in ("start", "stop")},
+    "api/v1/admin/stats": [("/api/v1/admin/stats", "IFFFFFFA", "IFFFFFFM")],
+    "api/v1/organise/<slug:slug>/codes": [
+        ("/api/v1/organise/{slug}/codes", OWNERS, OWNERS),
+        ("/api/v1/organise/{secret}/codes", STAFF, STAFF),
+    ],
+    **{
+        f"api/v1/organise/<slug:slug>/{act}": [(f"/api/v1/organise/{{slug}}/{act}", READ_ONLY, OWNERS)]
+        for act in ("codes/revoke", "boards/remove")
+    },
     # runners
     "api/runner/v1/enrol": [("/api/runner/v1/enrol", "M", "A")],
     **{

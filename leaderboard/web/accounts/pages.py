@@ -39,6 +39,7 @@ from leaderboard.web.accounts.adapters import TYPED_LOGIN, note_sign_in
 from leaderboard.web.accounts.export import export_of
 from leaderboard.web.accounts.forms import TAKEN, CloseForm, LinkForm, PasswordForm, TokenForm
 from leaderboard.web.api.base import NO_FACTOR
+from leaderboard.web.errors import plain
 from leaderboard.web.forms import add_refusal
 from leaderboard.web.middleware import APIS, Respond, refuse
 
@@ -193,7 +194,7 @@ def staff_second_factor(get_response: Respond) -> Respond:
         if not isinstance(user, User) or request.path.startswith(OPEN) or not lacks_second_factor(user):
             return get_response(request)
         if request.path.startswith(APIS):
-            return JsonResponse({"detail": NO_FACTOR, "errors": []}, status=403)
+            return JsonResponse(plain(403, NO_FACTOR, "second_factor_missing"), status=403)
         return HttpResponseRedirect(SET_UP)
 
     return respond

@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, path, re_path
 from django.views.decorators.http import require_POST
 
 from leaderboard.web import limits
-from leaderboard.web.accounts import mailbox, pages, providers
+from leaderboard.web.accounts import device, mailbox, pages, providers
 from leaderboard.web.accounts.pages import limited, needs_mail
 from leaderboard.web.accounts.providers import leads_to_providers
 
@@ -75,6 +75,7 @@ own: list[URLPattern | URLResolver] = [
     path("account/connections", leads_to_providers(social.connections), name="socialaccount_connections"),
     path("account/export", pages.export),
     path("account/close", pages.close),
+    path("device", device.page),
     path("tokens", pages.tokens),
     path("tokens/<int:pk>/revoke", pages.revoke),
     path("mailbox", mailbox.index),

@@ -26,8 +26,8 @@ from leaderboard.accounts.models import ApiToken, User
 from leaderboard.accounts.permissions import lacks_second_factor
 from leaderboard.accounts.tokens import find_token
 from leaderboard.errors import UserError
-from leaderboard.web.limits import ApiThrottle
-from leaderboard.web.paging import page_of
+from leaderboard.web.limits import ApiThrottle, rate_headers
+from leaderboard.web.paging import Page, page_of
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 SCHEME: Final = "bearer "
@@ -46,7 +46,7 @@ class BearerAuthentication(BaseAuthentication):
             return None
         token = find_token(text, now=timezone.now())
         if token is None:
-            raise AuthenticationFailed(self.unknown)
+            raise AuthenticationFailed(self.unknown, "token_invalid")
         _check_second_factor(token.account)
         return token.account, token
 
@@ -72,6 +72,8 @@ class HasScope(BasePermission):
     A session may do everything that its user may. A view with its own `scope` requires that scope for every method.
     """
 
+    code = "scope_missing"
+
     def has_permission(self, request: Request, view: APIView) -> bool:
         by_method = "read" if request.method in ("GET", "HEAD", "OPTIONS") else "submit"
         needed = getattr(view, "scope", by_method)
@@ -89,16 +91,16 @@ async def reader_of(request: HttpRequest) -> User:
         return user
     token = await sync_to_async(find_token)(text, now=timezone.now())
     if token is None:
-        raise AuthenticationFailed(UNKNOWN)
+        raise AuthenticationFailed(UNKNOWN, "token_invalid")
     await sync_to_async(_check_second_factor)(token.account)
     if "read" not in token.scopes:
-        raise PermissionDenied(NO_SCOPE.format("read"))
+        raise PermissionDenied(NO_SCOPE.format("read"), "scope_missing")
     return token.account
 
 
 def _check_second_factor(account: User) -> None:
     if lacks_second_factor(account):
-        raise PermissionDenied(NO_FACTOR)
+        raise PermissionDenied(NO_FACTOR, "second_factor_missing")
 
 
 def bearer_of(header: str) -> str | None:
@@ -133,6 +135,12 @@ class Public(APIView):
     permission_classes = [HasScope]
     throttle_classes = [ApiThrottle]
     parser_classes: list[type[BaseParser]] = [BoundedJSON]
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        answer: Response = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in rate_headers(request).items():
+            answer.headers[name] = value
+        return answer
 
 
 class Private(Public):
@@ -175,14 +183,18 @@ def paged(
     `prepare`: gathers the values that `shape` shows of the page's rows.
     """
     page = page_of(found, order=order, name=request.path, cursor=query["cursor"], size=query["limit"])
-    links = []
+    return Response(shape(prepare(page.rows), many=True, context=context).data, headers=links(request, page))
+
+
+def links(request: Request, page: Page) -> dict[str, str]:
+    """Return the header Link with the addresses of the pages beside this page."""
+    found = []
     for relation, cursor in (("prev", page.before), ("next", page.after)):
         if cursor:
             asked = request.query_params.copy()
             asked["cursor"] = cursor
-            links.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
-    headers = {"Link": ", ".join(links)} if links else {}
-    return Response(shape(prepare(page.rows), many=True, context=context).data, headers=headers)
+            found.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
+    return {"Link": ", ".join(found)} if found else {}
 
 
 def act_view(

@@ -1,9 +1,18 @@
-"""The errors in the OpenAPI schema: a hook of drf-spectacular adds them to every call."""
+"""Hooks of drf-spectacular that complete the OpenAPI schema: areas, summaries, examples, errors and rate headers."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from leaderboard.errors import CODES
+
+Node = dict[str, Any]  # of the schema
+
 LATER: Final = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
+RATE: Final = {
+    "RateLimit-Limit": "Calls in a window.",
+    "RateLimit-Remaining": "Calls left in this window.",
+    "RateLimit-Reset": "Seconds until the next window.",
+}
 # Status -> cause, as the table in docs/http.in.md.
 OF_ANY_CALL: Final = {
     "400": "A wrong field.",
@@ -25,9 +34,10 @@ SHAPES: Final = {
         "type": "object",
         "properties": {
             "detail": {"type": "string", "description": "Sentence with field, problem and solution."},
+            "code": {"type": "string", "enum": list(CODES), "description": "Stable name of the cause."},
             "errors": {"type": "array", "items": {"$ref": "#/components/schemas/WrongField"}},
         },
-        "required": ["detail", "errors"],
+        "required": ["detail", "code", "errors"],
     },
     "WrongField": {
         "type": "object",
@@ -39,9 +49,129 @@ SHAPES: Final = {
         "required": ["field", "value", "message"],
     },
 }
+AREAS: Final = {  # tag → meaning
+    "Account": "The caller, and signing in from a command line.",
+    "Boards": "Boards, rankings and published entries.",
+    "Competitions": "Competitions, their standings, awards and news.",
+    "Teams": "The caller's entries, teams and invites.",
+    "Submissions": "Sending kernels, their verdicts and quotas.",
+    "Review": "Held results: the reviewers' queue and the owner's side.",
+    "Organising": "Acts of organisers and administrators.",
+    "Site": "Machines, queues and incidents.",
+}
+_AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that fits
+    ("/submissions/{id}/review", "Review"),
+    ("/submissions/{id}/answer", "Review"),
+    ("/submissions/{id}/appeal", "Review"),
+    ("/competitions/{slug}/team", "Teams"),
+    ("/competitions", "Competitions"),
+    ("/entrants", "Teams"),
+    ("/invites", "Teams"),
+    ("/boards", "Boards"),
+    ("/entries", "Boards"),
+    ("/submissions", "Submissions"),
+    ("/quota", "Submissions"),
+    ("/review", "Review"),
+    ("/admission", "Organising"),
+    ("/organise", "Organising"),
+    ("/admin", "Organising"),
+    ("/status", "Site"),
+    ("/", "Account"),
+)
+EXAMPLES: Final[dict[str, Any]] = {  # field → value
+    "affiliation": "Example University",
+    "board": "softmax",
+    "code": "def custom_kernel(data):\n    return data.softmax(dim=-1)\n",
+    "competition": "kernels-101",
+    "cursor": "",
+    "division": "human",
+    "entrant": "ada",
+    "epoch": "sha256:48267b9e88719dfb",
+    "events": "/api/v1/submissions/26/events",
+    "filename": "kernel.py",
+    "forgeable": 0.01,
+    "half_width": 0.004,
+    "hardware": "cpu",
+    "id": 26,
+    "licence": "MIT",
+    "mode": "ranked",
+    "model_name": "",
+    "name": "Kernels 101",
+    "outcome": "passed",
+    "place": 1,
+    "problem": "softmax",
+    "rank": 1,
+    "ratio": 0.5,
+    "score_us": 1234.5,
+    "slug": "softmax",
+    "status": "done",
+    "submission": 26,
+    "team": "the fast team",
+    "title": "Row softmax",
+    "url": "/submissions/26",
+    "user": "ada",
+    "username": "ada",
+}
+_PLAIN: Final[dict[str, Any]] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
+_FORMATS: Final = {"date-time": "2026-11-24T12:00:00Z", "date": "2026-11-24", "decimal": "100.00", "binary": "…"}
+MAX_DEPTH: Final = 6
 
 
-def add_errors(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+def describe_areas(result: Node, **_: Any) -> Node:
+    """Give each call the tag of its area, a summary and an example of its body and of its answer."""
+    shapes = result["components"]["schemas"]
+    for path, methods in result["paths"].items():
+        for call in methods.values():
+            call["tags"] = [area_of(path.removeprefix("/api/v1"))]
+            call["summary"] = call["description"].partition(". ")[0].rstrip(".")
+            contents = [answer.get("content", {}) for answer in call["responses"].values()]
+            for content in (call.get("requestBody", {}).get("content", {}), *contents):
+                if media := content.get("application/json"):
+                    media["example"] = example(media["schema"], shapes)
+            for status, answer in call["responses"].items():
+                if status < "300":
+                    answer["headers"] = answer.get("headers", {}) | rate_headers()
+    result["tags"] = [{"name": name, "description": meaning} for name, meaning in AREAS.items()]
+    return result
+
+
+def area_of(path: str) -> str:
+    return next(tag for start, tag in _AREA_OF if path.startswith(start))
+
+
+def rate_headers() -> Node:
+    return {name: {"schema": {"type": "integer"}, "description": meaning} for name, meaning in RATE.items()}
+
+
+def example(node: Node, shapes: Node, name: str = "", depth: int = 0) -> Any:
+    """Return a value that fits a part of the schema."""
+    if reference := node.get("$ref"):
+        node = shapes[reference.rpartition("/")[2]]
+    if parts := node.get("allOf") or node.get("oneOf"):
+        return example(parts[0], shapes, name, depth)
+    if values := node.get("enum"):
+        known = EXAMPLES.get(name)
+        return known if known in values else values[0]
+    match node.get("type"):
+        case "object" if "properties" in node:
+            if depth > MAX_DEPTH:
+                return {}
+            return {field: example(part, shapes, field, depth + 1) for field, part in node["properties"].items()}
+        case "object":
+            inner = node.get("additionalProperties")
+            return {"cpu": example(inner, shapes, name, depth + 1)} if isinstance(inner, dict) and inner else {}
+        case "array":
+            return [example(node["items"], shapes, name, depth + 1)]
+        case "string" if node.get("format") in _FORMATS:
+            return _FORMATS[node["format"]]
+        case str(kind):
+            value = EXAMPLES.get(name, node.get("default", _PLAIN.get(kind)))
+            fits = {"string": str, "integer": int, "number": int | float, "boolean": bool}[kind]
+            return value if isinstance(value, fits) else _PLAIN[kind]
+    return None
+
+
+def add_errors(result: Node, **_: Any) -> Node:
     """Add the shape of an error and each call's possible statuses to the schema."""
     for path, methods in result["paths"].items():
         named = OF_A_NAME if "{" in path or path.startswith(MAY_HIDE) else {}
@@ -53,7 +183,7 @@ def add_errors(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-def _answers(causes: Mapping[str, str]) -> dict[str, Any]:
+def _answers(causes: Mapping[str, str]) -> Node:
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         status: {"description": cause, "content": content} | ({"headers": LATER} if status in ("429", "503") else {})

@@ -46,6 +46,7 @@ class Board(drf.Serializer[Any]):
     slug = drf.CharField()
     title = drf.CharField()
     competition = drf.CharField(source="competition.name")
+    competition_slug = drf.CharField(source="competition.slug")
     hardware = drf.ListField(child=drf.CharField())
     deadline = drf.DateTimeField(allow_null=True, help_text="The competition's deadline if that is earlier.")
     open = drf.BooleanField(source="is_open")
@@ -164,6 +165,38 @@ class EntriesQuery(LinesQuery):
         required=False, allow_blank=True, max_length=64, help_text="Another timing epoch. Default: the ranked epoch."
     )
     division = drf.ChoiceField(choices=DIVISIONS, required=False)
+
+
+class BoardsQuery(drf.Serializer[Any]):
+    """The part of the list of boards, by the names of cards.Wanted."""
+
+    competition = optional_text(64, "Slug of a competition.")
+    hardware = optional_text(64, "Boards with this hardware, in any case of letters.")
+    open = drf.BooleanField(
+        required=False,
+        allow_null=True,
+        default=None,
+        source="is_open",
+        help_text="Boards that take submissions, or not.",
+    )
+    text = optional_text(100, "Part of the name or title, in any case of letters.")
+    limit = drf.IntegerField(
+        default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
+    )
+    cursor = optional_text(CURSOR_CHARS, "Of the header Link; without it the list begins.")
+
+
+class ProblemQuery(drf.Serializer[Any]):
+    hardware = optional_text(64, "Of the timed cases. Default: the board's first.")
+
+
+class ProblemFolder(drf.Serializer[Any]):
+    """A problem for a judge at home. The baseline is not public: at home the reference is timed beside a kernel."""
+
+    board = drf.CharField()
+    hardware = drf.CharField()
+    digest = drf.CharField(help_text="Digest of the version on the site.")
+    problem = drf.DictField(help_text="The file problem.json, which `photofinish run` reads.")
 
 
 class Page(Keyed):

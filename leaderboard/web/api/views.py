@@ -6,6 +6,7 @@ web/errors.py forms the errors.
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
@@ -35,13 +36,14 @@ from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
-from leaderboard.web.api.base import BoundedJSON, Private, Public, paged, parse
+from leaderboard.web.api.base import BoundedJSON, Private, Public, links, paged, parse
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
 from leaderboard.web.models import KeyedAnswer
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.mine import what_is_left
+from leaderboard.web.submissions.starter_code import problem_of
 from problems.directives import overruled_directives
 
 HEADER: Final = "Idempotency-Key"
@@ -64,10 +66,13 @@ class Me(Private):
 
 
 class Boards(Public):
-    @extend_schema(responses=serializers.Board(many=True))
+    @extend_schema(parameters=[serializers.BoardsQuery], responses=serializers.Board(many=True))
     def get(self, request: Request) -> Response:
-        """List the boards that are listed for the caller."""
-        return Response(serializers.Board(cards.cards(request.user, timezone.now()), many=True).data)
+        """List the boards that are listed for the caller, by name."""
+        query = parse(serializers.BoardsQuery, request.query_params)
+        place = {"cursor": query.pop("cursor"), "size": query.pop("most"), "name": request.path}
+        page = cards.page_of_cards(request.user, cards.Wanted(**query), timezone.now(), **place)
+        return Response(serializers.Board(page.rows, many=True).data, headers=links(request, page))
 
 
 class Board(Public):
@@ -75,6 +80,25 @@ class Board(Public):
     def get(self, request: Request, slug: str) -> Response:
         """Return a board with its problem."""
         return Response(serializers.BoardDetail(cards.card(slug, request.user, timezone.now())).data)
+
+
+class ProblemOfBoard(Public):
+    @extend_schema(
+        operation_id="board_problem", parameters=[serializers.ProblemQuery], responses=serializers.ProblemFolder
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the public files and cases of a board's problem, for a judge at home."""
+        hardware = parse(serializers.ProblemQuery, request.query_params)["hardware"]
+        card = cards.card(slug, request.user, timezone.now())
+        place = card.place(hardware or card.hardware[0])
+        problem = replace(problem_of(place.board.version).on(place.hardware), baseline=None)
+        answer = {
+            "board": card.slug,
+            "hardware": place.hardware,
+            "digest": place.board.version.digest,
+            "problem": problem.to_bundle(),
+        }
+        return Response(serializers.ProblemFolder(answer).data)
 
 
 class Entries(Public):
@@ -141,7 +165,7 @@ def answer_once(
     kept = KeyedAnswer.objects.select_for_update().get(account_id=account_id, key=key)
     if kept.digest != digest:
         problem = "was used for another submission within the last 24 hours; send a new key with each submission"
-        raise UserError(HEADER, key, problem, status=409)
+        raise UserError(HEADER, key, problem, 409, "key_reused")
     if kept.answer:
         return kept.answer, True
     kept.answer = act()
@@ -285,6 +309,7 @@ class NotHere(Public):
     schema = None
 
     def get(self, request: Request, **kwargs: Any) -> Response:
-        return body(404, f"There is no such call: {request.path[:200]}. /api/docs lists all calls.")
+        detail = f"There is no such call: {request.path[:200]}. /api/docs lists all calls."
+        return body(404, detail, code="unknown_call")
 
     post = put = patch = delete = get

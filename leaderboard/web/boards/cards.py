@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.http import Http404
@@ -10,6 +10,7 @@ from django.http import Http404
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.standings.read.boards import Look, RankedEntry, leaders_of, looks
+from leaderboard.web.paging import Page, page_of_list
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,41 @@ class Card:
 def cards(viewer: Viewer, now: datetime) -> list[Card]:
     """Return every board of the site that is listed for this viewer, a card per slug."""
     return _cards(boards_seen_by(viewer, listed=True).for_lists(), now)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A part of the list of boards; an empty field narrows nothing."""
+
+    competition: str = ""
+    hardware: str = ""
+    is_open: bool | None = None
+    text: str = ""
+
+    def fits(self, board: Board, now: datetime) -> bool:
+        """Return whether the board passes the filters that its own row decides."""
+        words = f"{board.slug} {board.title}".lower()
+        return (
+            self.competition in ("", board.competition.slug)
+            and self.text.lower() in words
+            and (self.is_open is None or self.is_open == board.is_open_at(now))
+        )
+
+
+def page_of_cards(viewer: Viewer, wanted: Wanted, now: datetime, *, name: str, cursor: str, size: int) -> Page:
+    """Return a page of the listed boards, by slug. Only the rankings of this page are read."""
+    by_slug: dict[str, list[Board]] = defaultdict(list)
+    for board in boards_seen_by(viewer, listed=True).for_lists():
+        by_slug[board.slug].append(board)
+    hardware = wanted.hardware.lower()
+    found = [
+        boards[0]
+        for _, boards in sorted(by_slug.items())
+        if any(wanted.fits(board, now) and hardware in ("", board.hardware.lower()) for board in boards)
+    ]
+    page = page_of_list(found, key="slug", name=name, cursor=cursor, size=size)
+    shown = [board for first in page.rows for board in by_slug[first.slug]]
+    return replace(page, rows=_cards(shown, now))
 
 
 def card(slug: str, viewer: Viewer, now: datetime) -> Card:

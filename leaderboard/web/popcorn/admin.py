@@ -6,28 +6,22 @@ Staff start, stop and count. The rest asks for the role in the competition that 
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.utils import timezone
 from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard.accounts.permissions import check_staff
-from leaderboard.accounts.tokens import digest_of
-from leaderboard.competitions import access, edit
+from leaderboard.competitions import access
 from leaderboard.competitions.models import InviteCode, Role
-from leaderboard.competitions.permissions import check_role, competitions_of
+from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
-from leaderboard.judging.models import DONE, UNFINISHED, Attempt
-from leaderboard.operations import maintenance
-from leaderboard.submissions.models import Submission
+from leaderboard.web.api import organise
 from leaderboard.web.api.base import parse
 from leaderboard.web.popcorn import views
 
 SCOPE: Final = "review"
-STOPPED: Final = "An administrator has stopped the submissions."
-STOPPED_MINUTES: Final = 60  # announced; it lasts until the start
 DAY: Final = timedelta(days=1)
 REASON: Final = "by the admin commands of popcorn"
 MAX_INVITES: Final = 1_000  # in a list, newest first
@@ -50,38 +44,20 @@ class Staff(Admin):
 
 class Start(Staff):
     def post(self, request: Request) -> Response:
-        if maintenance.current() is not None:
-            maintenance.end(actor=self.caller(request), now=timezone.now())
+        organise.start_intake(self.caller(request), timezone.now())
         return Response({"status": "ok", "accepting_jobs": True})
 
 
 class Stop(Staff):
     def post(self, request: Request) -> Response:
-        """Begin maintenance, in which people read and judging goes on; a running one keeps its sentence."""
-        if maintenance.current() is None:
-            told: dict[str, Any] = {"actor": self.caller(request), "now": timezone.now()}
-            maintenance.begin(sentence=STOPPED, minutes=STOPPED_MINUTES, **told)
+        organise.stop_intake(self.caller(request), timezone.now())
         return Response({"status": "ok", "accepting_jobs": False})
 
 
 class Stats(Staff):
     def get(self, request: Request) -> Response:
-        sent, attempts = Submission.objects.order_by(), Attempt.objects.in_the_open().order_by()
-        if request.query_params.get("last_day_only", "").lower() == "true":
-            since = timezone.now() - DAY
-            sent, attempts = sent.filter(created_at__gt=since), attempts.filter(created_at__gt=since)
-        submissions = sent.aggregate(
-            num_submissions=Count("pk"),
-            num_users=Count("owner", distinct=True),
-            num_unique_codes=Count("source_digest", distinct=True),
-        )
-        runs = attempts.aggregate(
-            num_runs=Count("pk"),
-            runs_passed=Count("pk", filter=Q(outcome="passed")),
-            runs_failed=Count("pk", filter=Q(state=DONE) & ~Q(outcome="passed")),
-            runs_unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
-        )
-        return Response(submissions | runs)
+        last_day = request.query_params.get("last_day_only", "").lower() == "true"
+        return Response(organise.count_work(timezone.now() - DAY if last_day else None))
 
 
 class AnySubmission(views.OneSubmission):
@@ -90,16 +66,16 @@ class AnySubmission(views.OneSubmission):
 
 
 class OneLeaderboard(Admin):
-    @transaction.atomic
     def delete(self, request: Request, leaderboard: str) -> Response:
         """Remove the boards of a leaderboard. With `force`, boards with submissions are closed, because they stay."""
-        actor, now = self.caller(request), timezone.now()
-        force = request.query_params.get("force", "").lower() == "true"
-        for board in views.boards_named(actor, leaderboard):
-            if not (force and board.submissions.exists()):
-                edit.remove_board(board=board, actor=actor, now=now)
-            elif board.closes_at is None or board.closes_at > now:
-                edit.close_board(board=board, actor=actor, reason=f"closed {REASON}", now=now)
+        actor = self.caller(request)
+        organise.remove_boards(
+            views.boards_named(actor, leaderboard),
+            actor=actor,
+            reason=f"closed {REASON}",
+            force=request.query_params.get("force", "").lower() == "true",
+            now=timezone.now(),
+        )
         return Response({"status": "ok", "leaderboard": leaderboard})
 
 
@@ -142,11 +118,6 @@ class Invites(Admin):
 class OneInvite(Admin):
     def delete(self, request: Request, code: str) -> Response:
         """Revoke a code by its text, or by the beginning of it that the list shows."""
-        actor, text = self.caller(request), code.replace("\0", "?")
-        mine = InviteCode.objects.filter(competition__in=competitions_of(actor, Role.OWNER), revoked_at=None)
-        found = list(mine.select_related("competition").filter(Q(digest=digest_of(text)) | Q(prefix=text))[:2])
-        if len(found) != 1:
-            problem = "begins several codes; give the whole code" if found else "is no valid code of your competitions"
-            raise UserError("code", code, problem, 409 if found else 404)
-        access.revoke_code(code=found[0], actor=actor, reason=f"revoked {REASON}", now=timezone.now())
-        return Response({"status": "ok", "code": code, "was_claimed": found[0].used_by_id is not None})
+        actor, now = self.caller(request), timezone.now()
+        found = organise.revoke(code, among=Q(), actor=actor, reason=f"revoked {REASON}", now=now)
+        return Response({"status": "ok", "code": code, "was_claimed": found.used_by_id is not None})

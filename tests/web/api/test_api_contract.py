@@ -38,6 +38,7 @@ def test_boards(stage, browser) -> None:
         "slug": "softmax",
         "title": "Row softmax",
         "competition": "Kernels 101",
+        "competition_slug": "kernels-101",
         "hardware": ["cpu"],
         "deadline": None,
         "open": True,
@@ -250,6 +251,11 @@ def test_schema_describes_every_call(stage, browser) -> None:
     schema = browser(None).get("/api/schema").json()
     assert set(schema["paths"]) == {
         "/api/v1/me",
+        "/api/v1/login/device",
+        "/api/v1/login/device/token",
+        *(f"/api/v1/admin/{act}" for act in ("start", "stop", "stats")),
+        *(f"/api/v1/organise/{{slug}}/{act}" for act in ("codes", "codes/revoke", "boards/remove")),
+        "/api/v1/boards/{slug}/problem",
         "/api/v1/status",
         "/api/v1/competitions",
         "/api/v1/competitions/{slug}",
@@ -283,6 +289,46 @@ def test_schema_describes_every_call(stage, browser) -> None:
     assert set(schema["components"]["schemas"]["Submission"]["properties"]) == SUBMISSION_FIELDS
 
 
+def test_every_call_of_the_schema_has_an_area_a_summary_and_examples(browser, db) -> None:
+    schema = browser(None).get("/api/schema").json()
+    areas = {tag["name"] for tag in schema["tags"]}
+    for path, methods in schema["paths"].items():
+        for method, call in methods.items():
+            (area,) = call["tags"]
+            assert area in areas
+            assert 5 < len(call["summary"]) <= 120, (path, call["summary"])
+            contents = [call.get("requestBody", {}), *(call["responses"][status] for status in call["responses"])]
+            media = [content["content"]["application/json"] for content in contents if content.get("content")]
+            assert all("example" in one for one in media if "Error" not in str(one["schema"])), (method, path)
+
+
+def test_an_error_has_a_stable_code(stage, tool, browser) -> None:
+    def code(answer):
+        return answer.json()["code"]
+
+    client = tool(stage.ada)
+    assert code(browser(None).get("/api/v1/me")) == "unauthenticated"
+    assert code(browser(None).get("/api/v1/me", headers={"Authorization": "Bearer pf_wrong"})) == "token_invalid"
+    assert code(post(tool(stage.ada, "read"))) == "scope_missing"
+    assert code(client.get("/api/v1/boards/nope")) == "not_found"
+    assert code(client.get("/api/v1/nope")) == "unknown_call"
+    assert code(client.get("/api/v1/submissions?limit=0")) == "invalid"
+    assert code(client.delete("/api/v1/boards")) == "method_not_allowed"
+    submission = stage.submit()
+    client.post(f"/api/v1/submissions/{submission.pk}/cancel")
+    assert code(client.post(f"/api/v1/submissions/{submission.pk}/cancel")) == "already_finished"
+    type(stage.board.competition).objects.update(quotas={"ranked": 1})
+    post(client)
+    assert code(post(client)) == "quota_used_up"
+
+
+def test_an_answer_tells_the_callers_rate(stage, browser, tool) -> None:
+    first, second = (browser(None).get("/api/v1/boards") for _ in range(2))
+    assert int(first["RateLimit-Remaining"]) - int(second["RateLimit-Remaining"]) == 1
+    assert 1 <= int(first["RateLimit-Reset"]) <= 61
+    assert tool(stage.ada).get("/api/v1/me")["RateLimit-Limit"] == "600"
+
+
 def test_too_many_requests_say_when_to_come_back(stage, browser, monkeypatch) -> None:
     from leaderboard.web import limits
 
@@ -302,4 +348,4 @@ def test_the_schema_names_every_error_of_a_call(browser, db) -> None:
     assert set(calls["get /api/v1/boards/{slug}"]["responses"]) == {"200", *errors}
     assert set(calls["post /api/v1/submissions"]["responses"]) == {"201", *errors, "409", "413", "415"} - {"404"}
     assert "Retry-After" in calls["get /api/v1/me"]["responses"]["429"]["headers"]
-    assert {"detail", "errors"} == set(schema["components"]["schemas"]["Error"]["required"])
+    assert {"detail", "code", "errors"} == set(schema["components"]["schemas"]["Error"]["required"])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from leaderboard.errors import CODES
 from leaderboard.web import limits
 
 TEXT = st.text(max_size=60)
@@ -35,6 +36,7 @@ def is_a_sentence(answer) -> None:
     body = answer.json()
     assert isinstance(body["detail"], str)
     assert body["detail"]
+    assert body["code"] in CODES
     assert all(set(error) == {"field", "value", "message"} for error in body["errors"])
 
 

@@ -8,9 +8,12 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 
+from leaderboard.errors import CODES
+
 DOCS: Final = Path(__file__).resolve().parents[4] / "docs"
 PREFIX: Final = "/api/v1"
 PLACE: Final = "<!-- reference -->\n"
+CODES_PLACE: Final = "<!-- codes -->\n"
 NOTICE: Final = (
     "<!-- Made by `python -m leaderboard.manage http_document` from http.in.md and the schema. Do not edit. -->\n\n"
 )
@@ -28,6 +31,8 @@ class Command(BaseCommand):
 def document() -> str:
     written = (DOCS / "http.in.md").read_text()
     schema: Node = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    known = [f"| `{code}` | {cause} |" for code, cause in CODES.items()]
+    written = written.replace(CODES_PLACE, "\n".join(["| code | cause |", "| --- | --- |", *known]) + "\n")
     return NOTICE + written.replace(PLACE, "\n".join(reference(schema)) + "\n")
 
 
@@ -65,6 +70,8 @@ def reference(schema: Node) -> Iterator[str]:
 
 def kind(node: Node, shapes: Node) -> str:
     """Return the type of a value in words, with a link to the table of a shape."""
+    if node.get("enum") == list(CODES):  # listed once, at the top
+        return "[code](#http-interface)"
     if reference := node.get("$ref"):
         name = reference.rpartition("/")[2]
         return f"[{name}](#{name.lower()})" if "properties" in shapes[name] else kind(shapes[name], shapes)

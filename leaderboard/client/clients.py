@@ -1,0 +1,486 @@
+"""Client and AsyncClient: connections to a site as a user. Both have the same methods, from calls.py.
+
+Safe calls are tried a few times, and so are submissions: the Idempotency-Key keeps a submission from being judged
+twice. Every other act is sent once. `follow` watches a submission by the stream of events, or by polling if no stream
+gets through. A broken stream resumes after the last event seen: no event is shown twice or missed.
+"""
+
+import asyncio
+import json
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, cast, overload
+
+import httpx
+from httpx_sse import EventSource, ServerSentEvent, SSEError
+
+from . import calls, shapes
+from .account import DEFAULT_URL, Account, check_private, check_token, is_loopback, site_url
+from .calls import PAGE, Call
+from .errors import Misuse, Refused, SiteProblem
+from .values import JSON
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)  # seconds
+STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site sends a message every 15 s
+MAX_ANSWER_BYTES: Final = 8_000_000
+ENTRIES_AT_ONCE: Final = 1_000  # maximum of a page of a ranking, and of boards
+TRIES: Final = 4
+BACKOFF_CAP_S: Final = 5.0
+FINAL: Final = ("done", "cancelled")  # states of a submission
+STREAM_FAILURES: Final = 3  # in a row and without news, before polling
+POLL_S: Final = 2.0
+PATIENCE_S: Final = 180.0  # maximum time without the site before watching ends
+_OUR_PATHS: Final = re.compile(
+    r"(?<!\S)/(?:tokens|device|submissions|competitions|boards|review|sign-in|sign-up|account|api)\b"
+)
+_NEXT: Final = re.compile(r'<[^<>]*[?&]cursor=([^<>&]+)[^<>]*>; rel="next"')
+
+
+@dataclass(frozen=True)
+class ServerEvent:
+    """An event of a submission's stream."""
+
+    id: str
+    kind: str  # "state", "progress", "done"
+    data: JSON
+
+
+OnEvent = Callable[[ServerEvent], None]
+
+
+class _Method(Generic[P, T]):
+    """A call as a method: of Client it returns the answer, of AsyncClient an awaitable of it."""
+
+    def __init__(self, make: Callable[P, Call[T]]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, client: "Client", owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: "AsyncClient", owner: type) -> Callable[P, Awaitable[T]]: ...
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[P, Call[T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        if client is None:
+            return self._make
+
+        def send(*arguments: P.args, **options: P.kwargs) -> Any:
+            return client.do(self._make(*arguments, **options))
+
+        send.__doc__ = self._make.__doc__
+        return send
+
+
+class _Calls:
+    """The methods of both clients, and what they share."""
+
+    me = _Method(calls.me)
+    start_login = _Method(calls.start_login)
+    poll_login = _Method(calls.poll_login)
+    status = _Method(calls.status)
+    competitions = _Method(calls.competitions)
+    competition = _Method(calls.competition)
+    enter = _Method(calls.enter)
+    standings = _Method(calls.standings)
+    team = _Method(calls.team)
+    team_act = _Method(calls.team_act)
+    invites = _Method(calls.invites)
+    accept_invite = _Method(calls.accept_invite)
+    boards = _Method(calls.boards)
+    board = _Method(calls.board)
+    problem = _Method(calls.problem)
+    entries = _Method(calls.entries)
+    entry = _Method(calls.entry)
+    quota = _Method(calls.quota)
+    submissions = _Method(calls.submissions)
+    submission = _Method(calls.submission)
+    submit = _Method(calls.submit)
+    cancel = _Method(calls.cancel)
+    retract = _Method(calls.retract)
+    stop_intake = _Method(calls.stop_intake)
+    start_intake = _Method(calls.start_intake)
+    stats = _Method(calls.stats)
+    invite_codes = _Method(calls.invite_codes)
+    make_invite_codes = _Method(calls.make_invite_codes)
+    revoke_invite_code = _Method(calls.revoke_invite_code)
+    remove_board = _Method(calls.remove_board)
+
+    def __init__(self, url: str = DEFAULT_URL, token: str = "", *, insecure: bool = False) -> None:
+        account = Account(site_url(url), check_token(token) if token else "", insecure)
+        self.account = check_private(account)
+        self.url = account.url
+
+    def address(self, path: object) -> str:
+        """Return the full address of a path from the site, for example /submissions/26; "" for an empty path."""
+        text = str(path or "")
+        return f"{self.url}{text}" if text.startswith("/") and not text.startswith("//") else text
+
+    def need_token(self) -> None:
+        if not self.account.token:
+            raise Misuse(f"token: none is known for {self.url}; run `photofinish login`, or set PHOTOFINISH_TOKEN")
+
+    def _settings(self) -> dict[str, Any]:
+        headers = {"User-Agent": "photofinish-cli", "Accept": "application/json"}
+        if self.account.token:
+            headers["Authorization"] = f"Bearer {self.account.token}"
+        return {
+            "base_url": f"{self.url}/api/v1",
+            "headers": headers,
+            "timeout": TIMEOUT,
+            "follow_redirects": False,
+            "trust_env": not is_loopback(self.url),  # a proxy cannot reach this machine's loopback
+        }
+
+    def _no_answer(self, error: httpx.HTTPError) -> SiteProblem:
+        kind = type(error).__name__
+        return SiteProblem(f"{self.url}: no answer ({kind}); is the address right and the site up?")
+
+    def _read(self, call: Call[T], response: httpx.Response, content: bytes) -> T:
+        """Return a checked answer. Raises Refused, SiteProblem."""
+        self._raise_for(response, content)
+        answer = _decode(content, self.url)
+        items = answer if call.many and isinstance(answer, list) else [answer]
+        if call.many is not isinstance(answer, list) or not all(isinstance(item, dict) for item in items):
+            raise SiteProblem("the site's answer has another shape than this version expects; update one of them")
+        return cast(T, answer)
+
+    def _raise_for(self, response: httpx.Response, content: bytes) -> None:
+        status = response.status_code
+        if 200 <= status < 300:
+            return
+        answer = _error(content)
+        detail = _OUR_PATHS.sub(lambda path: self.address(path.group()), _detail(answer))
+        if 300 <= status < 400:
+            target = response.headers.get("Location", "another address")[:200]
+            raise SiteProblem(f"{self.url}: sends us to {target}; if that is the site, use it as --url")
+        if status == 503 and detail:  # busy, or maintenance with its end
+            raise SiteProblem(f"{self.url}: {detail}")
+        if status >= 500:
+            raise SiteProblem(f"{self.url}: the site failed ({status}); try again later")
+        wait = response.headers.get("Retry-After", "")
+        seconds = int(wait) if wait.isascii() and wait.isdecimal() and len(wait) < 10 else None
+        if status == 401:
+            detail = f"token: {detail or 'the site does not accept it'}; run `photofinish login`"
+        elif status == 429 and "again in" not in detail:
+            after = f"; try again in {wait} s" if seconds is not None else "; try again later"
+            detail = f"{detail or 'too many requests'}{after}"
+        errors = [item for item in answer.get("errors") or [] if isinstance(item, dict)]
+        code = str(answer.get("code") or "")
+        raise Refused(detail or f"{self.url}: refused ({status})", status, code, errors, seconds)
+
+    def _events_request(self, submission: object, after: str) -> tuple[str, dict[str, str]]:
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        return f"/submissions/{calls.submission_id(submission)}/events", headers | (
+            {"Last-Event-ID": after} if after else {}
+        )
+
+    def _event(self, event: ServerSentEvent) -> ServerEvent:
+        data = _decode(event.data.encode(), self.url)
+        if not isinstance(data, dict):
+            raise SiteProblem("the site's event has another shape than this version expects; update one of them")
+        return ServerEvent(event.id, event.event, data)
+
+    def _broken(self, error: Exception) -> SiteProblem:
+        return SiteProblem(f"{self.url}: the stream of events broke ({type(error).__name__})")
+
+
+class Client(_Calls):
+    """A connection to a site: `with Client(url, token) as site: site.boards()`."""
+
+    def __init__(self, url: str = DEFAULT_URL, token: str = "", *, insecure: bool = False) -> None:
+        super().__init__(url, token, insecure=insecure)
+        self._http = httpx.Client(**self._settings())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def do(self, call: Call[T]) -> T:
+        """Send a call, a list page by page, and return its answer."""
+        if call.needs_token:
+            self.need_token()
+        if not call.most:
+            return self._tried(call)[0]
+        pages = _Pages(call)
+        while (page := pages.next_call()) is not None:
+            pages.take(*self._tried(page))
+        return cast(T, pages.found)
+
+    def once(self, call: Call[T]) -> T:
+        """Send a call without another try: for an answer that can be done without."""
+        return self._sent(call)[0]
+
+    def events(self, submission: object, after: str = "") -> Iterator[ServerEvent]:
+        """Yield the stream after that event id, until the site closes it. Raises SiteProblem if the stream breaks."""
+        path, headers = self._events_request(submission, after)
+        try:
+            with self._http.stream("GET", path, headers=headers, timeout=STREAM_TIMEOUT) as response:
+                if response.status_code != 200:
+                    self._raise_for(response, self._content(response))
+                for event in EventSource(response).iter_sse():
+                    if event.data:  # not a time to reconnect
+                        yield self._event(event)
+        except (httpx.HTTPError, SSEError) as error:
+            raise self._broken(error) from None
+
+    def follow(self, submission: object, on_event: OnEvent = lambda event: None) -> shapes.Submission:
+        """Return the finished submission. Raises SiteProblem if the site stays away, Refused without permission."""
+        watch = _Watch()
+        while watch.streams:
+            watch.news = False
+            try:
+                for event in self.events(submission, watch.last_seen):
+                    if watch.saw(event):
+                        return cast(shapes.Submission, event.data)
+                    on_event(event)
+            except SiteProblem:
+                pass
+            time.sleep(watch.pause_s())
+        while True:
+            try:
+                if watch.polled(found := self.submission(str(submission)), on_event):
+                    return found
+            except SiteProblem:
+                watch.check_patience()
+            time.sleep(POLL_S)
+
+    def _tried(self, call: Call[T]) -> tuple[T, str]:
+        for attempt in range(TRIES - 1 if call.is_safe else 0):
+            try:
+                return self._sent(call)
+            except SiteProblem:
+                time.sleep(backoff_s(attempt))
+        return self._sent(call)
+
+    def _sent(self, call: Call[T]) -> tuple[T, str]:
+        try:
+            with self._http.stream(**_request(call)) as response:
+                content = self._content(response)
+        except httpx.HTTPError as error:
+            raise self._no_answer(error) from None
+        return self._read(call, response, content), next_cursor(response)
+
+    def _content(self, response: httpx.Response) -> bytes:
+        content = _Content(self.url)
+        for part in response.iter_bytes():
+            content.add(part)
+        return content.joined()
+
+
+class AsyncClient(_Calls):
+    """The same connection for asyncio: `async with AsyncClient(url, token) as site: await site.boards()`."""
+
+    def __init__(self, url: str = DEFAULT_URL, token: str = "", *, insecure: bool = False) -> None:
+        super().__init__(url, token, insecure=insecure)
+        self._http = httpx.AsyncClient(**self._settings())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def do(self, call: Call[T]) -> T:
+        """Send a call, a list page by page, and return its answer."""
+        if call.needs_token:
+            self.need_token()
+        if not call.most:
+            return (await self._tried(call))[0]
+        pages = _Pages(call)
+        while (page := pages.next_call()) is not None:
+            pages.take(*await self._tried(page))
+        return cast(T, pages.found)
+
+    async def events(self, submission: object, after: str = "") -> AsyncIterator[ServerEvent]:
+        """Yield the stream after that event id, until the site closes it. Raises SiteProblem if the stream breaks."""
+        path, headers = self._events_request(submission, after)
+        try:
+            async with self._http.stream("GET", path, headers=headers, timeout=STREAM_TIMEOUT) as response:
+                if response.status_code != 200:
+                    self._raise_for(response, await self._content(response))
+                async for event in EventSource(response).aiter_sse():
+                    if event.data:
+                        yield self._event(event)
+        except (httpx.HTTPError, SSEError) as error:
+            raise self._broken(error) from None
+
+    async def follow(self, submission: object, on_event: OnEvent = lambda event: None) -> shapes.Submission:
+        """Return the finished submission. Raises SiteProblem if the site stays away, Refused without permission."""
+        watch = _Watch()
+        while watch.streams:
+            watch.news = False
+            try:
+                async for event in self.events(submission, watch.last_seen):
+                    if watch.saw(event):
+                        return cast(shapes.Submission, event.data)
+                    on_event(event)
+            except SiteProblem:
+                pass
+            await asyncio.sleep(watch.pause_s())
+        while True:
+            try:
+                if watch.polled(found := await self.submission(str(submission)), on_event):
+                    return found
+            except SiteProblem:
+                watch.check_patience()
+            await asyncio.sleep(POLL_S)
+
+    async def _tried(self, call: Call[T]) -> tuple[T, str]:
+        for attempt in range(TRIES - 1 if call.is_safe else 0):
+            try:
+                return await self._sent(call)
+            except SiteProblem:
+                await asyncio.sleep(backoff_s(attempt))
+        return await self._sent(call)
+
+    async def _sent(self, call: Call[T]) -> tuple[T, str]:
+        try:
+            async with self._http.stream(**_request(call)) as response:
+                content = await self._content(response)
+        except httpx.HTTPError as error:
+            raise self._no_answer(error) from None
+        return self._read(call, response, content), next_cursor(response)
+
+    async def _content(self, response: httpx.Response) -> bytes:
+        content = _Content(self.url)
+        async for part in response.aiter_bytes():
+            content.add(part)
+        return content.joined()
+
+
+class _Content:
+    """The body of an answer, within its limit."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._parts, self._total = url, list[bytes](), 0
+
+    def add(self, part: bytes) -> None:
+        self._total += len(part)
+        if self._total > MAX_ANSWER_BYTES:
+            raise SiteProblem(f"{self._url}: the answer has more than {MAX_ANSWER_BYTES} bytes")
+        self._parts.append(part)
+
+    def joined(self) -> bytes:
+        return b"".join(self._parts)
+
+
+class _Pages:
+    """The pages of a list, followed by cursor or by offset until enough items are there."""
+
+    def __init__(self, call: Call[Any]) -> None:
+        self.found: list[Any] = []
+        self._call, self._cursor, self._is_over = call, "", False
+        self._by_offset = call.path.endswith("/entries")
+        self._size = ENTRIES_AT_ONCE if self._by_offset or call.path == "/boards" else PAGE
+
+    def next_call(self) -> Call[Any] | None:
+        left = self._call.most - len(self.found)
+        if self._is_over or left <= 0:
+            return None
+        self._asked = min(left, self._size)
+        place = {"offset": str(len(self.found))} if self._by_offset else {}
+        if self._cursor:
+            place["cursor"] = self._cursor
+        return replace(self._call, most=0, params={**self._call.params, "limit": str(self._asked), **place})
+
+    def take(self, items: list[Any], cursor: str) -> None:
+        self.found += items[: self._call.most - len(self.found)]
+        self._cursor = cursor
+        self._is_over = len(items) < self._asked or (not self._by_offset and not cursor)
+
+
+class _Watch:
+    """How far a submission is watched: by streams at first, then by polls."""
+
+    def __init__(self) -> None:
+        self.last_seen, self.news = "", False
+        self._failures, self._shown, self._give_up_at = 0, "", 0.0
+
+    @property
+    def streams(self) -> bool:
+        return self._failures < STREAM_FAILURES
+
+    def saw(self, event: ServerEvent) -> bool:
+        """Note an event; return whether it is the last."""
+        self.last_seen, self.news = event.id or self.last_seen, True
+        return event.kind == "done"
+
+    def pause_s(self) -> float:
+        self._failures = 0 if self.news else self._failures + 1  # a stream that merely ended is resumed as well
+        self._give_up_at = time.monotonic() + PATIENCE_S
+        return backoff_s(self._failures)
+
+    def polled(self, submission: Mapping[str, Any], on_event: OnEvent) -> bool:
+        """Note a poll; return whether the submission is finished."""
+        self._give_up_at = time.monotonic() + PATIENCE_S
+        status = str(submission.get("status", ""))
+        if status in FINAL:
+            return True
+        if status != self._shown:
+            on_event(ServerEvent("", "state", {"state": status}))
+            self._shown = status
+        return False
+
+    def check_patience(self) -> None:
+        """Raise the SiteProblem at hand if the site stays away for too long."""
+        if time.monotonic() > self._give_up_at:
+            raise
+
+
+def backoff_s(attempt: int) -> float:
+    """Return the pause in seconds after failure number `attempt` (0, 1, …): jitter below a doubling, capped limit."""
+    return random.uniform(0.1, 1.0) * min(BACKOFF_CAP_S, 0.5 * 2.0**attempt)  # noqa: S311
+
+
+def next_cursor(response: httpx.Response) -> str:
+    """Return the cursor of the next page in the header Link; "" on the last page."""
+    found = _NEXT.search(response.headers.get("Link", "")[:4_000])
+    return str(httpx.QueryParams(f"c={found.group(1)}")["c"]) if found else ""
+
+
+def _request(call: Call[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"method": call.method, "url": call.path, "params": dict(call.params) or None}
+    return found | {"headers": dict(call.headers)} | ({"json": call.body} if call.body is not None else {})
+
+
+def _decode(content: bytes, url: str) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise SiteProblem(f"{url}: the answer is not JSON; is this the address of the site?") from None
+
+
+def _error(content: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(answer, dict) or not isinstance(answer.get("errors") or [], list):
+        return {}
+    return answer
+
+
+def _detail(answer: Mapping[str, Any]) -> str:
+    """Return the site's error text with the fields that it names; no final full stop, for advice to follow."""
+    detail = str(answer.get("detail") or "")
+    named = [str(item.get("message") or "") for item in answer.get("errors") or [] if isinstance(item, dict)]
+    extra = [message for message in named if message and message not in detail]
+    return " ".join([detail, *extra])[:2_000].strip().rstrip(".")

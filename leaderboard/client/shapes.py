@@ -1,0 +1,875 @@
+"""The shapes of /api/v1 as types. Made by `python -m leaderboard.manage client_shapes`; do not edit.
+
+Choices are plain text here, because a newer site may have more of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+
+class Accepted(TypedDict):
+    id: int
+    status: str
+    board: str
+    hardware: str
+    mode: str
+    url: str
+    events: str
+    notes: list[str]
+
+
+class AdmissionDetail(TypedDict):
+    id: int
+    problem: str
+    digest: str
+    hardware: str
+    state: str
+    outcome: str
+    marks: list[str]
+    margin: float | None
+    overridden: bool
+    open: bool
+    created_at: str
+    finished_at: str | None
+    message: str
+    override_reason: str
+    lines: list[AdmissionLine]
+
+
+class AdmissionLine(TypedDict):
+    name: str
+    expected: str
+    got: str
+    good: bool | None
+    explained: str
+    figures: dict[str, Any]
+
+
+class AdmissionSummary(TypedDict):
+    id: int
+    problem: str
+    digest: str
+    hardware: str
+    state: str
+    outcome: str
+    marks: list[str]
+    margin: float | None
+    overridden: bool
+    open: bool
+    created_at: str
+    finished_at: str | None
+
+
+class Affiliation(TypedDict):
+    affiliation: str
+
+
+class Appeals(TypedDict):
+    made: int | None
+    granted: int | None
+    upheld: int | None
+
+
+class AskForTest(TypedDict):
+    board: str
+    hardware: str
+
+
+class AskRequest(TypedDict):
+    seen: NotRequired[int | None]
+    question: str
+
+
+class Awards(TypedDict):
+    slug: str
+    name: str
+    description: str
+    won_by: str
+    divisions: list[str]
+    eligibility: str
+    ties: str
+    prizes: list[Prize]
+    announced_at: str | None
+    winners: list[Winner]
+
+
+class Board(TypedDict):
+    slug: str
+    title: str
+    competition: str
+    competition_slug: str
+    hardware: list[str]
+    deadline: str | None
+    open: bool
+    entries: dict[str, int]
+
+
+class BoardDetail(TypedDict):
+    slug: str
+    title: str
+    competition: str
+    competition_slug: str
+    hardware: list[str]
+    deadline: str | None
+    open: bool
+    entries: dict[str, int]
+    description: str
+    templates: dict[str, str]
+    reference: str | None
+    ranking_by: str
+    cases: dict[str, list[dict[str, Any]]]
+    benchmarks_on: dict[str, list[dict[str, Any]]]
+    epochs: dict[str, list[Epoch]]
+
+
+class BoardResult(TypedDict):
+    board: str
+    hardware: str
+    rank: int
+    tied: bool
+    ratio: float
+    points: float
+
+
+class ByItself(TypedDict):
+    rejected: int | None
+    overturned: int | None
+
+
+class CaseDetail(TypedDict):
+    case: CaseSummary
+    current: bool
+    outcome: str
+    reason: str
+    message: str
+    score_us: float | None
+    half_width: float | None
+    forgeable: float | None
+    runner: NotRequired[str | None]
+    rank: int | None
+    takes_two: bool
+    suspended: bool
+    may_decide: bool
+    acts: dict[str, str]
+    seen: int | None
+    findings: list[Finding]
+    hint: Hint | None
+    cases: list[TimedCase]
+    report_problem: str
+    incumbent: NotRequired[int | None]
+    clocks: list[Clock]
+    telemetry: Telemetry | None
+    machine: dict[str, Any]
+    filename: str
+    code: str | None
+    compared: list[Compared]
+    history: list[SubmissionSummary]
+    log: list[LogLine]
+    others: list[int]
+
+
+class CaseSummary(TypedDict):
+    id: int
+    submission: int
+    owner: str
+    entrant: str
+    competition: str
+    board: str
+    hardware: str
+    state: str
+    origin: str
+    opened_at: str
+    since: str
+    claimed_by: str | None
+    claimed_until: str | None
+    labels: list[str]
+    rules: list[str]
+    ratio: float | None
+
+
+class ClaimRequest(TypedDict):
+    reason: NotRequired[str]
+
+
+class ClearRequest(TypedDict):
+    seen: NotRequired[int | None]
+    reason: str
+    public_reason: NotRequired[str]
+
+
+class Clock(TypedDict):
+    case: str
+    clock: str
+    sides: list[SideOfClock]
+
+
+class Compared(TypedDict):
+    title: str
+    submission: int
+    entrant: str
+    added: int
+    removed: int
+    cut: bool
+    refusal: str
+    diff: list[str]
+
+
+class CompetitionDetail(TypedDict):
+    slug: str
+    name: str
+    visibility: str
+    phase: str
+    until: str | None
+    entrants: int
+    description: str
+    rules: str
+    rules_digest: str
+    meaning: str
+    phases: list[PhaseStep]
+    times: Times
+    divisions: list[str]
+    max_team_size: int
+    merge_deadline: str | None
+    problems: list[ProblemOf]
+    tracks: list[Track]
+    announcements: list[News]
+    you: You | None
+
+
+class CompetitionSummary(TypedDict):
+    slug: str
+    name: str
+    visibility: str
+    phase: str
+    until: str | None
+    entrants: int
+
+
+class Counts(TypedDict):
+    held: int | None
+    cleared: int | None
+    rejected: int | None
+    waiting: int | None
+    again: int | None
+
+
+class Declared(TypedDict):
+    declared: list[str]
+
+
+class DeviceCode(TypedDict):
+    device_code: str
+
+
+class DeviceLogin(TypedDict):
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_in: int
+    interval: int
+
+
+class Division(TypedDict):
+    division: str
+    model_name: NotRequired[str]
+
+
+class EnterRequest(TypedDict):
+    code: NotRequired[str]
+    rules_digest: NotRequired[str]
+    division: NotRequired[str]
+    model_name: NotRequired[str]
+
+
+class Entry(TypedDict):
+    rank: int
+    tied: bool
+    user: str
+    division: str
+    model_name: str
+    affiliation: str
+    team: bool
+    ratio: float
+    score_us: float
+    half_width: float | None
+    forgeable: float
+    telemetry: str
+    light: float | None
+    runs: int
+    epoch: str
+    submitted_at: str
+    submission: int
+    record: str
+
+
+class EntryDetail(TypedDict):
+    submission: int
+    board: str
+    hardware: str
+    user: str
+    rank: int | None
+    tied: bool
+    stage: str
+    ratio: float
+    score_us: float
+    half_width: float | None
+    submitted_at: str
+    shown: bool
+    filename: str
+    licence: str
+    code_public: bool
+    code_public_at: str | None
+    code: str | None
+    taken_down: str
+
+
+class Epoch(TypedDict):
+    name: str
+    since: str | None
+    current: bool
+
+
+class Error(TypedDict):
+    detail: str
+    code: str
+    errors: list[WrongField]
+
+
+class Finding(TypedDict):
+    rule: str
+    sentence: str
+    threshold: float | None
+    figures: dict[str, Any]
+    samples: Any
+
+
+class Hint(TypedDict):
+    checker: str
+    words: list[str]
+    failure: str
+
+
+class HoldRequest(TypedDict):
+    submission: int
+    reason: str
+
+
+class IncidentNoteRow(TypedDict):
+    text: str
+    at: str
+
+
+class IncidentRow(TypedDict):
+    title: str
+    began_at: str
+    notes: list[IncidentNoteRow]
+
+
+class Intake(TypedDict):
+    accepting: bool
+
+
+class IntegrityFigures(TypedDict):
+    as_of: str
+    exact: bool
+    rules: list[Outcomes]
+    total: Counts
+    by_itself: ByItself
+    median_wait_s: float | None
+    rejudged: int | None
+    appeals: Appeals
+    podium: list[Podium]
+
+
+class Invite(TypedDict):
+    id: int
+    competition: str
+    team: str
+    invited_by: str
+    created_at: str
+
+
+class InviteCodeLine(TypedDict):
+    id: int
+    prefix: str
+    note: str
+    opens_all: bool
+    boards: list[str]
+    used_by: NotRequired[str | None]
+    created_at: str
+
+
+class LabelRequest(TypedDict):
+    label: str
+
+
+class Left(TypedDict):
+    board: str
+    hardware: str
+    mode: str
+    left: int
+    capacity: int
+    per_day: int
+    next_at: str | None
+
+
+class LogLine(TypedDict):
+    id: int
+    act: str
+    by: str
+    at: str
+    code: str
+    text: str
+    public_reason: str
+    about: int | None
+    rank: int | None
+    undone: bool
+
+
+class MachinesRow(TypedDict):
+    hardware: str
+    ready: int
+    queued: int
+    running: int
+    wait_s: float | None
+
+
+class MaintenanceRow(TypedDict):
+    text: str
+    until: str
+
+
+class Me(TypedDict):
+    username: str
+    token: Token
+
+
+class Member(TypedDict):
+    captain: bool
+    username: str
+    joined_at: str
+
+
+class Money(TypedDict):
+    amount: str
+    currency: str
+
+
+class MyEntrant(TypedDict):
+    captain: bool
+    competition: str
+    name: str
+    shown_name: str
+    team: bool
+    division: str
+    model_name: str
+    affiliation: str
+    pseudonym: str
+    declared: list[str]
+
+
+class Name(TypedDict):
+    name: str
+
+
+class NewCodes(TypedDict):
+    codes: list[str]
+
+
+class NewCodesRequest(TypedDict):
+    count: int
+    boards: NotRequired[list[str]]
+    note: NotRequired[str]
+
+
+class NewSubmission(TypedDict):
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    mode: str
+    filename: NotRequired[str]
+    licence: NotRequired[str]
+    code: NotRequired[str]
+    file: NotRequired[str | None]
+
+
+class NewTeam(TypedDict):
+    name: str
+    division: NotRequired[str]
+    model_name: NotRequired[str]
+
+
+class NewToken(TypedDict):
+    token: str
+    name: str
+    scopes: list[str]
+    username: str
+    expires_at: str | None
+
+
+class News(TypedDict):
+    title: str
+    text: str
+    created_at: str
+
+
+class NoteRequest(TypedDict):
+    text: str
+
+
+class Outcomes(TypedDict):
+    held: int | None
+    cleared: int | None
+    rejected: int | None
+    waiting: int | None
+    again: int | None
+    rule: str
+    meaning: str
+
+
+class OwnerRequest(TypedDict):
+    text: str
+
+
+class OwnersView(TypedDict):
+    state: str
+    opened_at: str
+    by_itself: bool
+    overturned: bool
+    median_wait_s: float | None
+    question: Said | None
+    may_answer: bool
+    rejection: Rejection | None
+    appeal: Said | None
+    appeal_answer: Said | None
+    may_appeal: bool
+    appeal_until: str | None
+
+
+class PhaseStep(TypedDict):
+    title: str
+    since: str | None
+    until: str | None
+    state: str
+
+
+class Podium(TypedDict):
+    board: str
+    hardware: str
+    place: int
+    cleared: bool
+    by_two: bool
+    reason: str
+    on: str
+
+
+class Prize(TypedDict):
+    place: int
+    amount: str | None
+    currency: str
+    other: str
+    sponsor: str
+
+
+class ProblemFolder(TypedDict):
+    board: str
+    hardware: str
+    digest: str
+    problem: dict[str, Any]
+
+
+class ProblemOf(TypedDict):
+    board: str
+    title: str
+    hardware: list[str]
+
+
+class Pseudonym(TypedDict):
+    pseudonym: str
+
+
+class Quantity(TypedDict):
+    quantity: str
+    unit: str
+    low: float
+    high: float
+
+
+class Reason(TypedDict):
+    reason: str
+    blocks: int
+
+
+class Record(TypedDict):
+    user: str
+    submission: int
+    since: str
+    until: str | None
+    ratio: float
+    gain: float | None
+
+
+class RejectRequest(TypedDict):
+    seen: NotRequired[int | None]
+    reason: str
+    public_reason: NotRequired[str]
+    code: str
+    hold_others: NotRequired[bool]
+
+
+class Rejection(TypedDict):
+    text: str
+    at: str
+    code: str
+
+
+class RemoveRequest(TypedDict):
+    board: str
+    force: NotRequired[bool]
+    reason: NotRequired[str]
+
+
+class RemovedBoards(TypedDict):
+    removed: int
+    closed: int
+
+
+class RerunRequest(TypedDict):
+    reason: str
+
+
+class RetractRequest(TypedDict):
+    reason: NotRequired[str]
+
+
+class Retracted(TypedDict):
+    lines: int
+
+
+class RevokeRequest(TypedDict):
+    code: str
+    reason: NotRequired[str]
+
+
+class Revoked(TypedDict):
+    prefix: str
+    was_used: bool
+
+
+class Said(TypedDict):
+    text: str
+    at: str
+
+
+class ServiceStatus(TypedDict):
+    at: str
+    ok: bool
+    summary: str
+    machines: list[MachinesRow]
+    incidents: list[IncidentRow]
+    maintenance: MaintenanceRow | None
+
+
+class SideOfClock(TypedDict):
+    side: str
+    calls: int
+    median_us: float
+
+
+class StandingsLine(TypedDict):
+    rank: int
+    tied: bool
+    user: str
+    division: str
+    affiliation: str
+    score: float
+    low: float | None
+    high: float | None
+    solved: int
+    boards: list[BoardResult]
+
+
+class StartLogin(TypedDict):
+    name: str
+    scopes: NotRequired[list[str]]
+
+
+class Stats(TypedDict):
+    num_submissions: int
+    num_users: int
+    num_unique_codes: int
+    num_runs: int
+    runs_passed: int
+    runs_failed: int
+    runs_unfinished: int
+
+
+class Submission(TypedDict):
+    id: int
+    status: str
+    board: str
+    hardware: str
+    mode: str
+    url: str
+    events: str
+    filename: str
+    licence: str
+    created_at: str
+    outcome: str
+    reason: str
+    message: str
+    ratio: float | None
+    score_us: float | None
+    half_width: float | None
+    forgeable: float | None
+    telemetry: str
+    epoch: str
+    flags: list[str]
+    published: bool
+    review: str | None
+    unranked: str | None
+    code: str | None
+    taken_down: str
+    cases: list[dict[str, Any]]
+    logs: dict[str, str]
+    report_problem: str
+    rank: int | None
+    value: Value | None
+
+
+class SubmissionSummary(TypedDict):
+    id: int
+    status: str
+    board: str
+    hardware: str
+    mode: str
+    url: str
+    events: str
+    filename: str
+    licence: str
+    created_at: str
+    outcome: str
+    reason: str
+    message: str
+    ratio: float | None
+    score_us: float | None
+    half_width: float | None
+    forgeable: float | None
+    telemetry: str
+    epoch: str
+    flags: list[str]
+    published: bool
+    review: str | None
+    unranked: str | None
+
+
+class Team(TypedDict):
+    entrant: MyEntrant | None
+    must_accept: bool
+    people_fixed: str
+    division_fixed: bool
+    members: list[Member]
+    waiting: list[Waiting]
+    invites: list[Invite]
+
+
+class Telemetry(TypedDict):
+    blocks: int
+    quantities: list[Quantity]
+    reasons: list[Reason]
+
+
+class TimedCase(TypedDict):
+    case: str
+    measured_us: float | None
+    baseline_us: float | None
+    ratio: float | None
+    half_width: float | None
+    against_incumbent: float | None
+    light_us: float | None
+    light_share: float | None
+    measured_limit_us: float | None
+    resource: str
+    eager_us: float | None
+
+
+class Times(TypedDict):
+    practice_at: str | None
+    contest_at: str | None
+    freeze_at: str | None
+    deadline: str | None
+    revealed_at: str | None
+    final_at: str | None
+
+
+class Token(TypedDict):
+    name: str
+    scopes: list[str]
+
+
+class Track(TypedDict):
+    slug: str
+    name: str
+    description: str
+    won_by: str
+    divisions: list[str]
+    eligibility: str
+    ties: str
+    prizes: list[Prize]
+
+
+class Username(TypedDict):
+    username: str
+
+
+class Value(TypedDict):
+    ratio: float
+    score_us: float
+    half_width: float | None
+    forgeable: float
+    submissions: list[int]
+    tied: bool
+    current_epoch: bool
+    stage: str
+    shown: bool
+
+
+class Waiting(TypedDict):
+    id: int
+    username: str
+    created_at: str
+
+
+class Winner(TypedDict):
+    place: int
+    shared_by: int
+    winner: str
+    money: list[Money]
+    other: list[str]
+    sponsors: str
+    reason: str
+
+
+class WithReason(TypedDict):
+    seen: NotRequired[int | None]
+    reason: str
+
+
+class Withdraw(TypedDict):
+    invite: int
+
+
+class WrongField(TypedDict):
+    field: str
+    value: Any
+    message: str
+
+
+class You(TypedDict):
+    entrant: NotRequired[str | None]
+    accepted: bool
+    may_enter: bool
+    team: NotRequired[bool | None]
+    division: NotRequired[str | None]
+    quota: list[Left]

@@ -1,0 +1,258 @@
+"""Acts of administrators and of a competition's owners over /api/v1, with the scope `review`."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Count, Q
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as drf
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import MAX_REASON_CHARS, check_staff
+from leaderboard.accounts.tokens import digest_of
+from leaderboard.competitions import access, edit
+from leaderboard.competitions.models import Board, Competition, InviteCode, Role
+from leaderboard.competitions.permissions import check_role, competitions_of
+from leaderboard.errors import UserError
+from leaderboard.judging.models import DONE, UNFINISHED, Attempt
+from leaderboard.operations import maintenance
+from leaderboard.submissions.models import Submission
+from leaderboard.web.api.base import Private, paged, parse
+from leaderboard.web.api.serializers import Keyed, optional_text
+
+SCOPE: Final = "review"
+STOPPED: Final = "An administrator has stopped the submissions."
+STOPPED_MINUTES: Final = 60  # announced; it lasts until the start
+DAY: Final = timedelta(days=1)
+CODE_CHARS: Final = 200
+
+
+def start_intake(actor: User, now: datetime) -> None:
+    if maintenance.current() is not None:
+        maintenance.end(actor=actor, now=now)
+
+
+def stop_intake(actor: User, now: datetime) -> None:
+    """Begin maintenance, in which people read and judging goes on; a running one keeps its sentence."""
+    if maintenance.current() is None:
+        maintenance.begin(sentence=STOPPED, minutes=STOPPED_MINUTES, actor=actor, now=now)
+
+
+def count_work(since: datetime | None) -> dict[str, int]:
+    """Return counts of submissions and runs, of all times for None."""
+    sent, attempts = Submission.objects.order_by(), Attempt.objects.in_the_open().order_by()
+    if since is not None:
+        sent, attempts = sent.filter(created_at__gt=since), attempts.filter(created_at__gt=since)
+    submissions = sent.aggregate(
+        num_submissions=Count("pk"),
+        num_users=Count("owner", distinct=True),
+        num_unique_codes=Count("source_digest", distinct=True),
+    )
+    runs = attempts.aggregate(
+        num_runs=Count("pk"),
+        runs_passed=Count("pk", filter=Q(outcome="passed")),
+        runs_failed=Count("pk", filter=Q(state=DONE) & ~Q(outcome="passed")),
+        runs_unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
+    )
+    return submissions | runs
+
+
+@transaction.atomic
+def remove_boards(boards: list[Board], *, actor: User, reason: str, force: bool, now: datetime) -> tuple[int, int]:
+    """Remove boards without submissions; return the numbers of removed and of closed boards.
+
+    With `force`, boards with submissions are closed, because every submission stays.
+    """
+    removed = closed = 0
+    for board in boards:
+        if not (force and board.submissions.exists()):
+            edit.remove_board(board=board, actor=actor, now=now)
+            removed += 1
+        elif board.closes_at is None or board.closes_at > now:
+            edit.close_board(board=board, actor=actor, reason=reason, now=now)
+            closed += 1
+    return removed, closed
+
+
+def revoke(text: str, *, among: Q, actor: User, reason: str, now: datetime) -> InviteCode:
+    """Revoke an owner's code by its text, or by the beginning of it that the list shows. Raises UserError."""
+    text = text.replace("\0", "?")
+    mine = InviteCode.objects.filter(among, competition__in=competitions_of(actor, Role.OWNER), revoked_at=None)
+    found = list(mine.select_related("competition").filter(Q(digest=digest_of(text)) | Q(prefix=text))[:2])
+    if len(found) != 1:
+        problem = "begins several codes; give the whole code" if found else "is no valid code of your competitions"
+        raise UserError("code", text, problem, 409 if found else 404)
+    access.revoke_code(code=found[0], actor=actor, reason=reason, now=now)
+    return found[0]
+
+
+class Intake(drf.Serializer[Any]):
+    accepting = drf.BooleanField(help_text="Whether the site takes submissions.")
+
+
+class Stats(drf.Serializer[Any]):
+    num_submissions = drf.IntegerField()
+    num_users = drf.IntegerField()
+    num_unique_codes = drf.IntegerField(help_text="Different sources.")
+    num_runs = drf.IntegerField()
+    runs_passed = drf.IntegerField()
+    runs_failed = drf.IntegerField()
+    runs_unfinished = drf.IntegerField()
+
+
+class StatsQuery(drf.Serializer[Any]):
+    last_day = drf.BooleanField(default=False, help_text="Only of the last 24 hours.")
+
+
+class InviteCodeLine(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    prefix = drf.CharField(help_text="Beginning of the code; the site keeps no more.")
+    note = drf.CharField(allow_blank=True)
+    opens_all = drf.BooleanField(help_text="False: only `boards`.")
+    boards = drf.SerializerMethodField()
+    used_by = drf.CharField(source="used_by.username", default=None, allow_null=True)
+    created_at = drf.DateTimeField()
+
+    def get_boards(self, code: InviteCode) -> list[str]:
+        return sorted({board.slug for board in code.boards.all()})
+
+
+class NewCodesRequest(drf.Serializer[Any]):
+    count = drf.IntegerField(min_value=1, max_value=access.MAX_AT_ONCE)
+    boards = drf.ListField(
+        child=drf.CharField(max_length=64),
+        default=list,
+        max_length=access.MAX_BOARDS,
+        help_text="Names of boards; empty: the whole competition.",
+    )
+    note = optional_text(200, "For the owners.")
+
+
+class NewCodes(drf.Serializer[Any]):
+    codes = drf.ListField(child=drf.CharField(), help_text="Shown only now.")
+
+
+class RevokeRequest(drf.Serializer[Any]):
+    code = drf.CharField(max_length=CODE_CHARS, help_text="The code, or its beginning from the list.")
+    reason = optional_text(MAX_REASON_CHARS)
+
+
+class Revoked(drf.Serializer[Any]):
+    prefix = drf.CharField()
+    was_used = drf.BooleanField()
+
+
+class RemoveRequest(drf.Serializer[Any]):
+    board = drf.CharField(max_length=64)
+    force = drf.BooleanField(default=False, help_text="Close boards with submissions, which cannot be removed.")
+    reason = optional_text(MAX_REASON_CHARS)
+
+
+class RemovedBoards(drf.Serializer[Any]):
+    removed = drf.IntegerField()
+    closed = drf.IntegerField()
+
+
+class Staff(Private):
+    scope = SCOPE
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        check_staff(self.caller(request), "start, stop and count")
+
+
+class StartIntake(Staff):
+    @extend_schema(operation_id="admin_start", request=None, responses=Intake)
+    def post(self, request: Request) -> Response:
+        """End the maintenance, so that the site takes submissions again. Administrators only."""
+        start_intake(self.caller(request), timezone.now())
+        return Response({"accepting": True})
+
+
+class StopIntake(Staff):
+    @extend_schema(operation_id="admin_stop", request=None, responses=Intake)
+    def post(self, request: Request) -> Response:
+        """Stop submissions and other changes, by maintenance. Judging goes on. Administrators only."""
+        stop_intake(self.caller(request), timezone.now())
+        return Response({"accepting": False})
+
+
+class Counts(Staff):
+    @extend_schema(operation_id="admin_stats", parameters=[StatsQuery], responses=Stats)
+    def get(self, request: Request) -> Response:
+        """Count submissions, people and runs. Administrators only."""
+        last_day = parse(StatsQuery, request.query_params)["last_day"]
+        return Response(Stats(count_work(timezone.now() - DAY if last_day else None)).data)
+
+
+class Owners(Private):
+    """Base of the views of a competition's owners. People without a role in it get a 404, other roles a 403."""
+
+    scope = SCOPE
+
+    def competition(self, request: Request, slug: str, act: str) -> Competition:
+        user = self.caller(request)
+        found = get_object_or_404(competitions_of(user), slug=slug)
+        check_role(user, found, Role.OWNER, act)
+        return found
+
+
+def boards_of(competition: Competition, slug: str) -> list[Board]:
+    found = list(competition.boards.select_related("competition").filter(slug=slug.replace("\0", "?")))
+    if not found:
+        raise UserError("board", slug, f"there is none of this name in {competition}", 404)
+    return found
+
+
+class Codes(Owners):
+    @extend_schema(operation_id="invite_codes", parameters=[Keyed], responses=InviteCodeLine(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """List the valid invite codes of a competition, newest first. Owners only."""
+        competition = self.competition(request, slug, "list invite codes")
+        found = access.codes_of(competition).filter(revoked_at=None)
+        return paged(request, found, parse(Keyed, request.query_params), InviteCodeLine, ["-pk"])
+
+    @extend_schema(operation_id="make_invite_codes", request=NewCodesRequest, responses={201: NewCodes})
+    def post(self, request: Request, slug: str) -> Response:
+        """Create invite codes, each for one account. Owners only."""
+        competition = self.competition(request, slug, "create invite codes")
+        sent = parse(NewCodesRequest, request.data)
+        boards = [board for name in dict.fromkeys(sent.pop("boards")) for board in boards_of(competition, name)]
+        issued = access.issue_codes(
+            competition=competition, boards=boards, actor=self.caller(request), now=timezone.now(), **sent
+        )
+        return Response({"codes": [one.text for one in issued]}, status=201)
+
+
+class RevokeCode(Owners):
+    @extend_schema(operation_id="revoke_invite_code", request=RevokeRequest, responses=Revoked)
+    def post(self, request: Request, slug: str) -> Response:
+        """Revoke an invite code. Its user loses the access, but no submissions. Owners only."""
+        competition = self.competition(request, slug, "revoke invite codes")
+        sent = parse(RevokeRequest, request.data)
+        reason = sent["reason"] or "revoked over the API"
+        among = Q(competition=competition)
+        code = revoke(sent["code"], among=among, actor=self.caller(request), reason=reason, now=timezone.now())
+        return Response({"prefix": code.prefix, "was_used": code.used_by_id is not None})
+
+
+class RemoveBoard(Owners):
+    @extend_schema(operation_id="remove_board", request=RemoveRequest, responses=RemovedBoards)
+    def post(self, request: Request, slug: str) -> Response:
+        """Remove a board without submissions, on all its hardware. Owners only."""
+        competition = self.competition(request, slug, "remove boards")
+        sent = parse(RemoveRequest, request.data)
+        reason = sent["reason"] or "closed over the API"
+        removed, closed = remove_boards(
+            boards_of(competition, sent["board"]),
+            actor=self.caller(request),
+            reason=reason,
+            force=sent["force"],
+            now=timezone.now(),
+        )
+        return Response({"removed": removed, "closed": closed})

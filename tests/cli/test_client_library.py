@@ -1,0 +1,76 @@
+"""The library: Client and AsyncClient have the same methods, errors with codes, and lists of many pages."""
+
+import asyncio
+import inspect
+import json
+
+import pytest
+
+from leaderboard.client import AsyncClient, Client, Misuse, Refused, calls
+from leaderboard.client.clients import next_cursor
+from tests.cli.fake_site import PASSED, TOKEN, FakeSite
+
+
+def test_async_client_submits_and_follows(site: FakeSite) -> None:
+    async def race() -> object:
+        async with AsyncClient(site.url, TOKEN) as connection:
+            sent = await connection.submit(
+                board="softmax", hardware="cpu", mode="test", filename="kernel.py", code="x = 1"
+            )
+            kinds: list[str] = []
+            done = await connection.follow(sent["id"], lambda event: kinds.append(event.kind))
+            assert kinds == ["state", "progress", "state"]
+            return done
+
+    assert asyncio.run(race()) == PASSED
+
+
+def test_async_client_reads_long_lists_page_by_page(site: FakeSite) -> None:
+    site.entries = [{**site.entries[0], "submission": number} for number in range(1_500)]
+
+    async def read() -> int:
+        async with AsyncClient(site.url) as connection:
+            return len(await connection.entries("softmax", "cpu", 1_200))
+
+    assert asyncio.run(read()) == 1_200
+
+
+def test_every_call_is_a_method_of_both_clients() -> None:
+    made = {
+        name
+        for name, function in vars(calls).items()
+        if inspect.isfunction(function) and function.__module__ == calls.__name__ and not name.startswith("_")
+    } - {"segment", "submission_id", "dataclass"}
+    for kind in (Client, AsyncClient):
+        assert made <= set(dir(kind))
+        assert all(getattr(kind, name).__doc__ for name in made)
+
+
+def test_refusal_has_code_status_and_fields(site: FakeSite) -> None:
+    wrong = {"field": "mode", "value": "x", "message": "none left"}
+    answer = {"detail": "none left", "code": "quota_used_up", "errors": [wrong]}
+    site.answer_with = (429, json.dumps(answer).encode(), {"Retry-After": "60"})
+    with Client(site.url, TOKEN) as connection, pytest.raises(Refused) as refused:
+        connection.quota()
+    error = refused.value
+    assert (error.status, error.code, error.errors, error.retry_after_s) == (429, "quota_used_up", [wrong], 60)
+
+
+def test_client_checks_before_it_sends(site: FakeSite) -> None:
+    with Client(site.url) as connection:
+        with pytest.raises(Misuse, match="token"):
+            connection.me()
+        with pytest.raises(Misuse, match="number of a submission"):
+            connection.do(calls.entry("../me"))
+    with pytest.raises(Misuse, match="not https"):
+        Client("http://site.example", TOKEN)
+    assert site.tokens == []
+
+
+def test_next_page_is_read_from_the_header_link() -> None:
+    import httpx
+
+    link = '</api/v1/submissions?cursor=prev>; rel="prev", </api/v1/submissions?limit=2&cursor=a%3Ab>; rel="next"'
+    assert next_cursor(httpx.Response(200, headers={"Link": link})) == "a:b"
+    assert next_cursor(httpx.Response(200, headers={"Link": link.split(",")[0]})) == ""
+    assert next_cursor(httpx.Response(200)) == ""
