@@ -43,6 +43,17 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/entries/{frozen}", "NNNNNNNA", NOT_SENT),
     ],
     "entries/<int:pk>/code": [("/entries/{published}/code", "NAANAAAA", NOT_SENT)],
+    "compare": [
+        ("/compare", ALL, NOT_SENT),
+        ("/compare?a={published}&b={published}", ALL, NOT_SENT),
+        ("/compare?a={published}&b={frozen}", "NNNNNNNA", NOT_SENT),
+        ("/compare?a={published}&b={held}", "N", NOT_SENT),
+    ],
+    "people/<str:username>": [("/people/ada", ALL, NOT_SENT), ("/people/cleo", "NNNANNNN", NOT_SENT)],
+    "competitions/<slug:slug>/entrants/<path:name>": [
+        ("/competitions/{slug}/entrants/nobody", "N", NOT_SENT),
+        ("/competitions/{secret}/entrants/nobody", "N", NOT_SENT),
+    ],
     "submissions/<int:pk>/retract": [("/submissions/{own}/retract", "IMMMMMMM", OWN)],
     "submissions/<int:pk>/restore": [("/submissions/{own}/restore", "IMMMMMMM", OWN)],
     "submissions/<int:pk>/publish-code": [("/submissions/{own}/publish-code", "IMMMMMMM", OWN)],
