@@ -38,6 +38,8 @@ OLD: Final = (
     Old("web.KeyedAnswer", "created_at", timedelta(days=1)),  # as long as a key repeats its answer
     Old("operations.Notice", "sent_at", timedelta(days=90)),
     Old("operations.Mail", "given_up_at", timedelta(days=90)),
+    Old("inbox.Message", "updated_at", timedelta(days=90)),
+    Old("inbox.Told", "created_at", timedelta(days=30)),
 )
 
 log = structlog.get_logger(__name__)

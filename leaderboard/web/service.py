@@ -28,7 +28,18 @@ from leaderboard.web.errors import RETRY_AFTER_S
 from leaderboard.web.leaving import Send, leaving
 from leaderboard.web.middleware import APIS
 
-HIDDEN: Final = (*APIS, "/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin")
+HIDDEN: Final = (
+    *APIS,
+    "/submissions",
+    "/tokens",
+    "/review",
+    "/organise",
+    "/invite-code",
+    "/desk",
+    "/admin",
+    "/notifications",
+    "/search",
+)
 ROBOTS: Final = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in HIDDEN)
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]

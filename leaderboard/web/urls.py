@@ -17,7 +17,7 @@ from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
-from leaderboard.web.people import compare, profiles
+from leaderboard.web.people import compare, messages, profiles
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.submissions import pages as submissions
@@ -36,6 +36,12 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/standings", boards.overall),
     path("entries/<int:pk>", entries.detail),
     path("entries/<int:pk>/code", entries.code),
+    path("notifications", messages.index),
+    path("notifications/read", messages.mark_read),
+    path("notifications/settings", messages.settings),
+    path("notifications/webhook", messages.webhook),
+    path("notifications/webhook/<slug:name>", messages.act_on_webhook),
+    path("notifications/off/<str:token>", messages.off),
     path("compare", compare.compare),
     path("people/<str:username>", profiles.person),
     path("competitions/<slug:slug>/entrants/<path:name>", profiles.entrant),

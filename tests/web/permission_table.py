@@ -43,6 +43,16 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/entries/{frozen}", "NNNNNNNA", NOT_SENT),
     ],
     "entries/<int:pk>/code": [("/entries/{published}/code", "NAANAAAA", NOT_SENT)],
+    "notifications": [("/notifications", SIGNED_IN, READ_ONLY)],
+    "notifications/read": [("/notifications/read", "IMMMMMMM", SIGNED_IN)],
+    "notifications/settings": [("/notifications/settings", SIGNED_IN, SIGNED_IN)],
+    "notifications/webhook": [("/notifications/webhook", "IMMMMMMM", SIGNED_IN)],
+    "notifications/webhook/<slug:name>": [
+        ("/notifications/webhook/remove", "IMMMMMMM", SIGNED_IN),
+        ("/notifications/webhook/test", "IMMMMMMM", SIGNED_IN),
+        ("/notifications/webhook/nothing", "IMMMMMMM", "IN"),
+    ],
+    "notifications/off/<str:token>": [("/notifications/off/nonsense", "N", "N")],
     "compare": [
         ("/compare", ALL, NOT_SENT),
         ("/compare?a={published}&b={published}", ALL, NOT_SENT),
