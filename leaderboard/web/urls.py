@@ -17,7 +17,7 @@ from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
-from leaderboard.web.people import compare, messages, profiles
+from leaderboard.web.people import compare, messages, problems, profiles, search
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.submissions import pages as submissions
@@ -42,6 +42,8 @@ pages: list[URLPattern | URLResolver] = [
     path("notifications/webhook", messages.webhook),
     path("notifications/webhook/<slug:name>", messages.act_on_webhook),
     path("notifications/off/<str:token>", messages.off),
+    path("search", search.search),
+    path("problems", problems.index),
     path("compare", compare.compare),
     path("people/<str:username>", profiles.person),
     path("competitions/<slug:slug>/entrants/<path:name>", profiles.entrant),

@@ -53,6 +53,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/notifications/webhook/nothing", "IMMMMMMM", "IN"),
     ],
     "notifications/off/<str:token>": [("/notifications/off/nonsense", "N", "N")],
+    "search": [("/search?q=ada", ALL, NOT_SENT)],
+    "problems": [("/problems", ALL, NOT_SENT)],
     "compare": [
         ("/compare", ALL, NOT_SENT),
         ("/compare?a={published}&b={published}", ALL, NOT_SENT),
