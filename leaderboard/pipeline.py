@@ -12,7 +12,7 @@
 The packages below do not import each other upwards; only this module connects them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -39,6 +39,8 @@ from leaderboard.entrants import closing
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
+from leaderboard.inbox import tell as inbox
+from leaderboard.inbox.events import tell_review, tell_verdict
 from leaderboard.judging.archive import Content
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
@@ -262,7 +264,9 @@ def _take_report(runner: Runner, report: Report, content: Content | None, now: d
     elif isinstance(work, Confirmation):
         record_confirmation(work, report=report, now=now, content=content)
         if work.outcome == FAILED:
-            publication.stand_each(holds.hold_failed_record(work, now=now), now)
+            held = holds.hold_failed_record(work, now=now)
+            publication.stand_each(held, now)
+            _tell_reviews(held, now)
     return work is not None
 
 
@@ -274,6 +278,12 @@ def _take_result(result: Result, now: datetime) -> None:
         publication.settle(result, now)
         if settings.HINT_COMMAND and not may_stand(result):  # a hint to the reviewers of a held result
             transaction.on_commit(lambda: broker.send_chore(ASK_HINT, submission_id=str(result.attempt.submission_id)))
+    tell_verdict(result, now)
+
+
+def _tell_reviews(results: Iterable[Result], now: datetime) -> None:
+    for result in sorted(results, key=lambda result: result.attempt.submission.owner_id):
+        tell_review(result, now)
 
 
 @transaction.atomic
@@ -294,6 +304,7 @@ def clear_result(
         seen=seen,
     )
     publication.stand(result, now)
+    tell_review(result, now)
     return decision
 
 
@@ -325,7 +336,9 @@ def reject_result(
         public_reason=public_reason,
         seen=seen,
     )
-    publication.stand_each([result, *holds.hold_along(runs=others, rejection=decision, actor=actor, now=now)], now)
+    decided = [result, *holds.hold_along(runs=others, rejection=decision, actor=actor, now=now)]
+    publication.stand_each(decided, now)
+    _tell_reviews(decided, now)
     return decision
 
 
@@ -335,7 +348,9 @@ def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, se
     runs = publication.lock_runs(result)
     decision = acts.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
     released = holds.release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
-    publication.stand_each([result, *(run for run in runs if run.pk in released)], now)
+    decided = [result, *(run for run in runs if run.pk in released)]
+    publication.stand_each(decided, now)
+    _tell_reviews(decided, now)
     return decision
 
 
@@ -346,7 +361,9 @@ def _then_stand(act: Callable[P, Made]) -> Callable[P, Made]:
     @wraps(act)
     def done(*args: P.args, **kwargs: P.kwargs) -> Made:
         made = act(*args, **kwargs)
-        publication.stand(cast(Result, kwargs["result"]), cast(datetime, kwargs["now"]))
+        result, now = cast(Result, kwargs["result"]), cast(datetime, kwargs["now"])
+        publication.stand(result, now)
+        tell_review(result, now)
         return made
 
     return done
@@ -374,6 +391,14 @@ reinstate_account: Final = _then_stand_all(suspending.reinstate)
 
 
 @transaction.atomic
+def ask_owner(*, result: Result, actor: User, question: str, now: datetime, seen: int | None = None) -> Decision:
+    """Ask the owner of a held result, who gets a message."""
+    decision = acts.ask(result=result, actor=actor, question=question, now=now, seen=seen)
+    tell_review(result, now)
+    return decision
+
+
+@transaction.atomic
 def link_logins(*, now: datetime, **proof: Any) -> User:
     """Link two logins of one person; `proof` as in entrants.enter.link_logins.
 
@@ -382,6 +407,7 @@ def link_logins(*, now: datetime, **proof: Any) -> User:
     account = entering.link_logins(now=now, **proof)
     if suspending.was_ever_suspended(account):
         publication.stand_all(account, None, now)
+    inbox.forget(accounts=[login.pk for login in account.other_logins.all()])
     return account
 
 
@@ -389,6 +415,7 @@ def link_logins(*, now: datetime, **proof: Any) -> User:
 def close_account(*, account: User, erase: bool, now: datetime) -> None:
     """Close an account as in entrants.closing. An erased person's name leaves the announcements of awards, too."""
     rename_winners(closing.close(account=account, erase=erase, now=now))
+    inbox.forget(accounts=[account.pk])
 
 
 @transaction.atomic

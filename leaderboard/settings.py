@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "leaderboard.review",
     "leaderboard.standings",
     "leaderboard.awards",
+    "leaderboard.inbox",
     "leaderboard.web",  # before allauth, whose templates it replaces
     "django.contrib.humanize",
     "allauth",
@@ -306,6 +307,10 @@ REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  #
 RUNNER_LEAST_VERSION = env.matching("RUNNER_LEAST_VERSION", "", pattern=r"\d+(\.\d+){0,2}", shape="1.2.3")
 RUNNER_IMAGES = env.pairs("RUNNER_IMAGES", value=DIGEST, shape="HARDWARE=sha256:DIGEST")
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
+SWEEPER_ACTS = (  # of apps above the sweeper's, and the seconds between two calls
+    ("leaderboard.inbox.collect.collect", 15.0),
+    ("leaderboard.inbox.deliver.deliver", 15.0),
+)
 
 # --- monitoring ---
 METRICS_TOKEN = env.secret("METRICS_TOKEN", "")  # "": there is no /metrics

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import CheckConstraint, F, Q, UniqueConstraint, Value
 from django.db.models.fields.json import KeyTextTransform
@@ -19,6 +20,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from leaderboard.competitions.calendar import Schedule, closes_at, takes_at
+from leaderboard.competitions.words import vector
 
 PUBLIC: Final = "public"  # listed; everybody may read and enter
 UNLISTED: Final = "unlisted"  # everybody who has the address may read and enter
@@ -66,6 +68,7 @@ class Competition(models.Model):
 
     class Meta:
         ordering = ["name"]
+        indexes = [GinIndex(vector("name", "slug"), name="competition_by_word")]
         constraints = [
             CheckConstraint(condition=Q(visibility__in=VISIBILITIES), name="competition_visibility_is_known"),
             CheckConstraint(condition=Q(scoring__in=SCORINGS), name="competition_scoring_is_known"),
@@ -146,6 +149,7 @@ class Problem(models.Model):
 
     class Meta:
         ordering = ["slug"]
+        indexes = [GinIndex(vector("title", "slug"), name="problem_by_word")]
 
     def __str__(self) -> str:
         return self.slug

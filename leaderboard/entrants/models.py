@@ -14,6 +14,7 @@ from django.db.models import CheckConstraint, Q, UniqueConstraint
 from django.db.models.functions import Collate, Lower
 
 from leaderboard.competitions.models import AGENT, DIVISIONS, HUMAN, MIXED, Competition
+from leaderboard.competitions.words import vector
 from leaderboard.entrants.names import look
 
 
@@ -40,6 +41,8 @@ class Entrant(models.Model):
                 condition=~Q(pseudonym=""),
                 name="entrant_by_pseudonym",
             ),
+            GinIndex(vector("name"), name="entrant_by_word"),
+            GinIndex(vector("pseudonym"), condition=~Q(pseudonym=""), name="entrant_by_pseudonym_word"),
         ]
         constraints = [
             UniqueConstraint("competition", Lower("name"), name="entrant_name_is_unique_in_any_case"),

@@ -39,6 +39,8 @@ OLD: Final = (
     Old("accounts.DeviceLogin", "expires_at", timedelta(hours=1)),
     Old("operations.Notice", "sent_at", timedelta(days=90)),
     Old("operations.Mail", "given_up_at", timedelta(days=90)),
+    Old("inbox.Message", "updated_at", timedelta(days=90)),
+    Old("inbox.Told", "created_at", timedelta(days=30)),
 )
 
 log = structlog.get_logger(__name__)

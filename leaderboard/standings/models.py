@@ -49,7 +49,9 @@ class Entry(models.Model):
         indexes = [
             models.Index(
                 fields=["board", "epoch", "ratio", "id"], include=["entrant", "submitted_at"], name="entry_front"
-            )
+            ),
+            models.Index(fields=["board", "submitted_at", "submission"], name="entry_by_time"),  # a board's first line
+            models.Index(fields=["entrant", "-submitted_at", "-submission"], name="entry_of_entrant"),
         ]
 
     def __str__(self) -> str:

@@ -80,6 +80,9 @@ POST_IP: Final = Limit("post ip", 600, 60)
 API_USER: Final = Limit("api user", 600, 60)
 API_IP: Final = Limit("api ip", 240, 60)
 STREAM_USER: Final = Limit("stream user", 60, 60)
+HOOK_USER: Final = Limit("webhook test user", 10, 3600)
+SEARCH_USER: Final = Limit("search user", 60, 60)
+SEARCH_IP: Final = Limit("search ip", 120, 60)
 DESK_SEARCH_USER: Final = Limit("desk search user", 60, 60)
 
 WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as a /64

@@ -29,6 +29,7 @@ from leaderboard.web.organise import (
 )
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
+from leaderboard.web.people import compare, messages, problems, profiles, search
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.sharing import feeds, pictures
@@ -49,6 +50,17 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/standings", boards.overall),
     path("entries/<int:pk>", entries.detail),
     path("entries/<int:pk>/code", entries.code),
+    path("notifications", messages.index),
+    path("notifications/read", messages.mark_read),
+    path("notifications/settings", messages.settings),
+    path("notifications/webhook", messages.webhook),
+    path("notifications/webhook/<slug:name>", messages.act_on_webhook),
+    path("notifications/off/<str:token>", messages.off),
+    path("search", search.search),
+    path("problems", problems.index),
+    path("compare", compare.compare),
+    path("people/<str:username>", profiles.person),
+    path("competitions/<slug:slug>/entrants/<path:name>", profiles.entrant),
     path("submissions/<int:pk>/retract", entries.retract),
     path("submissions/<int:pk>/restore", entries.restore),
     path("submissions/<int:pk>/publish-code", entries.publish_code),

@@ -73,6 +73,7 @@ class Standing:
     stage: Stage
     value: Value
     score_us: float  # the measured time of the kernel: the geometric mean over the value's runs
+    table: Table  # the lines of its stage and epoch that the public sees
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,17 @@ def looks(
 
 def lines_of(table: Table, places: Sequence[Place]) -> list[RankedEntry]:
     """Return some of the table's places, with their entries: one query."""
-    return _with_entries([(table, place) for place in places])
+    return lines_at([(table, place) for place in places])
 
 
 def leaders_of(tables: Iterable[Table], most: int = 1) -> dict[int, RankedEntry]:
     """Map first submissions to the first lines of each table, `most` of each: two queries for all."""
-    found = _with_entries([(table, place) for table in tables for place in table.places[:most]])
+    found = lines_at([(table, place) for table in tables for place in table.places[:most]])
     return {line.value.submissions[0]: line for line in found}
 
 
-def _with_entries(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
+def lines_at(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
+    """Return places of several tables, with their entries: two queries at most."""
     values = [place.value for _, place in places]
     rows = Entry.objects.filter(submission__in=[value.submissions[0] for value in values]).select_related("entrant")
     entries = {entry.submission_id: entry for entry in rows} if values else {}
@@ -174,6 +176,7 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
         stage=stage,
         value=value,
         score_us=mean_time_us([run.score_us for run in runs]),
+        table=table,
     )
 
 

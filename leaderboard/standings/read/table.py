@@ -30,7 +30,7 @@ from uuid import UUID
 from django.db.models import BigIntegerField, F, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Extract
 
-from leaderboard.competitions.calendar import Stage, Window, shown_at, stage_of, window_of
+from leaderboard.competitions.calendar import Stage, Window, is_frozen_at, shown_at, stage_of, window_of
 from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
 from leaderboard.judging.models import Result
@@ -92,6 +92,21 @@ def is_shown(board: Board, submitted_at: datetime, now: datetime) -> bool:
     return window(board, stage_at(board, submitted_at), now).holds(submitted_at)
 
 
+def shown_lines(boards: Iterable[Board], now: datetime) -> Q:
+    """Match the lines of these boards, of every stage, that the public sees now."""
+    frozen: dict[int, tuple[Window, ...]] = {}
+    plain: list[int] = []
+    for board in boards:
+        if is_frozen_at(board.competition.schedule, now):
+            frozen[board.pk] = tuple(window(board, stage, now) for stage in Stage)
+        else:
+            plain.append(board.pk)
+    condition = Q(board__in=plain)
+    for place in range(len(Stage) if frozen else 0):
+        condition |= inside_each({board: windows[place] for board, windows in frozen.items()})
+    return condition
+
+
 @dataclass(frozen=True)
 class Table:
     """The ranking of a board, stage and epoch."""
@@ -104,6 +119,10 @@ class Table:
     def at(self) -> Mapping[int, int]:
         """Map entrants to the index of their place; computed once, on first use."""
         return {place.value.entrant_id: at for at, place in enumerate(self.places)}
+
+    @cached_property
+    def by_entrant(self) -> Mapping[int, Place]:
+        return {place.value.entrant_id: place for place in self.places}
 
     @cached_property
     def digest(self) -> str:

@@ -17,6 +17,7 @@ from leaderboard.accounts.models import ApiToken, User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
+from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Attempt
 from leaderboard.submissions.models import Submission
 
@@ -63,6 +64,11 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             Attempt.objects.filter(submission__owner__in=mine, is_current=True),
             "submission_id state outcome",
         ),
+        "messages": (
+            Message.objects.filter(user__in=mine),
+            "kind title text url count created_at updated_at read_at",
+        ),
+        "message_choices": (Preference.objects.filter(user__in=mine), "page mail webhook hook_host hook_format"),
         "acts": (
             Row.objects.filter(actor__in=mine) | by_the_site,
             "act object_type object_id reason before after address created_at",

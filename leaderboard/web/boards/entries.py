@@ -21,6 +21,7 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import code_public_at, current_stage, is_code_public
 from leaderboard.competitions.checks import licence_in_words
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
+from leaderboard.entrants.permissions import memberships_of
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import may_retract
@@ -33,6 +34,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves, progress, standing
 from leaderboard.web.boards.summaries import own_place
 from leaderboard.web.forms import sentence
+from leaderboard.web.people.cases import timed_cases
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.meanings import MEANINGS
 
@@ -56,7 +58,8 @@ def published(pk: int, viewer: Viewer, now: datetime) -> Published:
 
     Raises Http404 if it is not published, or not for this viewer: not shown yet, or on a board hidden from them.
     """
-    entries = Entry.objects.select_related("submission__owner", "entrant", "board__competition", "board__problem")
+    parts = ("submission__owner", "entrant", "board__competition", "board__problem", "attempt__result")
+    entries = Entry.objects.select_related(*parts).defer("attempt__result__inline")
     entry = get_object_or_404(entries, submission=pk, board__in=boards_seen_by(viewer))
     shown, submission = is_shown(entry.board, entry.submitted_at, now), entry.submission
     user = viewer if isinstance(viewer, User) else None
@@ -88,7 +91,30 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     now = timezone.now()
     found = published(pk, request.user, now)
     may = request.user.is_authenticated and may_retract(user_of(request), found.submission, now)
-    return render(request, "web/published.html", {"found": found, "may_retract": may, "meanings": MEANINGS})
+    context = {
+        "found": found,
+        "may_retract": may,
+        "meanings": MEANINGS,
+        "timed": timed_cases(found.entry),
+        "others": others(found, request.user),
+    }
+    return render(request, "web/published.html", context)
+
+
+def others(found: Published, viewer: Viewer) -> list[tuple[str, int]]:
+    """Return entries of the same board to compare with: the leader's, and the viewer's best. Two queries at most."""
+    table = found.standing.table
+    mine = (
+        memberships_of(viewer).filter(competition=found.entry.board.competition_id) if isinstance(viewer, User) else ()
+    )
+    own = next((table.by_entrant.get(member.entrant_id) for member in mine), None)
+    wanted = [("the leader", table.places[0] if table.places else None), ("your best", own)]
+    this = found.entry.submission_id
+    return [
+        (title, place.value.submissions[0])
+        for title, place in wanted
+        if place is not None and this not in place.value.submissions
+    ]
 
 
 @require_safe

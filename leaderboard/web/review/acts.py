@@ -100,7 +100,7 @@ ACTS: Final = {
     states.REJECT: Act(
         "Rejected", RejectForm, pipeline.reject_result, ("code", "public_reason", "hold_others", "seen")
     ),
-    states.ASK: Act("Question sent to the owner", AskForm, acts.ask, SEEN, reason="question"),
+    states.ASK: Act("Question sent to the owner", AskForm, pipeline.ask_owner, SEEN, reason="question"),
     states.OVERTURN: Act("Overturned", ReasonForm, pipeline.overturn_verdict, SEEN),
     states.UPHOLD: Act("Rejection upheld", ReasonForm, partial(pipeline.answer_appeal, granted=False), SEEN),
     states.GRANT: Act("Appeal granted", ReasonForm, partial(pipeline.answer_appeal, granted=True), SEEN),

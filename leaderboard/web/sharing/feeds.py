@@ -31,7 +31,10 @@ MOST_ITEMS: Final = 50
 MOST_ADDRESSES: Final = 50_000  # in a map, by its format
 NO_ITEMS: Final = datetime(2026, 1, 1, tzinfo=UTC)
 STRANGER: Final = AnonymousUser()
-HIDDEN: Final = (*APIS, "/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin")
+HIDDEN: Final = (
+    *APIS,
+    *("/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin", "/notifications", "/search"),
+)
 
 
 class _Feed(Atom1Feed):

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from allauth.mfa.models import Authenticator
+from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
@@ -28,4 +29,19 @@ class Command(BaseCommand):
                     raise CommandError(f"second factor {pk}: {error}") from None
                 factor.save(update_fields=["data"])
                 count += 1
-        self.stdout.write(f"{count} sealed")
+        self.stdout.write(f"{count + self._webhooks()} sealed")
+
+    def _webhooks(self) -> int:
+        """Seal the addresses of webhooks anew; return their number."""
+        preferences, count = apps.get_model("inbox.Preference")._default_manager, 0  # of an app above
+        for pk in preferences.exclude(hook="").order_by("pk").values_list("pk", flat=True).iterator():
+            with transaction.atomic():
+                kept = preferences.select_for_update().filter(pk=pk).values_list("hook", flat=True).first()
+                if not kept:
+                    continue
+                try:
+                    preferences.filter(pk=pk).update(hook=seal(unseal(kept)))
+                except ValueError as error:
+                    raise CommandError(f"webhook of account {pk}: {error}") from None
+                count += 1
+        return count

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from leaderboard.judging import archive, sweep
 from leaderboard.judging.lease import clock
@@ -42,6 +43,7 @@ class Command(BaseCommand):
             (send_notices, settings.SWEEP_EVERY_S),
             (send_mails, SEND_EVERY_S),
             (do_chores, CHORES_EVERY_S),
+            *((import_string(act), every_s) for act, every_s in settings.SWEEPER_ACTS),
         )
         for act, every_s in besides:
             args = (stopped, act, every_s)

@@ -1,0 +1,1 @@
+"""Messages to people about their competitions: on the site, by mail and by webhook."""

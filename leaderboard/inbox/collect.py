@@ -1,0 +1,190 @@
+"""Messages to many: announcements, phases, and entrants who were overtaken. The sweeper calls `collect`.
+
+Everything is derived from tables, so an act of an organiser costs nothing more, and no act waits for thousands of rows.
+Told keeps a message from being written twice. An entrant is overtaken by the public standing: a held result, and a
+submission during the freeze, overtake nobody until everybody sees them.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from leaderboard.competitions.calendar import Phase, span_at
+from leaderboard.competitions.models import CLOSED, Announcement, Board, Competition, InviteCode, Role
+from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, Told
+from leaderboard.inbox.tell import tell
+from leaderboard.standings.models import Revision
+from leaderboard.standings.ranking.ranking import Place
+from leaderboard.standings.read.boards import Look, looks
+
+IS_NEW_FOR: Final = timedelta(hours=6)  # longer than a sweeper is away
+CLOSES_SOON: Final = timedelta(hours=24)
+FRONT: Final = 100  # places of a board whose entrants are told
+MOST_BOARDS: Final = 50  # in a pass
+NAMED: Final = 3  # entrants in the sentence
+PHASES: Final = {
+    Phase.PRACTICE: "practice has begun",
+    Phase.CONTEST: "the contest has begun",
+    Phase.FROZEN: "the standing is frozen",
+    Phase.REVIEW: "the contest is over, and results are reviewed",
+    Phase.FINAL: "the standing is final",
+    Phase.OPEN: "the standing is final, and boards take submissions again",
+}
+TIMES: Final = ("practice_at", "contest_at", "freeze_at", "deadline", "final_at")
+
+
+def collect(*, now: datetime) -> dict[str, int]:
+    return {
+        "announcements": tell_announcements(now=now),
+        "phases": tell_phases(now=now),
+        "boards": tell_overtaken(now=now),
+    }
+
+
+def recipients(competition: Competition) -> QuerySet[Any, Any]:
+    """Return the memberships of people who compete now and still see the competition, with their `account`.
+
+    In a closed competition, people whose invite codes are all revoked see nothing, although they once entered.
+    """
+    present: QuerySet[Any, Any] = Membership.objects.filter(competition=competition, left_at=None, user__is_active=True)
+    present = present.annotate(account=Coalesce(F("user__linked_to"), F("user"))).order_by()
+    if competition.visibility != CLOSED:
+        return present
+    login = Q(used_by=OuterRef("user")) | Q(used_by=OuterRef("account")) | Q(used_by__linked_to=OuterRef("account"))
+    codes = InviteCode.objects.filter(login, competition=competition)
+    role = Role.objects.filter(competition=competition, user=OuterRef("account"))
+    return present.filter(Exists(codes.filter(revoked_at=None)) | ~Exists(codes) | Exists(role))
+
+
+def _sees_all(competition: Competition, people: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+    """Leave out people whose codes open single boards of a closed competition: a track's winners may be hidden."""
+    if competition.visibility != CLOSED:
+        return people
+    some = InviteCode.objects.filter(competition=competition, opens_all=False)
+    return people.exclude(Exists(some.filter(Q(used_by=OuterRef("user")) | Q(used_by__linked_to=OuterRef("account")))))
+
+
+def tell_announcements(*, now: datetime) -> int:
+    new = Announcement.objects.filter(created_at__gt=now - IS_NEW_FOR, withdrawn_at=None).select_related("competition")
+    waiting = _untold({f"announcement:{one.pk}": one for one in new.order_by("pk")})
+    for key, one in waiting.items():
+        with transaction.atomic():
+            if not _first(key, now):
+                continue
+            people = recipients(one.competition)
+            if hasattr(one, "award"):
+                people = _sees_all(one.competition, people)
+            tell(
+                people.values_list("account", flat=True),
+                ANNOUNCEMENT,
+                subject=key,
+                title=f"{one.competition}: {one.title}",
+                url=f"/competitions/{one.competition.slug}",
+                now=now,
+            )
+    return len(waiting)
+
+
+def tell_phases(*, now: datetime) -> int:
+    """Tell of phases that have begun, and of deadlines within a day."""
+    changed = Q(deadline__gt=now, deadline__lte=now + CLOSES_SOON)
+    for time in TIMES:
+        changed |= Q(**{f"{time}__gt": now - IS_NEW_FOR, f"{time}__lte": now})
+    wanted: dict[str, tuple[Competition, str]] = {}
+    for one in Competition.objects.filter(changed).order_by("pk"):
+        span = span_at(one.schedule, now)
+        if span.since is not None and span.since > now - IS_NEW_FOR and span.phase in PHASES:
+            wanted[f"phase:{one.pk}:{span.phase}:{span.since.isoformat()}"] = (one, PHASES[span.phase])
+        deadline = one.deadline
+        if deadline is not None and now < deadline <= now + CLOSES_SOON and span.phase in (Phase.CONTEST, Phase.FROZEN):
+            said = f"closes on {deadline:%-d %B at %H:%M} UTC"
+            wanted[f"closing:{one.pk}:{deadline.isoformat()}"] = (one, said)
+    waiting = _untold(wanted)
+    for key, (one, said) in waiting.items():
+        with transaction.atomic():
+            if not _first(key, now):
+                continue
+            people = recipients(one).values_list("account", flat=True)
+            url = f"/competitions/{one.slug}"
+            tell(people, PHASE, subject=f"competition:{one.pk}", title=f"{one}: {said}", url=url, now=now)
+    return len(waiting)
+
+
+def _untold(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    known = set(Told.objects.filter(key__in=list(wanted)).values_list("key", flat=True)) if wanted else set()
+    return {key: value for key, value in wanted.items() if key not in known}
+
+
+def _first(key: str, now: datetime) -> bool:
+    """Note a key; return False if another sweeper has noted it."""
+    return Told.objects.get_or_create(key=key, defaults={"created_at": now})[1]
+
+
+def tell_overtaken(*, now: datetime) -> int:
+    """Compare the front of boards whose lines changed with the front that was seen last, and tell who lost places."""
+    seen = BoardSeen.objects.filter(board=OuterRef("board"), token=OuterRef("token"))
+    changed = dict(Revision.objects.filter(~Exists(seen)).order_by("board").values_list("board", "token")[:MOST_BOARDS])
+    if not changed:
+        return 0
+    boards = list(Board.objects.filter(pk__in=changed).select_related("competition", "problem").order_by("pk"))
+    found = looks(boards, now=now)
+    for board in boards:
+        with transaction.atomic():
+            _compare(board, found[board.pk], changed[board.pk], now)
+    return len(boards)
+
+
+def _compare(board: Board, look: Look, token: Any, now: datetime) -> None:
+    """`token`: the board's revision before its look was read. A later change is found in the next pass."""
+    ranking = f"{look.stage} {look.epochs[0].name if look.epochs else ''}"
+    places = look.current.places
+    front = [[place.value.entrant_id, place.rank] for place in places[:FRONT]]
+    values = {"token": token, "ranking": ranking, "places": front}
+    known = BoardSeen.objects.select_for_update(skip_locked=True).filter(board=board).first()
+    if known is None:
+        BoardSeen.objects.bulk_create([BoardSeen(board=board, **values)], ignore_conflicts=True)
+        return
+    if known.token == token:
+        return  # another sweeper was faster
+    if known.ranking == ranking:
+        _tell_losers(board, dict(known.places), places, look.current.by_entrant, now)
+    BoardSeen.objects.filter(board=board).update(**values)
+
+
+def _tell_losers(
+    board: Board, before: Mapping[int, int], places: Sequence[Place], by_entrant: Mapping[int, Place], now: datetime
+) -> None:
+    lost: dict[int, tuple[int, int, list[int]]] = {}
+    for entrant, rank in before.items():
+        place = by_entrant.get(entrant)
+        if place is None or place.rank <= rank:
+            continue
+        ahead = [one.value.entrant_id for one in places[: place.rank - 1] if one.rank < place.rank]
+        passed = [one for one in ahead if before.get(one, FRONT + 1) > rank]
+        if passed:
+            lost[entrant] = (rank, place.rank, passed)
+    if not lost:
+        return
+    named = {one for _, _, passed in lost.values() for one in passed[:NAMED]}
+    names = {one.pk: one.shown_name for one in Entrant.objects.filter(pk__in=named)}
+    people: dict[int, list[int]] = {}
+    for entrant, account in recipients(board.competition).filter(entrant__in=lost).values_list("entrant", "account"):
+        people.setdefault(entrant, []).append(account)
+    for entrant, (old, new, passed) in lost.items():
+        who = ", ".join(names.get(one, "an entrant") for one in passed[:NAMED])
+        more = f" and {len(passed) - NAMED} more" if len(passed) > NAMED else ""
+        tell(
+            people.get(entrant, []),
+            OVERTAKEN,
+            subject=f"board:{board.pk}",
+            title=f"Overtaken on {board.title}, {board.hardware}",
+            text=f"You are on rank {new}, and were on rank {old}. Ahead of you now: {who}{more}.",
+            url=f"/boards/{board.slug}/{quote(board.hardware, safe='')}",
+            now=now,
+        )

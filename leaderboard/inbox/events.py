@@ -1,0 +1,68 @@
+"""Messages about a single submission: its verdict, and acts of review on it. pipeline.py calls them."""
+
+from datetime import datetime
+from typing import Final
+
+from leaderboard.accounts.models import User
+from leaderboard.inbox.models import REVIEW, VERDICT
+from leaderboard.inbox.tell import tell
+from leaderboard.judging.models import Attempt, Result
+from leaderboard.review.case import states
+from leaderboard.review.models import Case
+from leaderboard.review.standing import UNDER_REVIEW, reviews_of
+from leaderboard.submissions.models import Submission
+from leaderboard.wording import figures
+from leaderboard.wording.outcomes import verdict
+
+SAID: Final = {  # state of a case, in words for the owner
+    states.WAITING: "Under review",
+    states.ASKED: "A reviewer has a question",
+    states.CLEARED: "Cleared",
+    states.REJECTED: "Rejected",
+    states.NOT_HELD: "No longer under review",
+}
+
+
+def tell_verdict(result: Result, now: datetime) -> None:
+    """Tell the sender of a verdict. A try that is repeated because the machine was disturbed is no verdict yet."""
+    attempt, submission = result.attempt, result.attempt.submission
+    if not Attempt.objects.current().filter(pk=attempt.pk).exists():
+        return
+    title = verdict(result.outcome, result.reason).title
+    if reviews_of([attempt.pk]).get(attempt.pk) == UNDER_REVIEW:
+        title = f"{title}, under review"
+    speed = f" {figures.speedup(result.ratio)} as fast as the baseline." if result.ratio is not None else ""
+    tell(
+        [_account(submission)],
+        VERDICT,
+        subject=f"board:{submission.board_id}",
+        title=f"{title}: {_place(submission)}",
+        text=f"Submission {submission.pk}, {submission.mode}.{speed}",
+        url=f"/submissions/{submission.pk}",
+        now=now,
+    )
+
+
+def tell_review(result: Result, now: datetime) -> None:
+    """Tell the sender of the state of a result's case after an act on it, if the state concerns them."""
+    state = Case.objects.filter(result=result).values_list("state", flat=True).first()
+    submission = result.attempt.submission
+    if state not in SAID:
+        return
+    tell(
+        [_account(submission)],
+        REVIEW,
+        subject=f"submission:{submission.pk}",
+        title=f"{SAID[state]}: {_place(submission)}",
+        text=f"Submission {submission.pk}. Its page has the reason and what you can do.",
+        url=f"/submissions/{submission.pk}",
+        now=now,
+    )
+
+
+def _account(submission: Submission) -> int:
+    return User.objects.only("linked_to_id").get(pk=submission.owner_id).account_id
+
+
+def _place(submission: Submission) -> str:
+    return f"{submission.board.title} on {submission.board.hardware}"

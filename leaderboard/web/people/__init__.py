@@ -1,0 +1,1 @@
+"""People: profiles, pages of entrants, comparison of entries, notifications, search, problems."""

@@ -1,0 +1,279 @@
+"""Mails and posts: bounded, gathered, with a way out; a webhook never reaches a private network."""
+
+import json
+import socket
+import ssl
+import threading
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core import mail
+from django.core.management import call_command
+
+from leaderboard.accounts.tokens import unseal
+from leaderboard.errors import UserError
+from leaderboard.inbox import deliver, hooks, tell
+from leaderboard.inbox.models import DISCORD, SLACK, Message, Preference
+from tests.leaderboard.inbox.hook_server import HookServer
+from tests.leaderboard.stage import NOON
+
+ADDRESS = "https://hooks.example/services/T0/secret-part"
+EVERY = ("verdict", "overtaken", "review", "announcement", "phase")
+
+
+@pytest.fixture
+def sends_mail(settings) -> None:
+    settings.MAIL_URL = "smtp://mail.example"
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+
+
+@pytest.fixture
+def ada(stage, sends_mail):
+    EmailAddress.objects.create(user=stage.ada, email="ada@example.org", verified=True, primary=True)
+    tell.choose(user=stage.ada, page=EVERY, mail=EVERY, webhook=EVERY)
+    return stage.ada
+
+
+def event(user, *, subject: str = "board:1", title: str = "Passed: Row softmax", now=NOON) -> None:
+    tell.tell([user.pk], "verdict", subject=subject, title=title, text="Fast.", url="/submissions/1", now=now)
+
+
+def minutes(count: float):
+    return NOON + timedelta(minutes=count)
+
+
+def test_a_storm_is_one_mail_and_the_next_comes_ten_minutes_later(ada) -> None:
+    for number in range(30):
+        event(ada, subject=f"board:{number}", title=f"Passed: board {number}")
+        event(ada, subject=f"board:{number}", title=f"Passed: board {number}")
+    assert deliver.deliver_mails(now=NOON) == 0  # gathers first
+    assert deliver.deliver_mails(now=minutes(1)) == 1
+    [sent] = mail.outbox
+    assert sent.to == ["ada@example.org"]
+    assert sent.subject == "Photofinish: Passed: board 29 and 29 more"
+    assert "(2 times)" in sent.body
+    assert "… and 10 more" in sent.body
+    event(ada, now=minutes(2))
+    assert deliver.deliver_mails(now=minutes(9)) == 0
+    assert deliver.deliver_mails(now=minutes(12)) == 1
+
+
+def test_a_person_gets_twenty_mails_a_day(ada) -> None:
+    for number in range(30):
+        event(ada, now=minutes(20 * number))
+        deliver.deliver_mails(now=minutes(20 * number + 1))
+    assert len(mail.outbox) == deliver.MOST_MAILS
+    assert deliver.deliver_mails(now=NOON + timedelta(days=1)) == 1
+
+
+def test_a_mail_goes_to_confirmed_addresses_of_active_people_alone(stage, ada) -> None:
+    tell.choose(user=stage.ben, page=EVERY, mail=EVERY, webhook=())
+    EmailAddress.objects.create(user=stage.ben, email="ben@example.org", verified=False)
+    event(stage.ben)
+    event(ada)
+    stage.ada.is_active = False
+    stage.ada.save()
+    assert deliver.deliver_mails(now=minutes(1)) == 0
+    assert not Message.objects.filter(mail_due=True).exists()
+
+
+def test_every_mail_says_how_to_turn_it_off(ada) -> None:
+    event(ada)
+    deliver.deliver_mails(now=minutes(1))
+    [sent] = mail.outbox
+    assert "No more mails about verdicts: " in sent.body
+    address = sent.extra_headers["List-Unsubscribe"].strip("<>")
+    assert address in sent.body
+    assert deliver.read_off(address.rpartition("/")[2]) == (ada.pk, "")
+    assert deliver.read_off("nonsense") is None
+
+
+def test_without_a_mail_server_nothing_waits(ada, settings) -> None:
+    settings.MAIL_URL = ""
+    event(ada)
+    assert deliver.deliver_mails(now=minutes(1)) == 0
+    assert not Message.objects.filter(mail_due=True).exists()
+
+
+def test_a_kind_that_is_turned_off_is_not_sent_any_more(ada) -> None:
+    event(ada)
+    tell.stop(account=ada.pk, channel="mail", kind="verdict")
+    assert deliver.deliver_mails(now=minutes(1)) == 0
+    assert Preference.objects.get(user=ada).mail == ["overtaken", "review", "announcement", "phase"]
+    tell.stop(account=ada.pk, channel="mail", kind="")
+    assert Preference.objects.get(user=ada).mail == []
+
+
+def test_a_message_for_mail_alone_is_not_on_the_page_and_does_not_grow(ada) -> None:
+    tell.choose(user=ada, page=(), mail=EVERY, webhook=())
+    event(ada)
+    assert tell.unread(ada, "/", NOON) == 0
+    deliver.deliver_mails(now=minutes(1))
+    event(ada, now=minutes(5))
+    deliver.deliver_mails(now=minutes(20))
+    assert "times" not in mail.outbox[-1].body
+
+
+@pytest.fixture
+def posted(monkeypatch):
+    """Collect posts in place of the network; a text in `posted.answers` fails the next one."""
+    found = []
+
+    def post(address, body):
+        found.append((address, body))
+        if answers:
+            raise answers.pop(0)
+
+    answers: list[hooks.HookError] = []
+    monkeypatch.setattr(hooks, "post", post)
+    return found, answers
+
+
+def test_a_post_gathers_and_is_not_repeated(ada, posted) -> None:
+    found, _ = posted
+    tell.set_hook(user=ada, address=ADDRESS, form=SLACK)
+    for number in range(3):
+        event(ada, subject=f"board:{number}")
+    assert deliver.deliver_posts(now=minutes(1)) == 1
+    assert deliver.deliver_posts(now=minutes(3)) == 0
+    [(address, body)] = found
+    assert address == ADDRESS
+    assert body["text"].count("/submissions/1") == 3
+
+
+def test_the_address_of_a_webhook_is_sealed(ada) -> None:
+    tell.set_hook(user=ada, address=ADDRESS, form=DISCORD)
+    kept = Preference.objects.get(user=ada)
+    assert "secret-part" not in kept.hook
+    assert kept.hook_host == "hooks.example"
+
+
+def test_webhooks_are_sealed_anew_under_a_new_key(ada, settings) -> None:
+    tell.set_hook(user=ada, address=ADDRESS, form=DISCORD)
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "a-new-key-" + "x" * 40
+    call_command("seal_secrets", stdout=StringIO())
+    settings.SECRET_KEY_FALLBACKS = []
+    assert unseal(Preference.objects.get(user=ada).hook) == ADDRESS
+
+
+def test_a_failing_webhook_is_tried_five_times_and_then_off(ada, posted) -> None:
+    found, answers = posted
+    tell.set_hook(user=ada, address=ADDRESS, form=SLACK)
+    event(ada)
+    answers += [hooks.HookError("it answered 500")] * 10
+    for hours in range(1, 200):
+        deliver.deliver_posts(now=NOON + timedelta(hours=hours))
+    kept = Preference.objects.get(user=ada)
+    assert len(found) == deliver.HOOK_TRIES
+    assert (kept.hook, kept.hook_host, kept.hook_failure) == ("", "hooks.example", "it answered 500")
+    assert not Message.objects.filter(webhook_due=True).exists()
+
+
+def test_a_webhook_that_is_gone_is_off_at_once(ada, posted) -> None:
+    found, answers = posted
+    tell.set_hook(user=ada, address=ADDRESS, form=SLACK)
+    event(ada)
+    answers.append(hooks.HookError("it answered 404", is_final=True))
+    deliver.deliver_posts(now=minutes(1))
+    assert Preference.objects.get(user=ada).hook == ""
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "http://hooks.example/x",
+        "https://",
+        "https://user:password@hooks.example/x",
+        "https://hooks.example:8443/x",
+        "https://hooks.example:x/",
+        "ftp://hooks.example",
+        "https://hooks.example/" + "x" * 600,
+        "https://hooks.example/\nHost: evil",
+        "https://[::1",
+    ],
+)
+def test_a_wrong_address_is_refused_and_not_repeated(stage, address) -> None:
+    with pytest.raises(UserError) as refused:
+        tell.set_hook(user=stage.ada, address=address, form=SLACK)
+    assert refused.value.field == "address"
+    assert "hooks.example" not in str(refused.value.as_json())
+
+
+@pytest.mark.parametrize(
+    "peer",
+    ["127.0.0.1", "10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+     "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
+     "2002:7f00:1::", "64:ff9b::7f00:1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "198.18.0.1", "nonsense"],
+)  # fmt: skip
+def test_a_private_address_is_not_public(peer) -> None:
+    assert not hooks.is_public(peer)
+
+
+def test_a_public_address_is_public() -> None:
+    assert hooks.is_public("1.1.1.1")
+    assert hooks.is_public("2606:4700:4700::1111")
+
+
+def test_a_host_with_a_single_private_address_is_refused(monkeypatch) -> None:
+    answers = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (peer, 443)) for peer in ("1.1.1.1", "10.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers)
+    with pytest.raises(hooks.HookError, match="not on the public internet") as refused:
+        hooks.post(ADDRESS, {})
+    assert refused.value.is_final
+
+
+def test_localhost_is_refused_for_real() -> None:
+    with pytest.raises(hooks.HookError, match="not on the public internet"):
+        hooks.post("https://localhost/x", {})
+
+
+def test_names_in_a_post_are_no_markup() -> None:
+    body = hooks.payload(DISCORD, [("[x](https://evil.example) @everyone **b**", "https://here/1")])
+    assert body["allowed_mentions"] == {"parse": []}
+    assert "](https" not in body["content"]
+    assert body["content"].endswith(" https://here/1")
+    assert hooks.payload(SLACK, [("<!channel> & <https://evil.example|x>", "u")])["text"].startswith("&lt;!channel&gt;")
+
+
+def test_a_post_of_many_lines_is_cut() -> None:
+    lines = [("x" * 200, "https://here/1")] * 100
+    assert len(hooks.payload(DISCORD, lines)["content"]) <= 2_000
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with HookServer() as running:
+        monkeypatch.setattr(hooks, "PORT", running.port)
+        monkeypatch.setattr(hooks, "is_public", lambda peer: peer == "127.0.0.1")
+        monkeypatch.setattr(hooks, "context", lambda: ssl.create_default_context(cafile=running.certificate))
+        yield running
+
+
+def test_a_post_arrives_over_tls(server) -> None:
+    hooks.post("https://localhost/services/T0?x=1", {"text": "hello"})
+    assert server.path == "/services/T0?x=1"
+    assert json.loads(server.body) == {"text": "hello"}
+
+
+def test_a_redirect_is_a_failure(server) -> None:
+    server.answer = b"HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1/\r\nContent-Length: 0\r\n\r\n"
+    with pytest.raises(hooks.HookError, match="it answered 302"):
+        hooks.post("https://localhost/", {})
+
+
+def test_a_wrong_certificate_is_refused(server, monkeypatch) -> None:
+    monkeypatch.setattr(hooks, "context", ssl.create_default_context)
+    with pytest.raises(hooks.HookError, match="certificate"):
+        hooks.post("https://localhost/", {})
+
+
+def test_a_server_that_never_ends_its_answer_is_cut_off(server, monkeypatch) -> None:
+    monkeypatch.setattr(hooks, "TOTAL_S", 0.3)
+    server.drips = threading.Event()
+    with pytest.raises(hooks.HookError, match="does not answer"):
+        hooks.post("https://localhost/", {})
+    server.drips.set()

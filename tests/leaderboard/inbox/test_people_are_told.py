@@ -1,0 +1,180 @@
+"""Verdicts, acts of review, announcements, phases and overtakings become messages to the people concerned alone."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from leaderboard import pipeline
+from leaderboard.accounts.models import User
+from leaderboard.competitions.access import issue_codes, publish_announcement, revoke_code, withdraw_announcement
+from leaderboard.competitions.models import CLOSED, Competition, InviteCode
+from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.teams import take_pseudonym
+from leaderboard.inbox import tell
+from leaderboard.inbox.collect import collect, tell_overtaken
+from leaderboard.inbox.models import Message, Preference
+from leaderboard.judging.models import Result
+from leaderboard.standings.publish import retract
+
+
+def titles(user, kind: str = "") -> list[str]:
+    found = Message.objects.filter(user=user, **({"kind": kind} if kind else {}))
+    return [f"{one.title} | {one.text}" for one in found.order_by("pk")]
+
+
+@pytest.fixture
+def raced(stage):
+    """Let ada lead ben, and note that front of the board."""
+    stage.now = timezone.now() - timedelta(hours=2)
+    stage.judge(stage.submit(stage.ada), ratio=0.8, score_us=800.0)
+    stage.judge(stage.submit(stage.ben), ratio=0.9, score_us=900.0)
+    assert tell_overtaken(now=stage.now) == 1
+    Message.objects.all().delete()
+    return stage
+
+
+def test_a_verdict_is_told_to_its_sender_and_joins_the_unread_message(stage) -> None:
+    stage.judge(stage.submit(stage.ada, mode="test"), outcome="wrong")
+    second = stage.submit(stage.ada)
+    stage.judge(second, ratio=0.8)
+    [one] = Message.objects.all()
+    assert (one.user, one.kind, one.count, one.url) == (stage.ada, "verdict", 2, f"/submissions/{second.pk}")
+    assert one.title.endswith("Row softmax on cpu")
+    assert "1.250×" in one.text
+    tell.read_all(stage.ada, stage.now)
+    stage.judge(stage.submit(stage.ada, mode="test"))
+    assert list(Message.objects.order_by("pk").values_list("count", flat=True)) == [2, 1]
+
+
+def test_a_spoiled_try_is_no_verdict(stage) -> None:
+    stage.judge(stage.submit(stage.ada, mode="benchmark"), outcome="unmeasurable", reason="voids")
+    assert not Message.objects.exists()
+
+
+def test_a_held_result_is_told_as_under_review_then_by_each_decision(stage) -> None:
+    result = stage.judge(stage.submit(stage.ada), ratio=0.05, score_us=50.0)
+    assert "under review" in titles(stage.ada)[0]
+    act = {"result": result, "actor": stage.olga}
+    pipeline.ask_owner(question="How?", now=stage.later(1), **act)
+    assert titles(stage.ada, "review")[-1].startswith("A reviewer has a question")
+    pipeline.clear_result(reason="sound", now=stage.later(1), **act)
+    assert titles(stage.ada, "review")[-1].startswith("Cleared")
+    pipeline.undo_decision(reason="a slip", now=stage.later(1), **act)
+    pipeline.reject_result(reason="no", now=stage.later(1), **act)
+    assert titles(stage.ada, "review")[-1].startswith("Rejected")
+    assert not Message.objects.exclude(user=stage.ada).exists()
+    assert all("How?" not in one for one in titles(stage.ada))
+
+
+def test_the_first_of_two_clearances_is_told_to_nobody(stage) -> None:
+    Competition.objects.update(two_person_rule=True)
+    stage.board.refresh_from_db()
+    result = stage.judge(stage.submit(stage.ada), ratio=0.05, score_us=50.0)
+    result = Result.objects.get(pk=result.pk)
+    pipeline.clear_result(result=result, actor=stage.olga, reason="sound", now=stage.later(1))
+    assert titles(stage.ada, "review") == []
+
+
+def test_who_is_overtaken_is_told_by_whom_and_from_which_rank(raced) -> None:
+    raced.judge(raced.submit(raced.cleo), ratio=0.6, score_us=600.0)
+    Message.objects.all().delete()
+    tell_overtaken(now=raced.later(1))
+    [ada], [ben] = titles(raced.ada), titles(raced.ben)
+    assert ada == ("Overtaken on Row softmax, cpu | You are on rank 2, and were on rank 1. Ahead of you now: cleo.")
+    assert "rank 3, and were on rank 2" in ben
+    assert titles(raced.cleo) == []
+    assert tell_overtaken(now=raced.later(1)) == 0
+
+
+def test_a_storm_of_faster_kernels_is_one_message(raced) -> None:
+    for number, ratio in enumerate((0.7, 0.65, 0.6)):
+        raced.judge(raced.submit(User.objects.create_user(f"runner{number}up")), ratio=ratio, score_us=1000 * ratio)
+    tell_overtaken(now=raced.later(1))
+    [said] = titles(raced.ada)
+    assert "runner2up, runner1up, runner0up" in said
+
+
+def test_a_pseudonym_overtakes_as_a_pseudonym(raced) -> None:
+    raced.judge(raced.submit(raced.cleo), ratio=0.6, score_us=600.0)
+    entrant = Entrant.objects.get(name="cleo")
+    take_pseudonym(entrant=entrant, actor=raced.cleo, pseudonym="Grey Fox", now=raced.later(1))
+    tell_overtaken(now=raced.later(1))
+    [said] = titles(raced.ada)
+    assert "Grey Fox" in said
+    assert "cleo" not in said
+
+
+def test_nobody_is_overtaken_by_a_held_a_frozen_or_a_withdrawn_line(raced) -> None:
+    raced.judge(raced.submit(raced.cleo), ratio=0.05, score_us=50.0)  # held
+    Competition.objects.update(freeze_at=raced.later(1), deadline=timezone.now() + timedelta(days=1))
+    raced.board.competition.refresh_from_db()
+    raced.judge(raced.submit(raced.cleo), ratio=0.6, score_us=600.0)  # frozen
+    Message.objects.all().delete()
+    tell_overtaken(now=raced.later(1))
+    retract(submission=raced.ada.submissions.get(), actor=raced.ada, reason="", now=raced.later(1))
+    tell_overtaken(now=raced.later(1))
+    assert titles(raced.ada) == titles(raced.ben) == []
+
+
+def test_another_epoch_or_stage_overtakes_nobody(raced) -> None:
+    Competition.objects.update(practice_at=None, contest_at=raced.later(60))
+    raced.board.competition.refresh_from_db()
+    raced.later(120)
+    raced.judge(raced.submit(raced.cleo), ratio=0.6, score_us=600.0)
+    Message.objects.all().delete()
+    tell_overtaken(now=raced.later(1))
+    assert not Message.objects.exists()
+
+
+def test_an_announcement_is_told_once_to_everybody_who_competes(raced) -> None:
+    competition = raced.board.competition
+    one = publish_announcement(competition=competition, title="New image", text="x", actor=raced.olga, now=raced.now)
+    gone = publish_announcement(competition=competition, title="Oops", text="", actor=raced.olga, now=raced.now)
+    withdraw_announcement(announcement=gone, actor=raced.olga, reason="wrong", now=raced.now)
+    collect(now=raced.later(1))
+    collect(now=raced.later(1))
+    assert titles(raced.ada) == titles(raced.ben) == [f"Kernels 101: {one.title} | "]
+    assert titles(raced.cleo) == titles(raced.olga) == []
+
+
+def test_a_phase_and_a_near_deadline_are_told_once(raced) -> None:
+    Competition.objects.update(deadline=raced.now + timedelta(hours=20))
+    collect(now=raced.later(1))
+    collect(now=raced.later(1))
+    [said] = titles(raced.ada, "phase")
+    assert "closes on" in said
+    tell.read_all(raced.ada, raced.now)
+    collect(now=raced.later(20 * 3600))
+    assert "the contest is over" in titles(raced.ada, "phase")[-1]
+    assert len(titles(raced.ada, "phase")) == 2
+
+
+def test_people_whose_codes_are_revoked_learn_nothing_more(raced) -> None:
+    competition = raced.board.competition
+    Competition.objects.update(visibility=CLOSED)
+    for user in (raced.ada, raced.ben):
+        InviteCode.objects.filter(
+            pk=issue_codes(competition=competition, count=1, actor=raced.olga, now=raced.now)[0].code.pk
+        ).update(used_by=user, used_at=raced.now)
+    revoke_code(code=InviteCode.objects.get(used_by=raced.ada), actor=raced.olga, reason="left", now=raced.now)
+    publish_announcement(competition=competition, title="Secret", text="", actor=raced.olga, now=raced.now)
+    raced.judge(raced.submit(raced.ben), ratio=0.6, score_us=600.0)
+    Message.objects.all().delete()
+    collect(now=raced.later(1))
+    assert titles(raced.ada) == []
+    assert titles(raced.ben) == ["Kernels 101: Secret | "]
+
+
+def test_a_kind_that_is_off_everywhere_writes_nothing(stage) -> None:
+    tell.choose(user=stage.ada, page=["review"], mail=[], webhook=["verdict"])  # no webhook is set
+    stage.judge(stage.submit(stage.ada))
+    assert not Message.objects.exists()
+
+
+def test_a_closed_account_keeps_no_message(stage) -> None:
+    stage.judge(stage.submit(stage.ada))
+    tell.choose(user=stage.ada, page=[], mail=[], webhook=[])
+    pipeline.close_account(account=stage.ada, erase=False, now=stage.later(1))
+    assert not Message.objects.exists()
+    assert not Preference.objects.exists()
