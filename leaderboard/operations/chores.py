@@ -36,6 +36,8 @@ OLD: Final = (
     Old("sessions.Session", "expire_date", timedelta(0)),
     Old("web.RequestCount", "window_starts_at", timedelta(days=1)),  # longer than any window
     Old("web.KeyedAnswer", "created_at", timedelta(days=1)),  # as long as a key repeats its answer
+    Old("submissions.Draft", "saved_at", timedelta(days=180)),
+    Old("submissions.Welcome", "began_at", timedelta(days=30)),
     Old("operations.Notice", "sent_at", timedelta(days=90)),
     Old("operations.Mail", "given_up_at", timedelta(days=90)),
 )

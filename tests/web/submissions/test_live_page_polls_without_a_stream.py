@@ -20,13 +20,13 @@ def stage(transactional_db: None):
     return stage
 
 
-def judge_elsewhere(stage, submission) -> None:
+def judge_elsewhere(stage, submission, **told) -> None:
     """Judge in a separate thread: beside Playwright's event loop, Django would open another connection."""
     from django.db import connection
 
     def judge() -> None:
         try:
-            stage.judge(submission)
+            stage.judge(submission, **told)
         finally:
             connection.close()
 
