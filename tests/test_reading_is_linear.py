@@ -27,6 +27,7 @@ from leaderboard.source import SourceError, read_source
 from leaderboard.submissions import tokens
 from leaderboard.web import markup
 from leaderboard.web.review import evidence
+from leaderboard.web.submissions.syntax import marked_lines
 from problems import fields
 from problems.directives import overruled_directives
 from problems.fields import ProblemError
@@ -136,6 +137,7 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "source": (50_000, lambda text: read_source(text.encode())),
     "directives": (50_000, lambda text: overruled_directives(text, board="a", hardware="b")),
     "cli text": (50_000, cli_render.clean),
+    "lines of a verdict": (50_000, lambda text: marked_lines(text, "a")),
     "diffs": (50_000, lambda text: evidence.unified(text, f"{text[1:]}\nb")),
     "files_beside": (20_000, lambda text: files_beside(text, {})),
     "clean_text": (20_000, lambda text: clean_text(text.encode())),

@@ -1,7 +1,7 @@
 """Tables of submissions. Triggers keep Submission, QuotaLine and CodeRelease unchanged.
 
 Attempts record the progress of a submission. CodeRelease records that the owner published the code before the general
-publication, for good.
+publication, for good. Draft holds code that its author has not sent yet, and Welcome a newcomer's first steps.
 """
 
 from typing import Final
@@ -47,6 +47,7 @@ class Submission(models.Model):
             models.Index(fields=["owner", "-created_at"], name="submission_by_owner"),
             models.Index(fields=["board", "-created_at"], name="submission_by_board"),
             models.Index(fields=["entrant", "board"], name="submission_by_entrant"),
+            models.Index(fields=["owner", "board", "-created_at"], name="submission_by_owner_and_board"),
         ]
 
     def __str__(self) -> str:
@@ -143,3 +144,43 @@ class CodeRelease(models.Model):
 
     def __str__(self) -> str:
         return f"code of submission {self.submission_id}"
+
+
+class Draft(models.Model):
+    """Unsent code: a row per person and board, replaced while they type. Only its author reads it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts")
+    slug = models.SlugField(max_length=64)  # of the boards of a problem, on all of its hardware
+    source = models.TextField()
+    size_bytes = models.PositiveIntegerField()
+    filename = models.CharField(max_length=100, blank=True)
+    hardware = models.CharField(max_length=64, blank=True)
+    mode = models.CharField(max_length=16, blank=True)
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-saved_at", "-id"]
+        constraints = [
+            UniqueConstraint(fields=["user", "slug"], name="one_draft_a_person_and_board"),
+            CheckConstraint(
+                condition=Q(size_bytes__gt=0, size_bytes__lte=MAX_SOURCE_BYTES), name="draft_size_in_limits"
+            ),
+        ]
+        indexes = [models.Index(fields=["saved_at"], name="draft_by_time")]
+
+    def __str__(self) -> str:
+        return f"draft of {self.user_id} for {self.slug}"
+
+
+class Welcome(models.Model):
+    """A new account's welcome, from its sign-up until a test run passes or the person dismisses it."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="welcome")
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"welcome of {self.user_id}"

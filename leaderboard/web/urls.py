@@ -34,12 +34,15 @@ from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.sharing import feeds, pictures
 from leaderboard.web.submissions import pages as submissions
+from leaderboard.web.submissions import workbench
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
     path("boards", boards.index),
     path("boards/<slug:slug>", boards.problem),
     path("boards/<slug:slug>/submit", submissions.submit),
+    path("boards/<slug:slug>/draft", workbench.draft),
+    path("boards/<slug:slug>/draft/discard", workbench.discard),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>/history", entries.history),
     path("boards/<slug:slug>/<str:hardware>/pulse", entries.pulse),
@@ -73,6 +76,10 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),
+    path("submissions/<int:pk>/send", workbench.send_again),
+    path("submissions/<int:pk>/compare/<int:other>", workbench.compared),
+    path("welcome", workbench.welcome),
+    path("welcome/dismiss", workbench.dismiss_welcome),
     path("submissions/<int:pk>/answer", review.answer),
     path("submissions/<int:pk>/appeal", review.appeal),
     path("review", review.index),

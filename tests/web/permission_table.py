@@ -34,6 +34,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "boards": [("/boards", ALL, NOT_SENT)],
     "boards/<slug:slug>": [("/boards/softmax", ALL, NOT_SENT)],
     "boards/<slug:slug>/submit": [("/boards/softmax/submit", SIGNED_IN, SIGNED_IN)],
+    **{
+        f"boards/<slug:slug>/{path}": [(f"/boards/softmax/{path}", "IMMMMMMM", SIGNED_IN)]
+        for path in ("draft", "draft/discard")
+    },
     "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/history": [("/boards/softmax/cpu/history", ALL, NOT_SENT)],
@@ -122,6 +126,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/submissions/{held}", "INNNAAAA", READ_ONLY),
     ],
     "submissions/<int:pk>/cancel": [("/submissions/{own}/cancel", "IMMMMMMM", OWN)],
+    "submissions/<int:pk>/send": [("/submissions/{own}/send", "IMMMMMMM", "IANNNNNN")],
+    "submissions/<int:pk>/compare/<int:other>": [("/submissions/{own}/compare/{published}", "IAANNNNN", READ_ONLY)],
+    "welcome": [("/welcome", SIGNED_IN, READ_ONLY)],
+    "welcome/dismiss": [("/welcome/dismiss", "IMMMMMMM", SIGNED_IN)],
     "submissions/<int:pk>/answer": [("/submissions/{own}/answer", "IMMMMMMM", OWN)],
     "submissions/<int:pk>/appeal": [("/submissions/{own}/appeal", "IMMMMMMM", OWN)],
     "review": [("/review", ANY_ROLE, READ_ONLY)],

@@ -19,6 +19,7 @@ from leaderboard.accounts.tokens import seal, unseal
 from leaderboard.audit.record import record
 from leaderboard.env import is_address
 from leaderboard.errors import UserError
+from leaderboard.submissions.workspace import begin_welcome
 from leaderboard.web import limits, metrics
 from leaderboard.web.accounts.forms import clean_username
 
@@ -58,13 +59,18 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def post_login(self, request: HttpRequest, user: User, *, signup: bool, **named: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, signup=signup, **named)
-        if not signup:
+        if signup:
+            begin_welcome(user, timezone.now())
+        else:
             note_sign_in(request, "done", user)
         typed = User.objects.filter(pk=request.session.pop(TYPED_LOGIN, None)).first()
         if typed is not None and typed.account_id != user.pk:
             typed = None  # a password that was right, for an account whose second factor was not asked or given
         limits.remember_device(request, response, typed or user)
         return response
+
+    def get_signup_redirect_url(self, request: HttpRequest) -> str:
+        return "/welcome"
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """asgi.py takes the address from TRUSTED_PROXIES alone."""

@@ -1,4 +1,4 @@
-"""Export of a person's data: a zip file with account.json and the source of each submission."""
+"""Export of a person's data: a zip file with account.json, and the source of each submission and draft."""
 
 import io
 import json
@@ -19,7 +19,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Attempt
-from leaderboard.submissions.models import Submission
+from leaderboard.submissions.models import Draft, Submission
 
 MOST_BYTES: Final = 100_000_000  # of the packed sources; the API has the rest
 CHUNK: Final = 50  # submissions at a time
@@ -30,6 +30,8 @@ def export_of(account: User) -> bytes:
     mine = logins_of(account)
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for draft in Draft.objects.filter(user__in=mine).iterator(chunk_size=CHUNK):
+            packed.writestr(f"drafts/{draft.user_id}-{draft.slug}.txt", draft.source)
         left_out = _pack_sources(packed, Submission.objects.filter(owner__in=mine))
         data = {**_tables(mine), "sources_left_out": left_out}
         packed.writestr("account.json", json.dumps(data, cls=DjangoJSONEncoder, indent=1))
@@ -60,6 +62,7 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             Submission.objects.filter(owner__in=mine).annotate(board_slug=F("board__slug"), on=F("board__hardware")),
             "id board_slug on mode filename licence size_bytes created_at",
         ),
+        "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
         "verdicts": (
             Attempt.objects.filter(submission__owner__in=mine, is_current=True),
             "submission_id state outcome",

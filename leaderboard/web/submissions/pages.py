@@ -3,6 +3,7 @@
 The page of the entrant shows people, invites and profile. Each of its acts has its own address and plain form.
 """
 
+import json
 from typing import Any, Final
 
 from django.contrib import messages
@@ -25,8 +26,11 @@ from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import QUEUED, AttemptEvent
 from leaderboard.review.permissions import may_review
+from leaderboard.source import SourceError, read_source
 from leaderboard.standings.publish import retraction_of
 from leaderboard.submissions.intake import Upload
+from leaderboard.submissions.permissions import may_dispose
+from leaderboard.submissions.workspace import drop_draft, is_welcomed
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
@@ -37,9 +41,11 @@ from leaderboard.web.organise.gate import act_of
 from leaderboard.web.paging import page_at
 from leaderboard.web.review.acts import OwnerForm
 from leaderboard.web.review.case import for_owner
-from leaderboard.web.submissions import progress, starter_code, view
+from leaderboard.web.submissions import compare, progress, starter_code, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.mine import ACTS, mine, perform, what_is_left
+from leaderboard.web.submissions.prefill import Prefill, prefill
+from leaderboard.web.submissions.syntax import fault_in, marked_lines
 from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
@@ -51,6 +57,7 @@ MODES: Final = {
     "ranked": "Checked and timed on secret inputs. A pass goes to the board.",
 }
 SHOWN_SUBMISSIONS: Final = 20  # of a team
+NO_PREFILL: Final = Prefill()
 DIVISIONS: Final = {
     HUMAN: {"title": "Human", "about": "People write the code. A model may complete single lines."},
     AGENT: {"title": "Agent", "about": "A model writes the code by itself. Name the model below."},
@@ -62,25 +69,35 @@ DIVISIONS: Final = {
 @require_http_methods(["GET", "POST"])
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
     card = cards.card(slug, request.user, timezone.now())
+    outcomes = starter_outcomes(newest_verdicts(card.versions.values()))
+    starters = {
+        hardware: starter_code.starters(starter_code.problem_of(version), [hardware], outcomes)
+        for hardware, version in card.versions.items()
+    }
     if request.method == "GET":
-        mode, hardware = request.GET.get("mode", ""), request.GET.get("hardware", "")
+        opened = prefill(request, user_of(request), card, starters)
+        mode, hardware = request.GET.get("mode", "") or opened.mode, request.GET.get("hardware", "") or opened.hardware
         first = {
+            "code": opened.code,
+            "filename": opened.filename,
             "mode": mode if mode in MODES else "test",
             "hardware": hardware if hardware in card.hardware else card.places[0].hardware,
-            "licence": card.competition.default_licence,
+            "licence": opened.licence or card.competition.default_licence,
         }
-        return _submit_page(request, card, SubmitForm(initial=first))
+        return _submit_page(request, card, SubmitForm(initial=first), starters, opened=opened)
     form = SubmitForm(request.POST, request.FILES)
     if not form.is_valid():
-        return _submit_page(request, card, form, 400)
+        return _submit_page(request, card, form, starters, 400)
     sent = form.cleaned_data
     try:
         _check_board(slug, sent["data"])
+        _check_syntax(sent["filename"], sent["data"])
         upload = Upload(board=slug, **{name: sent[name] for name in UPLOADED})
         submission = pipeline.submit(upload, owner=user_of(request), now=clock())
     except UserError as error:
         add_refusal(form, error, {"code": "file", "filename": "file"} if request.FILES else None)
-        return with_wait(_submit_page(request, card, form, error.status), error)
+        return with_wait(_submit_page(request, card, form, starters, error.status), error)
+    drop_draft(user=user_of(request), slug=slug)
     return redirect(f"/submissions/{submission.pk}")
 
 
@@ -128,20 +145,41 @@ def _check_board(slug: str, data: bytes) -> None:
         )
 
 
-def _submit_page(request: HttpRequest, card: cards.Card, form: SubmitForm, status: int = 200) -> HttpResponse:
+def _check_syntax(filename: str, data: bytes) -> None:
+    """Refuse Python code with a syntax error, which would cost a submission. The message names line and column."""
+    if filename.endswith(".cu"):
+        return
+    try:
+        source = read_source(data)
+    except SourceError:
+        return  # the pipeline names the fault
+    if (fault := fault_in(source)) is not None:
+        text = f"Python cannot read {fault}. Nothing was sent, and no quota was used: fix that line and send again"
+        raise UserError("code", fault.line, text)
+
+
+def _submit_page(
+    request: HttpRequest,
+    card: cards.Card,
+    form: SubmitForm,
+    starters: dict[str, list[starter_code.Tab]],
+    status: int = 200,
+    opened: Prefill = NO_PREFILL,
+) -> HttpResponse:
     left = what_is_left(user_of(request), [place.board for place in card.places], timezone.now())
     modes = [
         {"value": mode, "about": about, "left": [level for level in left if level["mode"] == mode]}
         for mode, about in MODES.items()
     ]
     closed = refused_and_unseen(card.places)
-    outcomes = starter_outcomes(newest_verdicts(card.versions.values()))
-    templates = starter_code.starters(starter_code.problem_of(card.version), card.versions, outcomes)
     context = {
         "card": card,
         "form": form,
         "modes": modes,
-        "templates": templates,
+        "starters": [{"hardware": hardware, "tabs": tabs} for hardware, tabs in starters.items() if tabs],
+        "chosen": form["hardware"].value(),
+        "opened": opened,
+        "is_welcomed": is_welcomed(user_of(request), timezone.now()),
         "licences": LICENCES,
         **closed,
         "is_closed": len(closed["refused"]) == len(card.places),
@@ -163,6 +201,8 @@ def detail_page(
     if item.status == QUEUED and waits_for_epoch(item.submission):
         last_message = EPOCH_WAITS
     retraction, has_report = retraction_of(item.submission), not item.report_problem
+    user, now = user_of(request), timezone.now()
+    is_own = item.submission.owner.account_id == user.account_id and may_dispose(user, item.submission)
     context = {
         "sub": item,
         "retraction": retraction,
@@ -183,7 +223,12 @@ def detail_page(
         "meanings": MEANINGS,
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),
         "unranked_said": UNRANKED.get(item.unranked or "", ""),
-        **for_owner(item.submission, user_of(request), timezone.now(), owner_form),
+        "is_own": is_own,
+        "may_send": is_own and item.code is not None and item.submission.board.is_open_at(now),
+        "best": compare.best_of(item.submission, user) if is_own and item.is_finished else None,
+        "marks_json": json.dumps(marked_lines(item.message, item.filename) if is_own and item.code is not None else []),
+        "is_welcomed": is_own and item.mode == "test" and item.is_finished and is_welcomed(user, now),
+        **for_owner(item.submission, user, now, owner_form),
     }
     return render(request, "web/submission.html", context, status=status)
 

@@ -19,6 +19,7 @@ class Tab:
     about: str
     filename: str
     text: str
+    language: str = ""  # of starter code
 
 
 def problem_of(version: ProblemVersion) -> Problem:
@@ -44,7 +45,8 @@ def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]
         if has_gpu or not needs_gpu(language):
             word = "".join(letter for letter in language.lower().replace("+", "p") if letter.isalnum())  # C++ is no C
             place = len(shown)
-            shown.append(Tab(f"starter-{place}", f"{language} starter", about, f"starter_{word}{suffix}", text))
+            name = f"starter_{word}{suffix}"
+            shown.append(Tab(f"starter-{place}", f"{language} starter", about, name, text, language))
     return shown
 
 

@@ -31,8 +31,17 @@ def visible_to(user: User) -> QuerySet[Submission]:
     if user.is_staff or user.is_superuser:
         return every
     organised = Role.objects.filter(user=user).values("competition")
+    return every.filter(_is_own(user) | Q(board__competition__in=organised))
+
+
+def own_of(user: User) -> QuerySet[Submission]:
+    """Return the submissions of this person and of the teams that they are in now."""
+    return Submission.objects.filter(_is_own(user))
+
+
+def _is_own(user: User) -> Q:
     mine = Membership.objects.filter(user__in=logins_of(user), left_at=None).values("entrant")
-    return every.filter(Q(owner__in=logins_of(user)) | Q(entrant__in=mine) | Q(board__competition__in=organised))
+    return Q(owner__in=logins_of(user)) | Q(entrant__in=mine)
 
 
 def sent_by(user: User) -> QuerySet[Submission]:

@@ -7,6 +7,8 @@ const ALL = ["queued", "claimed", "building", "checking", "timing", "done"];
 const POLL_MS = 5000; // after a refusal (too many streams, a restart) EventSource gives up: ask for the submission itself
 const POLLS = 6; // before the stream is tried again
 let stream = null;
+let turn = 0; // grows when another submission is followed: answers about an earlier one are then ignored
+let finished = renew;
 
 function station(state) {
   return document.querySelector(`.lane-list [data-state="${state}"]`);
@@ -61,7 +63,11 @@ function say(text) {
 }
 
 async function finish() {
-  stream.close();
+  stop();
+  return finished();
+}
+
+async function renew() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
   if (!answer.ok) throw new Error(`the page answered ${answer.status}`);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -73,12 +79,27 @@ async function finish() {
   if (verdict) document.getElementById("announce").textContent = verdict.textContent;
 }
 
-async function poll(live, left, etag) {
+export function stop() {
+  if (stream) stream.close();
+  stream = null;
+  turn += 1;
+}
+
+// Follows the submission of this element, and calls `ended` once its verdict is in.
+export function watch(live, ended) {
+  stop();
+  finished = ended;
+  follow(live);
+}
+
+async function poll(live, left, etag, began) {
+  if (began !== turn) return;
   if (left === 0) return follow(live);
-  const again = (tag) => setTimeout(() => poll(live, left - 1, tag), POLL_MS);
+  const again = (tag) => setTimeout(() => poll(live, left - 1, tag, began), POLL_MS);
   try {
     const headers = etag ? { "If-None-Match": etag } : {};
     const answer = await fetch(live.dataset.events.replace(/\/events$/, ""), { headers });
+    if (began !== turn) return;
     if (!answer.ok) return again(etag); // 304: nothing is new
     const found = await answer.json();
     document.getElementById("live-link").textContent = "";
@@ -92,22 +113,23 @@ async function poll(live, left, etag) {
 }
 
 function follow(live) {
-  stream = new EventSource(live.dataset.events);
-  stream.addEventListener("state", (event) => {
+  const [followed, began] = [new EventSource(live.dataset.events), turn];
+  stream = followed;
+  followed.addEventListener("state", (event) => {
     const data = JSON.parse(event.data);
     advance(live, data.state, data.at);
     say(data.message || saidOf(live, data.state));
   });
-  stream.addEventListener("progress", (event) => {
+  followed.addEventListener("progress", (event) => {
     const data = JSON.parse(event.data);
     say(data.message && `${saidOf(live, data.state).replace(/\.$/, "")}: ${data.message}`);
     progress(data.data);
   });
-  stream.addEventListener("done", () => finish().catch(() => location.reload()));
-  stream.addEventListener("open", () => { document.getElementById("live-link").textContent = ""; });
-  stream.addEventListener("error", () => {
+  followed.addEventListener("done", () => finish().catch(() => location.reload()));
+  followed.addEventListener("open", () => { document.getElementById("live-link").textContent = ""; });
+  followed.addEventListener("error", () => {
     document.getElementById("live-link").textContent = "Reconnecting …";
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => poll(live, POLLS, ""), POLL_MS);
+    if (followed.readyState === EventSource.CLOSED) setTimeout(() => poll(live, POLLS, "", began), POLL_MS);
   });
 }
 

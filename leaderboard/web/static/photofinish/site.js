@@ -1,7 +1,6 @@
-// Small comforts on pages that work without them: theme toggle, tabs, copying, local times, dropping a file.
+// Small comforts on pages that work without them: theme toggle, tabs, copying, local times.
 
 const root = document.documentElement;
-const MAX_BYTES = 1_000_000; // of a source file; the server counts again
 
 function isDark() {
   return root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -62,44 +61,6 @@ async function copy(button) {
   setTimeout(() => { button.textContent = label; }, 1600);
 }
 
-function wireDrop(zone) {
-  const input = zone.querySelector("input[type=file]");
-  for (const kind of ["dragenter", "dragover"]) {
-    zone.addEventListener(kind, (event) => { event.preventDefault(); zone.classList.add("over"); });
-  }
-  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
-  zone.addEventListener("drop", (event) => {
-    event.preventDefault();
-    zone.classList.remove("over");
-    if (event.dataTransfer.files.length) {
-      input.files = event.dataTransfer.files;
-      input.dispatchEvent(new Event("change", { bubbles: true }));
-    }
-  });
-}
-
-// A chosen file is shown in the editor, so that what is sent is what is seen; files that are no text are sent as they are.
-async function showFile(input, area) {
-  const file = input.files[0];
-  const note = document.querySelector("[data-drop-note]");
-  const isTooLarge = Boolean(file) && file.size > MAX_BYTES;
-  note.classList.toggle("error", isTooLarge);
-  if (isTooLarge) {
-    const bytes = (count) => count.toLocaleString("en");
-    note.textContent = `${file.name} has ${bytes(file.size)} bytes; a submission has at most ${bytes(MAX_BYTES)}. Choose another file.`;
-  }
-  if (!file || isTooLarge) return;
-  try {
-    area.value = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
-    document.querySelector("[data-filename]").value = file.name;
-    input.value = "";
-    area.dispatchEvent(new Event("input"));
-    note.textContent = `${file.name} is in the editor below.`;
-  } catch {
-    // the server says what is wrong with it
-  }
-}
-
 export function localTimes(scope) {
   for (const time of scope.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
@@ -117,18 +78,7 @@ export function localTimes(scope) {
 wireTheme();
 localTimes(document);
 document.querySelectorAll(".tabs").forEach(wireTabs);
-document.querySelectorAll(".drop").forEach(wireDrop);
 document.addEventListener("click", (event) => {
   const copier = event.target.closest("[data-copy]");
   if (copier) copy(copier);
-  const filler = event.target.closest("[data-fill]");
-  if (filler) {
-    const area = document.getElementById("id_code");
-    const starter = document.getElementById(filler.dataset.fill).textContent;
-    if (!area.value.trim() || area.value === starter || confirm("Replace the code in the editor?")) area.value = starter;
-    area.focus();
-  }
 });
-const picker = document.querySelector(".drop input[type=file]");
-const editor = document.getElementById("id_code");
-if (picker && editor) picker.addEventListener("change", () => showFile(picker, editor));

@@ -1,0 +1,103 @@
+"""Places of errors in code: the syntax check of Python before it is sent, and the lines that a verdict names.
+
+A separate Python process compiles the text and executes nothing: a text that crashes or occupies the compiler ends
+that process alone. Its processor time and memory are limited. A text that it cannot check in time passes here, and the
+judge decides. No site runs on an older Python than the judge's, so code that the judge reads is not refused.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Final
+
+CPU_S: Final = 2
+WALL_S: Final = 5.0
+MEMORY_BYTES: Final = 1 << 30
+AT_ONCE: Final = 2  # checks of a web process
+WAIT_S: Final = 1.0  # for one of them to end
+MOST_SAID: Final = 300  # characters of a message
+MOST_MARKS: Final = 50
+MOST_READ: Final = 60_000  # characters of a verdict's message
+JUDGES_NAMES: Final = ("submission.py", "submission.cu")
+_NAMED: Final = re.compile(
+    r"""^\s{0,8}(?:
+        File[ ]"(?P<frame>[^"\n]{1,200})",[ ]line[ ](?P<frame_line>\d{1,7})
+        | (?P<python>[^,:(\n]{1,200}),[ ]line[ ](?P<python_line>\d{1,7}):[ ](?P<python_text>[^\n]*)
+        | (?P<gcc>[^,:(\n]{1,200}):(?P<gcc_line>\d{1,7}):(?:\d{1,7}:)?[ ](?:fatal[ ])?error:[ ](?P<gcc_text>[^\n]*)
+        | (?P<nvcc>[^,:(\n]{1,200})\((?P<nvcc_line>\d{1,7})\):[ ]error:[ ](?P<nvcc_text>[^\n]*)
+    )""",
+    re.VERBOSE | re.MULTILINE,
+)
+_CHILD: Final = f"""
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, ({CPU_S}, {CPU_S}))
+resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+source = sys.stdin.buffer.read().decode()
+try:
+    compile(source, "code", "exec", dont_inherit=True)
+except SyntaxError as error:
+    print(json.dumps([error.lineno or 1, error.offset or 1, str(error.msg)]))
+except (MemoryError, RecursionError, ValueError, OverflowError):
+    pass
+"""
+_places: Final = BoundedSemaphore(AT_ONCE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The first place that Python cannot read. `line` and `column` count from 1."""
+
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+def fault_in(source: str) -> Fault | None:
+    """Return the first syntax error of Python code; None if there is none, or if the check does not end in time."""
+    if not _places.acquire(timeout=WAIT_S):
+        return None
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-I", "-S", "-W", "ignore", "-c", _CHILD],
+            input=source.encode(),
+            capture_output=True,
+            timeout=WALL_S,
+            check=False,
+            env={},
+            cwd="/",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    finally:
+        _places.release()
+    if ended.returncode or not ended.stdout:
+        return None
+    line, column, message = json.loads(ended.stdout)
+    lines = source.count("\n") + 1
+    return Fault(min(max(line, 1), lines), max(column, 1), message[:MOST_SAID])
+
+
+def marked_lines(message: str, filename: str) -> list[tuple[int, str]]:
+    """Return line and text of each error in a verdict's message. Lines of further files are not marked.
+
+    The judge names the file as the problem does, or as its sender did. A frame of a traceback has no text of its own
+    and gets the last line of the message, which names the exception.
+    """
+    known, text = {filename, *JUDGES_NAMES}, message[:MOST_READ]
+    last = text.rstrip().rsplit("\n", 1)[-1].strip()
+    found: dict[int, str] = {}
+    for match in _NAMED.finditer(text):
+        for kind in ("frame", "python", "gcc", "nvcc"):
+            if match[kind] is not None and match[kind].rsplit("/", 1)[-1] in known:
+                said = last if kind == "frame" else match[f"{kind}_text"]
+                found.setdefault(int(match[f"{kind}_line"]), said.strip()[:MOST_SAID])
+        if len(found) >= MOST_MARKS:
+            break
+    return [(line, said) for line, said in found.items() if line > 0]
