@@ -239,7 +239,7 @@ SILENCED_SYSTEM_CHECKS = [
 
 # --- static files ---
 STATIC_URL = "/static/"
-_pictures = BASE / "docs" / "img"  # of web/documents
+_pictures = BASE / "docs" / "img"  # of web/documents.py
 STATICFILES_DIRS = [("docs", _pictures)] if _pictures.is_dir() else []
 STATIC_ROOT = env.text("STATIC_ROOT", "") or None  # where `collectstatic` puts them; optional
 WHITENOISE_USE_FINDERS = True  # serves from the apps as well, so that collecting is optional

@@ -4,7 +4,6 @@ The organiser sees a number, never an address. A message is a mail for each pers
 mail server takes it.
 """
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -76,15 +75,15 @@ def message_entrants(
     if len(addresses) > MOST_RECIPIENTS:
         many = f"more than {MOST_RECIPIENTS:,} people: publish an announcement instead"
         raise UserError("group", group, many, status=409)
-    connection, mails = get_connection(), list(_mails(competition, subject, text, addresses))
+    body = (
+        text.strip()
+        + "\n"
+        + FOOT.format(name=competition.name, url=f"{settings.SITE_URL}/competitions/{competition.slug}")
+    )
+    connection = get_connection()
+    mails = [EmailMessage(f"{competition.name}: {subject}", body, None, [address]) for address in addresses]
     for start in range(0, len(mails), AT_ONCE):
         connection.send_messages(mails[start : start + AT_ONCE])
     after = {"group": group, "subject": subject, "recipients": len(addresses)}
     record(ACT, competition, actor=actor, reason=subject, now=now, after=after)
     return len(addresses)
-
-
-def _mails(competition: Competition, subject: str, text: str, addresses: list[str]) -> Iterator[EmailMessage]:
-    foot = FOOT.format(name=competition.name, url=f"{settings.SITE_URL}/competitions/{competition.slug}")
-    for address in addresses:
-        yield EmailMessage(f"{competition.name}: {subject}", f"{text.strip()}\n{foot}", None, [address])

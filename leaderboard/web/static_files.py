@@ -53,8 +53,11 @@ def compressed_answers(get_response: Respond) -> Respond:
         kind = response.headers.get("Content-Type", "")
         if not kind.startswith(COMPRESSIBLE) or response.has_header("Content-Encoding"):
             return response
-        if len(response.content) < LEAST_BYTES or not _may_be_compressed(request):
-            return response
+        first = request.path.removeprefix("/").partition("/")[0]
+        is_fixed = request.method in ("GET", "HEAD") and not request.META.get("QUERY_STRING")
+        is_plain = is_fixed and (request.path == "/" or first in PUBLIC)  # has no text that a link's sender chose
+        if len(response.content) < LEAST_BYTES or (SESSION in request.COOKIES and not is_plain):
+            return response  # a token of the API is in no browser, so no other site can have it sent
         patch_vary_headers(response, ("Accept-Encoding",))
         if not _TAKES_GZIP.search(request.headers.get("Accept-Encoding", "")):
             return response
@@ -67,15 +70,3 @@ def compressed_answers(get_response: Respond) -> Respond:
         return response
 
     return respond
-
-
-def _may_be_compressed(request: HttpRequest) -> bool:
-    """Return whether the answer holds no secret, or no text that the sender of a link chose.
-
-    A token of the API is in no browser, so no other site can have a request sent with it.
-    """
-    if SESSION not in request.COOKIES:
-        return True
-    first = request.path.removeprefix("/").partition("/")[0]
-    is_fixed = request.method in ("GET", "HEAD") and not request.META.get("QUERY_STRING")
-    return is_fixed and (request.path == "/" or first in PUBLIC)

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView, TemplateView
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from leaderboard.web import metrics, service, status, stream
+from leaderboard.web import documents, metrics, service, status, stream
 from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import competitions as competitions_api
@@ -16,7 +16,6 @@ from leaderboard.web.boards import competition_pages, entries
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
-from leaderboard.web.documents import pages as documents
 from leaderboard.web.organise import (
     analytics,
     authoring_pages,
@@ -136,8 +135,8 @@ pages: list[URLPattern | URLResolver] = [
     path("picture.png", pictures.site),
     path("boards/<slug:slug>/<str:hardware>/picture.png", pictures.board),
     path("entries/<int:pk>/badge.svg", pictures.badge),
-    path("docs", documents.index),
-    path("docs/<slug:name>", documents.document),
+    path("docs", documents.index_page),
+    path("docs/<slug:name>", documents.document_page),
     path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
     path("organise", organise.index),
     path("organise/new", organise.create),

@@ -102,7 +102,7 @@ def build(client: docker.DockerClient, context: Path, tag: str, dockerfile: str,
 def product(context: Path) -> None:
     """Lay the tracked files that an image may hold, and the wheels of its extras, into a build context."""
     listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    kept = ("deploy/", "leaderboard/", "problems/", "requirements/", "runner/", "sandbox/", ".dock")
+    kept = ("deploy/", "docs/", "leaderboard/", "problems/", "requirements/", "runner/", "sandbox/", ".dock")
     for name in (name for name in listed.splitlines() if name.startswith(kept) and (CHECKOUT / name).exists()):
         (context / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(CHECKOUT / name, context / name)

@@ -48,8 +48,12 @@ class Picture:
 @lru_cache(maxsize=MOST_KEPT)
 def png(picture: Picture) -> bytes:
     """Return the picture of a board."""
+    image = Image.new("RGB", SIZE, PAPER)
+    written = io.BytesIO()
     with _drawing:
-        return _png(picture)
+        _draw(ImageDraw.Draw(image), picture)
+        image.quantize(64, dither=Image.Dither.NONE).save(written, "PNG", optimize=True)
+    return written.getvalue()
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -74,10 +78,8 @@ def _font(size: int, *, bold: bool = False) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(FONTS / f"DejaVuSans{'-Bold' if bold else ''}.ttf", size)
 
 
-def _png(picture: Picture) -> bytes:
-    image = Image.new("RGB", SIZE, PAPER)
-    draw = ImageDraw.Draw(image)
-    _head(draw, picture)
+def _draw(draw: ImageDraw.ImageDraw, picture: Picture) -> None:
+    _draw_head(draw, picture)
     strip_left, strip_right = 520, 960
     for at, row in enumerate(picture.rows[:MOST_ROWS]):
         top = 232 + 62 * at
@@ -94,12 +96,9 @@ def _png(picture: Picture) -> bytes:
         x = strip_left + (strip_right - strip_left) * min(picture.base, 1.0)
         draw.line((x, 232, x, 232 + 62 * len(picture.rows[:MOST_ROWS]) - 10), fill=INK, width=2)
     draw.text((LEFT, SIZE[1] - 62), _cut(picture.foot, _font(24), RIGHT - LEFT), font=_font(24), fill=MUTED)
-    written = io.BytesIO()
-    image.quantize(64, dither=Image.Dither.NONE).save(written, "PNG", optimize=True)
-    return written.getvalue()
 
 
-def _head(draw: ImageDraw.ImageDraw, picture: Picture) -> None:
+def _draw_head(draw: ImageDraw.ImageDraw, picture: Picture) -> None:
     """Draw the mark of the site, the strip of the camera, and the titles."""
     draw.rectangle((0, 0, SIZE[0], 78), fill=SURFACE)
     for top, width in ((24, 38), (36, 24), (48, 30)):

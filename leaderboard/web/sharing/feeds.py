@@ -20,8 +20,7 @@ from django.views.decorators.http import require_safe
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import announcements_seen_by, boards_seen_by, competitions_seen_by
 from leaderboard.standings.read.boards import leaders_of, looks, problems_by_collection
-from leaderboard.web import markup
-from leaderboard.web.documents import library
+from leaderboard.web import documents, markup
 from leaderboard.web.middleware import APIS
 from leaderboard.wording import figures
 
@@ -116,7 +115,7 @@ def site_map(request: HttpRequest) -> HttpResponse:
     found = competitions_seen_by(STRANGER, listed=True)
     boards = boards_seen_by(STRANGER, listed=True)
     collections = set(problems_by_collection(boards))
-    paths = ["/", "/boards", "/competitions", "/docs", *(f"/docs/{name}" for name in library.sources())]
+    paths = ["/", "/boards", "/competitions", "/docs", *(f"/docs/{name}" for name in documents.sources())]
     for competition in found:
         paths.append(f"/competitions/{competition.slug}")
         paths += [f"/collections/{competition.slug}"] if competition.pk in collections else []

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.test import Client
 
-from leaderboard.web.documents import library
+from leaderboard.web import documents as library
 
 NAMES = [one.name for _, group in library.CONTENTS for one in group]
 

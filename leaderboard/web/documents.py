@@ -1,4 +1,4 @@
-"""Documents of the site: Markdown files of the checkout as HTML with anchors, and a search over their sections.
+"""Documentation on the site: Markdown files of the checkout as pages with anchors, and a search over their sections.
 
 The files are the project's own text, read once per process. A link to another document leads to its page; a link to a
 file that no page shows, such as a module, becomes plain text. `https://example.org` in a document is this site.
@@ -15,8 +15,11 @@ from posixpath import dirname, normpath
 from typing import Any, Final
 
 from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -24,7 +27,7 @@ from markdown_it.utils import OptionsDict
 
 from leaderboard.web.markup import highlighted, make_parser
 
-CHECKOUT: Final = Path(__file__).parents[3]
+CHECKOUT: Final = Path(__file__).parents[2]
 PICTURES: Final = "docs/img/"  # settings.STATICFILES_DIRS serves the folder as static files below docs/
 THIS_SITE: Final = "https://example.org"
 INSTALL: Final = "install"
@@ -129,8 +132,12 @@ def contents() -> tuple[tuple[str, tuple[Source, ...]], ...]:
     """Return the documents that this installation has, in groups. Further files of docs/ form the last group."""
     groups = [(title, tuple(one for one in group if (CHECKOUT / one.path).is_file())) for title, group in CONTENTS]
     listed = {one.path for _, group in CONTENTS for one in group} | set(UNLISTED)
-    found = (path for path in sorted((CHECKOUT / "docs").glob("*.md")) if f"docs/{path.name}" not in listed)
-    groups.append((MORE, tuple(Source(path.stem, f"docs/{path.name}", _title_of(path), "") for path in found)))
+    more = []
+    for path in sorted((CHECKOUT / "docs").glob("*.md")):
+        if f"docs/{path.name}" not in listed:
+            title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ").strip()
+            more.append(Source(path.stem, f"docs/{path.name}", title or path.stem, ""))
+    groups.append((MORE, tuple(more)))
     return tuple((title, group) for title, group in groups if group)
 
 
@@ -149,7 +156,12 @@ def document(name: str) -> Document | None:
     text = re.sub(r"\A<!--[^>]*-->\s*", "", text)  # a note to those who edit the file
     parser = _parser()
     tokens = parser.parse(text, {})
-    _give_anchors(tokens)
+    taken: dict[str, int] = {}
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":  # gets the anchor that GitHub gives it, which the documents' links use
+            anchor = re.sub(r"[^\w\- ]", "", _plain(inline).lower()).replace(" ", "-")
+            taken[anchor] = taken.get(anchor, -1) + 1
+            opening.attrSet("id", f"{anchor}-{taken[anchor]}" if taken[anchor] else anchor)
     for token in tokens:
         if token.children:
             token.children = list(_linked(token.children, source))
@@ -175,16 +187,11 @@ def search(query: str) -> list[Hit]:
     return [hit for _, hit in found[:MOST_HITS]]
 
 
-def _title_of(path: Path) -> str:
-    first = path.read_text(encoding="utf-8").partition("\n")[0]
-    return first.lstrip("# ").strip() or path.stem
-
-
 @cache
 def _parser() -> MarkdownIt:
     parser = make_parser()
     parser.add_render_rule("fence", _fence)
-    parser.add_render_rule("table_open", lambda *_: '<div class="table-wrap" tabindex="0"><table class="data">')
+    parser.add_render_rule("table_open", lambda *_: '<div class="documents-table" tabindex="0"><table>')
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
     return parser
 
@@ -193,17 +200,6 @@ def _fence(self: RendererHTML, tokens: Sequence[Token], index: int, options: Opt
     token = tokens[index]
     language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
     return f'<pre tabindex="0"><code>{highlighted(token.content, language)}</code></pre>\n'
-
-
-def _give_anchors(tokens: Sequence[Token]) -> None:
-    """Give headings the anchors that GitHub would give them, which the documents' links use."""
-    taken: dict[str, int] = {}
-    for opening, inline in pairwise(tokens):
-        if opening.type != "heading_open":
-            continue
-        anchor = re.sub(r"[^\w\- ]", "", _plain(inline).lower()).replace(" ", "-")
-        taken[anchor] = taken.get(anchor, -1) + 1
-        opening.attrSet("id", f"{anchor}-{taken[anchor]}" if taken[anchor] else anchor)
 
 
 def _linked(tokens: Sequence[Token], source: Source) -> Iterator[Token]:
@@ -223,21 +219,16 @@ def _linked(tokens: Sequence[Token], source: Source) -> Iterator[Token]:
             name = str(before.attrGet("href") or "").removeprefix("/docs/") if before else ""
             if name in sources() and token.content.endswith(".md"):
                 token.content = sources()[name].title  # instead of the name of its file
-            yield from _broken(token)
+            for at, part in enumerate(token.content.split("<br>")):  # breaks the lines of a cell: our only HTML
+                if at:
+                    yield Token("hardbreak", "br", 0)
+                yield Token("text", "", 0, content=part)
         else:
             if token.type == "image":
                 path = normpath(f"{dirname(source.path)}/{token.attrGet('src')}")
                 token.attrSet("src", static("docs/" + path.removeprefix(PICTURES)))
                 token.attrSet("loading", "lazy")
             yield token
-
-
-def _broken(text: Token) -> Iterator[Token]:
-    """Yield the lines of a text: a cell of a table breaks its lines by `<br>`, the only HTML of the documents."""
-    for at, part in enumerate(text.content.split("<br>")):
-        if at:
-            yield Token("hardbreak", "br", 0)
-        yield Token("text", "", 0, content=part)
 
 
 def _address(href: str, source: Source) -> str:
@@ -284,3 +275,26 @@ def _excerpt(text: str, words: Sequence[str]) -> SafeString:
     marked = "".join(f"<mark>{escape(one)}</mark>" if at % 2 else escape(one) for at, one in enumerate(pieces))
     begin, end = "… " if start else "", " …" if start + EXCERPT_CHARS < len(text) else ""
     return mark_safe(f"{begin}{marked}{end}")  # noqa: S308 - every piece is escaped
+
+
+@require_safe
+def index_page(request: HttpRequest) -> HttpResponse:
+    query = request.GET.get("q", "")[:MAX_QUERY_CHARS].strip()
+    context = {"groups": contents(), "query": query, "hits": search(query), "most": MOST_HITS}
+    return render(request, "web/documents/index.html", context)
+
+
+@require_safe
+def document_page(request: HttpRequest, name: str) -> HttpResponse:
+    found = document(name)
+    if found is None:
+        raise Http404
+    names = list(sources())
+    at = names.index(name)
+    context = {
+        "groups": contents(),
+        "document": found,
+        "before": sources()[names[at - 1]] if at else None,
+        "after": sources()[names[at + 1]] if at + 1 < len(names) else None,
+    }
+    return render(request, "web/documents/document.html", context)
