@@ -23,6 +23,7 @@ from leaderboard.errors import UserError
 from leaderboard.web import limits
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import contests
+from leaderboard.web.boards.summaries import boards_of
 from leaderboard.web.forms import CodeForm, EnterForm, sentence
 from leaderboard.web.middleware import with_wait
 from leaderboard.web.organise import awards
@@ -71,7 +72,8 @@ def enter(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, contest: contests.Contest, form: EnterForm, status: int = 200) -> HttpResponse:
-    return render(request, "web/competition.html", {"contest": contest, "form": form}, status=status)
+    boards = boards_of(contest.competition, request.user, timezone.now(), is_collection=contest.is_collection)
+    return render(request, "web/competition.html", {"contest": contest, "form": form, "boards": boards}, status=status)
 
 
 @login_required

@@ -14,12 +14,12 @@ from urllib.parse import quote
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import FAST_P, Board, Competition
-from leaderboard.competitions.permissions import Viewer
+from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.standings.ranking.overall import OverallLine
 from leaderboard.standings.ranking.ranking import Place
-from leaderboard.standings.read.boards import Look, RankedEntry, counted, leaders_of
+from leaderboard.standings.read.boards import Look, RankedEntry, counted, leaders_of, looks
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")
 
@@ -130,6 +130,27 @@ def names_of(lines: Iterable[OverallLine | None]) -> dict[int, str]:
     """Map the entrants of these lines to the names that the public reads: one query, or none without lines."""
     known = {line.entrant_id for line in lines if line is not None}
     return {entrant.pk: entrant.shown_name for entrant in Entrant.objects.filter(pk__in=known)} if known else {}
+
+
+@dataclass(frozen=True)
+class CompetitionBoards:
+    """All visible boards of a competition: rows by problem, or a summary of a collection."""
+
+    rows: Sequence[BoardSummary]
+    collection: CollectionSummary | None
+    names: Mapping[int, str]  # of entrants in the collection's standing
+
+
+def boards_of(competition: Competition, viewer: Viewer, now: datetime, *, is_collection: bool) -> CompetitionBoards:
+    """Return the boards of a competition that the viewer may see, as the public sees their standing."""
+    boards = list(boards_seen_by(viewer).filter(competition=competition).for_lists())
+    seen, own = looks(boards, now=now), own_entrants(viewer)
+    if is_collection:
+        collection = collection_summary(competition, boards, seen, own.get(competition.pk), now)
+        return CompetitionBoards((), collection, names_of(place.leader for place in collection.places))
+    rows = summaries(boards, seen, own, now)
+    rows.sort(key=lambda row: (by_number(row.board.title), row.board.slug, row.board.hardware))
+    return CompetitionBoards(rows, None, {})
 
 
 def by_number(title: str) -> list[tuple[str, int]]:

@@ -17,7 +17,10 @@ from tests.web.test_pages_are_strict import check
 PUBLIC = (
     "/",
     "/boards",
+    "/boards?q=softmax",
+    "/competitions/kernels-101",
     "/boards/softmax",
+    "/boards/softmax/cpu/history",
     "/boards/softmax/cpu",
     "/boards/softmax/cpu?stage=contest",
     "/boards/softmax/cpu?division=human",

@@ -248,3 +248,14 @@ def test_list_of_boards_asks_no_query_twice(stage, browser) -> None:
         with CaptureQueriesContext(connection) as queries:
             client.get(address)
         assert [sql for sql, times in Counter(query["sql"] for query in queries).items() if times > 1] == []
+
+
+def test_competition_page_shows_leaders_and_the_viewers_place(stage, browser) -> None:
+    make_board_of(stage, stage.board.competition, "kernel-1", "H200")
+    for owner, ratio in ((stage.ada, 0.5), (stage.ben, 0.8)):
+        stage.judge(stage.submit(owner), ratio=ratio)
+    text = page_of(browser(stage.ben), "/competitions/kernels-101")
+    assert '<strong>ada</strong></td><td class="num" data-label="Speedup">2.000×' in text
+    assert 'data-label="You">2nd' in text
+    assert "Nobody has finished yet" in text
+    assert 'href="/boards/kernel-1/H200"' in text
