@@ -17,7 +17,7 @@ from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.organise import board_pages, exports, problem_pages, rejudge_pages, rule_pages, state_pages
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
-from leaderboard.web.people import compare, messages, problems, profiles, search
+from leaderboard.web.people import compare, discussion, messages, problems, profiles, search
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.submissions import pages as submissions
@@ -29,6 +29,8 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/submit", submissions.submit),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>/history", entries.history),
+    path("boards/<slug:slug>/<str:hardware>/discussion", discussion.index),
+    path("boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove", discussion.remove),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
     path("competitions", competition_pages.index),
     path("competitions/<slug:slug>", competition_pages.detail),
