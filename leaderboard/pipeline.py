@@ -266,7 +266,7 @@ def _take_report(runner: Runner, report: Report, content: Content | None, now: d
         if work.outcome == FAILED:
             held = holds.hold_failed_record(work, now=now)
             publication.stand_each(held, now)
-            _tell_reviews(held, now)
+            tell_reviews(held, now)
     return work is not None
 
 
@@ -281,7 +281,7 @@ def _take_result(result: Result, now: datetime) -> None:
     tell_verdict(result, now)
 
 
-def _tell_reviews(results: Iterable[Result], now: datetime) -> None:
+def tell_reviews(results: Iterable[Result], now: datetime) -> None:
     for result in sorted(results, key=lambda result: result.attempt.submission.owner_id):
         tell_review(result, now)
 
@@ -338,7 +338,7 @@ def reject_result(
     )
     decided = [result, *holds.hold_along(runs=others, rejection=decision, actor=actor, now=now)]
     publication.stand_each(decided, now)
-    _tell_reviews(decided, now)
+    tell_reviews(decided, now)
     return decision
 
 
@@ -350,7 +350,7 @@ def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, se
     released = holds.release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
     decided = [result, *(run for run in runs if run.pk in released)]
     publication.stand_each(decided, now)
-    _tell_reviews(decided, now)
+    tell_reviews(decided, now)
     return decision
 
 

@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "leaderboard.review",
     "leaderboard.standings",
     "leaderboard.awards",
+    "leaderboard.discussion",
     "leaderboard.inbox",
     "leaderboard.web",  # before allauth, whose templates it replaces
     "django.contrib.humanize",

@@ -1,8 +1,8 @@
-"""Messages to many: announcements, phases, and entrants who were overtaken. The sweeper calls `collect`.
+"""Messages to many people: announcements, phases, and overtakings. The sweeper calls `collect`.
 
-Everything is derived from tables, so an act of an organiser costs nothing more, and no act waits for thousands of rows.
-Told keeps a message from being written twice. An entrant is overtaken by the public standing: a held result, and a
-submission during the freeze, overtake nobody until everybody sees them.
+Everything is derived from tables, so no act of an organiser waits for thousands of rows. Noted keeps a message
+from being written twice. The public standing decides on an overtaking: a held result and a submission during the freeze
+overtake no entrant until the public sees them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from leaderboard.competitions.calendar import Phase, span_at
 from leaderboard.competitions.models import CLOSED, Announcement, Board, Competition, InviteCode, Role
 from leaderboard.entrants.models import Entrant, Membership
-from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, Told
+from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, Noted
 from leaderboard.inbox.tell import tell
 from leaderboard.standings.models import Revision
 from leaderboard.standings.ranking.ranking import Place
@@ -25,7 +25,7 @@ from leaderboard.standings.read.boards import Look, looks
 
 IS_NEW_FOR: Final = timedelta(hours=6)  # longer than a sweeper is away
 CLOSES_SOON: Final = timedelta(hours=24)
-FRONT: Final = 100  # places of a board whose entrants are told
+FRONT: Final = 100  # places of a board whose entrants get messages
 MOST_BOARDS: Final = 50  # in a pass
 NAMED: Final = 3  # entrants in the sentence
 PHASES: Final = {
@@ -48,9 +48,9 @@ def collect(*, now: datetime) -> dict[str, int]:
 
 
 def recipients(competition: Competition) -> QuerySet[Any, Any]:
-    """Return the memberships of people who compete now and still see the competition, with their `account`.
+    """Return the memberships of present entrants that still see the competition, with their `account`.
 
-    In a closed competition, people whose invite codes are all revoked see nothing, although they once entered.
+    In a closed competition, people whose invite codes are all revoked lose their view, although they once entered.
     """
     present: QuerySet[Any, Any] = Membership.objects.filter(competition=competition, left_at=None, user__is_active=True)
     present = present.annotate(account=Coalesce(F("user__linked_to"), F("user"))).order_by()
@@ -62,7 +62,7 @@ def recipients(competition: Competition) -> QuerySet[Any, Any]:
     return present.filter(Exists(codes.filter(revoked_at=None)) | ~Exists(codes) | Exists(role))
 
 
-def _sees_all(competition: Competition, people: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+def without_partial_codes(competition: Competition, people: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
     """Leave out people whose codes open single boards of a closed competition: a track's winners may be hidden."""
     if competition.visibility != CLOSED:
         return people
@@ -75,11 +75,11 @@ def tell_announcements(*, now: datetime) -> int:
     waiting = _untold({f"announcement:{one.pk}": one for one in new.order_by("pk")})
     for key, one in waiting.items():
         with transaction.atomic():
-            if not _first(key, now):
+            if not is_new(key, now):
                 continue
             people = recipients(one.competition)
             if hasattr(one, "award"):
-                people = _sees_all(one.competition, people)
+                people = without_partial_codes(one.competition, people)
             tell(
                 people.values_list("account", flat=True),
                 ANNOUNCEMENT,
@@ -92,7 +92,7 @@ def tell_announcements(*, now: datetime) -> int:
 
 
 def tell_phases(*, now: datetime) -> int:
-    """Tell of phases that have begun, and of deadlines within a day."""
+    """Write about phases that have begun, and about deadlines within a day."""
     changed = Q(deadline__gt=now, deadline__lte=now + CLOSES_SOON)
     for time in TIMES:
         changed |= Q(**{f"{time}__gt": now - IS_NEW_FOR, f"{time}__lte": now})
@@ -108,7 +108,7 @@ def tell_phases(*, now: datetime) -> int:
     waiting = _untold(wanted)
     for key, (one, said) in waiting.items():
         with transaction.atomic():
-            if not _first(key, now):
+            if not is_new(key, now):
                 continue
             people = recipients(one).values_list("account", flat=True)
             url = f"/competitions/{one.slug}"
@@ -117,17 +117,20 @@ def tell_phases(*, now: datetime) -> int:
 
 
 def _untold(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    known = set(Told.objects.filter(key__in=list(wanted)).values_list("key", flat=True)) if wanted else set()
+    known = set(Noted.objects.filter(key__in=list(wanted)).values_list("key", flat=True)) if wanted else set()
     return {key: value for key, value in wanted.items() if key not in known}
 
 
-def _first(key: str, now: datetime) -> bool:
+def is_new(key: str, now: datetime) -> bool:
     """Note a key; return False if another sweeper has noted it."""
-    return Told.objects.get_or_create(key=key, defaults={"created_at": now})[1]
+    return Noted.objects.get_or_create(key=key, defaults={"created_at": now})[1]
 
 
 def tell_overtaken(*, now: datetime) -> int:
-    """Compare the front of boards whose lines changed with the front that was seen last, and tell who lost places."""
+    """Compare the front of changed boards with the front that was seen last. Write to entrants that lost places.
+
+    Return the number of boards.
+    """
     seen = BoardSeen.objects.filter(board=OuterRef("board"), token=OuterRef("token"))
     changed = dict(Revision.objects.filter(~Exists(seen)).order_by("board").values_list("board", "token")[:MOST_BOARDS])
     if not changed:
@@ -136,11 +139,11 @@ def tell_overtaken(*, now: datetime) -> int:
     found = looks(boards, now=now)
     for board in boards:
         with transaction.atomic():
-            _compare(board, found[board.pk], changed[board.pk], now)
+            compare_front(board, found[board.pk], changed[board.pk], now)
     return len(boards)
 
 
-def _compare(board: Board, look: Look, token: Any, now: datetime) -> None:
+def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
     """`token`: the board's revision before its look was read. A later change is found in the next pass."""
     ranking = f"{look.stage} {look.epochs[0].name if look.epochs else ''}"
     places = look.current.places
@@ -153,11 +156,11 @@ def _compare(board: Board, look: Look, token: Any, now: datetime) -> None:
     if known.token == token:
         return  # another sweeper was faster
     if known.ranking == ranking:
-        _tell_losers(board, dict(known.places), places, look.current.by_entrant, now)
+        notify_losers(board, dict(known.places), places, look.current.by_entrant, now)
     BoardSeen.objects.filter(board=board).update(**values)
 
 
-def _tell_losers(
+def notify_losers(
     board: Board, before: Mapping[int, int], places: Sequence[Place], by_entrant: Mapping[int, Place], now: datetime
 ) -> None:
     lost: dict[int, tuple[int, int, list[int]]] = {}

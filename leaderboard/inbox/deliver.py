@@ -1,8 +1,8 @@
 """Carry messages by mail and webhook. The sweeper calls `deliver`; any number of sweepers may.
 
-What happens within GATHER goes into one mail or post, and a person gets the next one after MAIL_EVERY or HOOK_EVERY at
+The events of GATHER go into one mail or post, and a person gets the next one after MAIL_EVERY or HOOK_EVERY at
 the earliest. A storm of events is one message. A post that fails is tried again at most HOOK_TRIES times, then the
-webhook is off and its page says why.
+webhook is off and its page shows the reason.
 """
 
 from collections.abc import Sequence
@@ -72,11 +72,11 @@ def deliver_mails(*, now: datetime) -> int:
         return 0
     waits = Preference.objects.filter(user=OuterRef("user"), mail_at__gt=now)
     people = due.filter(~Exists(waits), updated_at__lte=now - GATHER).order_by("user").values_list("user", flat=True)
-    return sum(_mail(account, now) for account in people.distinct()[:PASS_MAILS])
+    return sum(send_mail_to(account, now) for account in people.distinct()[:PASS_MAILS])
 
 
 @transaction.atomic
-def _mail(account: int, now: datetime) -> bool:
+def send_mail_to(account: int, now: datetime) -> bool:
     Preference.objects.get_or_create(user_id=account)
     chosen = Preference.objects.select_for_update(skip_locked=True).filter(Q(mail_at=None) | Q(mail_at__lte=now))
     preference = chosen.filter(user=account).first()
@@ -87,7 +87,7 @@ def _mail(account: int, now: datetime) -> bool:
     confirmed = EmailAddress.objects.filter(user=account, verified=True).order_by("-primary", "pk").first()
     carried = Message.objects.filter(pk__in=[message.pk for message in messages])
     carried.update(mail_due=False)
-    carried.filter(on_page=False, webhook_due=False, read_at=None).update(read_at=now)  # nobody could read it
+    carried.filter(on_page=False, webhook_due=False, read_at=None).update(read_at=now)  # it is on no page
     if not messages or person is None or confirmed is None:
         return False
     today = now.astimezone(UTC).date()
@@ -127,19 +127,19 @@ def deliver_posts(*, now: datetime) -> int:
     claimed = [
         found
         for account in due.values_list("user", flat=True).distinct()[:PASS_HOOKS]
-        if (found := _claim(account, now)) is not None
+        if (found := claim_hook(account, now)) is not None
     ]
     if not claimed:
         return 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
         problems = list(pool.map(lambda pair: try_post(*pair), claimed))
     for (preference, messages), problem in zip(claimed, problems, strict=True):
-        _note(preference, messages, problem, now)
+        note_post(preference, messages, problem, now)
     return problems.count(None)
 
 
 @transaction.atomic
-def _claim(account: int, now: datetime) -> tuple[Preference, list[Message]] | None:
+def claim_hook(account: int, now: datetime) -> tuple[Preference, list[Message]] | None:
     """Reserve a webhook for this sweeper until LEASE is over."""
     ready = Preference.objects.select_for_update(skip_locked=True).filter(Q(hook_at=None) | Q(hook_at__lte=now))
     preference = ready.filter(user=account).exclude(hook="").first()
@@ -169,7 +169,9 @@ def try_post(preference: Preference, messages: Sequence[Message]) -> hooks.HookE
 
 
 @transaction.atomic
-def _note(preference: Preference, messages: Sequence[Message], problem: hooks.HookError | None, now: datetime) -> None:
+def note_post(
+    preference: Preference, messages: Sequence[Message], problem: hooks.HookError | None, now: datetime
+) -> None:
     found = Preference.objects.select_for_update().filter(pk=preference.pk, hook=preference.hook).first()
     if found is None:
         return  # the person has changed or removed it meanwhile

@@ -24,7 +24,7 @@ SAID: Final = {  # state of a case, in words for the owner
 
 
 def tell_verdict(result: Result, now: datetime) -> None:
-    """Tell the sender of a verdict. A try that is repeated because the machine was disturbed is no verdict yet."""
+    """Write to the sender about a verdict. A spoiled try that is repeated is no verdict yet."""
     attempt, submission = result.attempt, result.attempt.submission
     if not Attempt.objects.current().filter(pk=attempt.pk).exists():
         return
@@ -33,10 +33,10 @@ def tell_verdict(result: Result, now: datetime) -> None:
         title = f"{title}, under review"
     speed = f" {figures.speedup(result.ratio)} as fast as the baseline." if result.ratio is not None else ""
     tell(
-        [_account(submission)],
+        [account_of(submission)],
         VERDICT,
         subject=f"board:{submission.board_id}",
-        title=f"{title}: {_place(submission)}",
+        title=f"{title}: {place_of(submission)}",
         text=f"Submission {submission.pk}, {submission.mode}.{speed}",
         url=f"/submissions/{submission.pk}",
         now=now,
@@ -44,25 +44,25 @@ def tell_verdict(result: Result, now: datetime) -> None:
 
 
 def tell_review(result: Result, now: datetime) -> None:
-    """Tell the sender of the state of a result's case after an act on it, if the state concerns them."""
+    """Write to the sender about the state of a result's case after an act on it, if the state concerns them."""
     state = Case.objects.filter(result=result).values_list("state", flat=True).first()
     submission = result.attempt.submission
     if state not in SAID:
         return
     tell(
-        [_account(submission)],
+        [account_of(submission)],
         REVIEW,
         subject=f"submission:{submission.pk}",
-        title=f"{SAID[state]}: {_place(submission)}",
+        title=f"{SAID[state]}: {place_of(submission)}",
         text=f"Submission {submission.pk}. Its page has the reason and what you can do.",
         url=f"/submissions/{submission.pk}",
         now=now,
     )
 
 
-def _account(submission: Submission) -> int:
+def account_of(submission: Submission) -> int:
     return User.objects.only("linked_to_id").get(pk=submission.owner_id).account_id
 
 
-def _place(submission: Submission) -> str:
+def place_of(submission: Submission) -> str:
     return f"{submission.board.title} on {submission.board.hardware}"

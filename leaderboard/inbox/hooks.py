@@ -3,7 +3,7 @@
 The address is a stranger's, so a post must not become a way into the operator's network. It is https on port 443, its
 host is resolved at the time of sending, every address of the host must be public, and the connection goes to the
 address that was checked. There are no redirects and no proxies. The answer's body is not read. A watchdog ends the
-whole exchange after TOTAL_S, however slowly the other side sends.
+whole exchange after TOTAL_S, however slowly the server sends.
 """
 
 import http.client
@@ -40,21 +40,21 @@ class HookError(Exception):
 def payload(form: str, lines: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the body of a post with these lines, each with its address. Names in them are text and never markup."""
     if form == DISCORD:
-        text = "\n".join(f"{_plain_in_discord(words)} {url}" for words, url in lines)
-        return {"content": _cut(text, MOST_CHARS[DISCORD]), "allowed_mentions": {"parse": []}}
-    text = "\n".join(f"{_slack(words)} {url}" for words, url in lines)
-    return {"text": _cut(text, USUAL_CHARS), "mrkdwn": False}
+        text = "\n".join(f"{plain_in_discord(words)} {url}" for words, url in lines)
+        return {"content": cut(text, MOST_CHARS[DISCORD]), "allowed_mentions": {"parse": []}}
+    text = "\n".join(f"{plain_in_slack(words)} {url}" for words, url in lines)
+    return {"text": cut(text, USUAL_CHARS), "mrkdwn": False}
 
 
-def _plain_in_discord(text: str) -> str:
+def plain_in_discord(text: str) -> str:
     return _DISCORD_MARKS.sub(r"\\\1", text)
 
 
-def _slack(text: str) -> str:
+def plain_in_slack(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _cut(text: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -67,7 +67,7 @@ def post(address: str, body: dict[str, Any]) -> None:
     peer = public_address(host)
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
     try:
-        status = _exchange(host, peer, path, json.dumps(body).encode())
+        status = exchange(host, peer, path, json.dumps(body).encode())
     except ssl.SSLCertVerificationError:
         raise HookError("its certificate is not valid") from None
     except (OSError, http.client.HTTPException):
@@ -110,7 +110,7 @@ class _Pinned(http.client.HTTPSConnection):
 
     def connect(self) -> None:
         plain = socket.create_connection((self.peer, self.port), timeout=STEP_S)
-        # The watchdog must hold the socket before the handshake, which the other side can draw out.
+        # The watchdog must hold the socket before the handshake, which the server can draw out.
         sock = context().wrap_socket(plain, server_hostname=self.host, do_handshake_on_connect=False)
         self.sock = sock
         sock.do_handshake()
@@ -128,7 +128,7 @@ def context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _exchange(host: str, peer: str, path: str, body: bytes) -> int:
+def exchange(host: str, peer: str, path: str, body: bytes) -> int:
     connection = _Pinned(host, PORT, timeout=STEP_S)
     connection.peer = peer
     watchdog = Timer(TOTAL_S, connection.cut_off)

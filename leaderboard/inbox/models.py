@@ -1,7 +1,7 @@
-"""Tables of messages to people: Message, Preference, Told, BoardSeen.
+"""Tables of messages to people: Message, Preference, Noted, BoardSeen.
 
-A Message is the page's line, and what mail and webhook still have to carry. Further events about the same subject join
-the unread message, so a person has at most one unread message of a kind about a subject.
+A Message is a line of the page, and is due until mail and webhook have carried it. Further events about the same
+subject join the unread message, so a person has at most one unread message of a kind about a subject.
 """
 
 from typing import Final
@@ -41,7 +41,7 @@ def usual_mail() -> list[str]:
 class Message(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="messages")  # an account
     kind = models.CharField(max_length=16)
-    subject = models.CharField(max_length=100)  # key of its object, such as "board:12"
+    subject = models.CharField(max_length=100)  # key of its object: "board:12"
     title = models.CharField(max_length=200)
     text = models.CharField(max_length=500, blank=True)
     url = models.CharField(max_length=300)  # path on the site
@@ -104,25 +104,25 @@ class Preference(models.Model):
         return f"messages of {self.user_id}"
 
 
-class Told(models.Model):
+class Noted(models.Model):
     """An announcement or a phase that all entrants have a message about."""
 
     key = models.CharField(max_length=120, unique=True)
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes = [Index(fields=["created_at"], name="told_by_age")]
+        indexes = [Index(fields=["created_at"], name="noted_by_age")]
 
     def __str__(self) -> str:
         return self.key
 
 
 class BoardSeen(models.Model):
-    """The public front of a board when entrants were last told who overtook them."""
+    """The public front of a board at the last messages about overtakings."""
 
     board = models.OneToOneField(Board, on_delete=models.CASCADE, primary_key=True, related_name="+")
     token = models.UUIDField()  # the board's Revision
-    ranking = models.CharField(max_length=160)  # stage and timing epoch; other ones are not comparable
+    ranking = models.CharField(max_length=160)  # stage and timing epoch; no two are comparable
     places = models.JSONField()  # [entrant, rank] of each, best first
 
     def __str__(self) -> str:

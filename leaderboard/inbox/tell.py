@@ -34,16 +34,16 @@ SELECT person, %(kind)s, %(subject)s, %(title)s, %(text)s, %(url)s, 1, %(now)s, 
 def tell(
     people: Iterable[int], kind: str, *, subject: str, title: str, url: str, text: str = "", now: datetime
 ) -> None:
-    """Tell accounts of an event, on the channels that each has chosen for its kind. Joins the caller's transaction.
+    """Write to accounts about an event, on the channels that each has chosen for its kind.
 
-    The rows are written in the order of people, so that two acts never wait for one another.
+    It joins the caller's transaction. The rows are written in the order of people, so two acts never wait in a circle.
     """
     keys = sorted(set(people))
     for start in range(0, len(keys), BATCH):
-        _tell(keys[start : start + BATCH], kind, subject, title[:200], text[:500], url[:300], now)
+        write(keys[start : start + BATCH], kind, subject, title[:200], text[:500], url[:300], now)
 
 
-def _tell(keys: list[int], kind: str, subject: str, title: str, text: str, url: str, now: datetime) -> None:
+def write(keys: list[int], kind: str, subject: str, title: str, text: str, url: str, now: datetime) -> None:
     chosen = Preference.objects.in_bulk(keys)
     usual = Preference()
     wanted: list[tuple[int, bool, bool, bool]] = []

@@ -42,7 +42,7 @@ OLD: Final = (
     Old("operations.Notice", "sent_at", timedelta(days=90)),
     Old("operations.Mail", "given_up_at", timedelta(days=90)),
     Old("inbox.Message", "updated_at", timedelta(days=90)),
-    Old("inbox.Told", "created_at", timedelta(days=30)),
+    Old("inbox.Noted", "created_at", timedelta(days=30)),
 )
 
 log = structlog.get_logger(__name__)

@@ -28,7 +28,7 @@ from leaderboard.web.organise import (
 )
 from leaderboard.web.organise import pages as organise
 from leaderboard.web.organise import standing_pages as standing
-from leaderboard.web.people import compare, messages, problems, profiles, search
+from leaderboard.web.people import compare, discussion, messages, problems, profiles, search
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.sharing import feeds, pictures
@@ -45,6 +45,8 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>/history", entries.history),
     path("boards/<slug:slug>/<str:hardware>/pulse", entries.pulse),
+    path("boards/<slug:slug>/<str:hardware>/discussion", discussion.index),
+    path("boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove", discussion.remove),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
     path("competitions", competition_pages.index),
     path("competitions/<slug:slug>", competition_pages.detail),

@@ -58,6 +58,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/notifications/webhook/nothing", "IMMMMMMM", "IN"),
     ],
     "notifications/off/<str:token>": [("/notifications/off/nonsense", "N", "N")],
+    "boards/<slug:slug>/<str:hardware>/discussion": [("/boards/softmax/cpu/discussion", ALL, SIGNED_IN)],
+    "boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove": [
+        ("/boards/softmax/cpu/discussion/999999/remove", "IMMMMMMM", "IN")
+    ],
     "search": [("/search?q=ada", ALL, NOT_SENT)],
     "problems": [("/problems", ALL, NOT_SENT)],
     "compare": [

@@ -101,14 +101,14 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Told",
+            name="Noted",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("key", models.CharField(max_length=120, unique=True)),
                 ("created_at", models.DateTimeField()),
             ],
             options={
-                "indexes": [models.Index(fields=["created_at"], name="told_by_age")],
+                "indexes": [models.Index(fields=["created_at"], name="noted_by_age")],
             },
         ),
         migrations.CreateModel(

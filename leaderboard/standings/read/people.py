@@ -110,12 +110,12 @@ def results_of(entrants: Iterable[Entrant], boards: BoardQuerySet, *, now: datet
     return Results(
         boards=found,
         firsts=[board for board in here if first_of[board.pk] in named],
-        weeks=_weeks(all_lines, now),
+        weeks=weeks_of(all_lines, now),
         lines=all_lines.select_related("board__problem", "board__competition", "entrant"),
     )
 
 
-def _weeks(lines: QuerySet[Entry], now: datetime) -> list[Week]:
+def weeks_of(lines: QuerySet[Entry], now: datetime) -> list[Week]:
     start = (now - timedelta(days=now.weekday(), weeks=WEEKS - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
     rows = lines.filter(submitted_at__gte=start).order_by().values(week=TruncWeek("submitted_at", tzinfo=now.tzinfo))
     counts = {row["week"]: row["n"] for row in rows.annotate(n=Count("pk"))}

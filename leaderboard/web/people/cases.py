@@ -35,23 +35,21 @@ def timed_cases(entry: Entry) -> TimedCases:
     """
     reading = look(entry.attempt.result)
     cases = reading.report.get("cases", [])
-    rows = [row for case in cases if isinstance(case, dict) and (row := _row(case)) is not None]
+    rows = [row for case in cases if isinstance(case, dict) and (row := case_time(case)) is not None]
     return TimedCases(rows[:MOST_CASES], reading.problem, max(0, len(rows) - MOST_CASES))
 
 
-def _row(case: Mapping[str, Any]) -> CaseTime | None:
-    measured = _positive(case.get("measured_us"))
+def case_time(case: Mapping[str, Any]) -> CaseTime | None:
+    measured = positive(case.get("measured_us"))
     if measured is None or not case.get("public", True):
         return None
-    baseline, ratio = _positive(case.get("baseline_us")), _positive(case.get("ratio"))
+    baseline, ratio = positive(case.get("baseline_us")), positive(case.get("ratio"))
     if ratio is None and baseline is not None:
         ratio = measured / baseline
-    return CaseTime(
-        str(case.get("name", ""))[:NAME_CHARS], measured, baseline, ratio, _positive(case.get("half_width"))
-    )
+    return CaseTime(str(case.get("name", ""))[:NAME_CHARS], measured, baseline, ratio, positive(case.get("half_width")))
 
 
-def _positive(value: object) -> float | None:
+def positive(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) and value > 0 else None
 
 

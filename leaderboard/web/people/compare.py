@@ -22,7 +22,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         return render(request, "web/compare.html", {"numbers": numbers})
     wrong = next((text for text in numbers if not (text.isascii() and text.isdigit() and len(text) < 19)), None)
     if wrong is not None:
-        context = {"numbers": [text[:40] for text in numbers], "problem": _problem(wrong)}
+        context = {"numbers": [text[:40] for text in numbers], "problem": wrong_number(wrong)}
         return render(request, "web/compare.html", context, status=400)
     now = timezone.now()
     try:
@@ -42,16 +42,16 @@ def compare(request: HttpRequest) -> HttpResponse:
         "comparable": same_problem
         and (first.entry.board_id, first.entry.epoch) == (second.entry.board_id, second.entry.epoch),
         "change": first.standing.value.ratio / second.standing.value.ratio,
-        "diff": _difference(first, second),
+        "diff": difference(first, second),
     }
     return render(request, "web/compare.html", shown)
 
 
-def _problem(text: str) -> str:
+def wrong_number(text: str) -> str:
     return f"“{text[:40]}” is not the number of an entry. Take it from the address of the entry’s page."
 
 
-def _difference(first: Published, second: Published) -> Diff:
+def difference(first: Published, second: Published) -> Diff:
     for found in (first, second):
         if found.code is None:
             why = " because the site has taken it down" if found.taken_down else ""

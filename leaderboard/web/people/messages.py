@@ -60,10 +60,10 @@ def settings(request: HttpRequest) -> HttpResponse:
         try:
             tell.choose(user=user, **given)
         except UserError as error:
-            return _settings(request, user, error)
+            return settings_page(request, user, error)
         messages.success(request, "Saved.")
         return redirect(SETTINGS)
-    return _settings(request, user)
+    return settings_page(request, user)
 
 
 @login_required
@@ -77,7 +77,7 @@ def webhook(request: HttpRequest) -> HttpResponse:
             user=user, address=request.POST.get("address", ""), form=request.POST.get("format", DISCORD)
         )
     except UserError as error:
-        return _settings(request, user, error)
+        return settings_page(request, user, error)
     on = "" if found.webhook else " Now choose above what it gets."
     messages.success(request, f"The webhook at {found.hook_host} is saved.{on}")
     return redirect(SETTINGS)
@@ -91,13 +91,13 @@ def act_on_webhook(request: HttpRequest, name: str) -> HttpResponse:
         tell.remove_hook(user=user)
         messages.success(request, "The webhook is removed.")
     elif name == "test":
-        _try_webhook(request, user)
+        try_webhook(request, user)
     else:
         raise Http404
     return redirect(SETTINGS)
 
 
-def _try_webhook(request: HttpRequest, user: User) -> None:
+def try_webhook(request: HttpRequest, user: User) -> None:
     preference, now = tell.preference_of(user), timezone.now()
     if not preference.hook:
         messages.warning(request, "There is no webhook. Enter its address first.")
@@ -112,7 +112,7 @@ def _try_webhook(request: HttpRequest, user: User) -> None:
             messages.warning(request, f"The test message was not sent: {problem}.")
 
 
-def _settings(request: HttpRequest, user: User, error: UserError | None = None) -> HttpResponse:
+def settings_page(request: HttpRequest, user: User, error: UserError | None = None) -> HttpResponse:
     preference = tell.preference_of(user)
     rows = [
         {

@@ -15,7 +15,7 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import BoardQuerySet, ProblemVersion
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
-from leaderboard.competitions.words import MOST_CHARS, words_of
+from leaderboard.competitions.words import MOST_CHARS, begin_words, words_of
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.standings.read.people import results_of
 from leaderboard.submissions.models import Submission
@@ -75,10 +75,8 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def matches(line: Line, given: dict[str, str]) -> bool:
     """Return whether a problem passes all filters; an empty filter passes everything."""
-    words = words_of(given["q"])
-    parts = [part for text in (line.title, line.slug, line.competition, *line.tags) for part in words_of(text)]
     return (
-        all(any(part.startswith(word) for part in parts) for word in words)
+        begin_words(words_of(given["q"]), (line.title, line.slug, line.competition, *line.tags))
         and given["tag"] in ("", *line.tags)
         and given["level"] in ("", str(line.level))
         and given["hardware"] in ("", *line.hardware)
@@ -90,12 +88,12 @@ def matches(line: Line, given: dict[str, str]) -> bool:
 def lines(boards: BoardQuerySet, viewer: Viewer) -> list[Line]:
     """Return a line per slug, by title. The number of queries is fixed."""
     now = timezone.now()
-    mine = _entrants_of(viewer)
+    mine = entrants_of(viewer)
     tried = Submission.objects.filter(entrant__in=[entrant.pk for entrant in mine], board=OuterRef("pk"))
     rows: Any = boards.select_related("competition", "problem").order_by("slug", "hardware")
     rows = rows.annotate(is_tried=Exists(tried)) if mine else rows
     listed: list[Any] = list(rows)
-    parts = _parts({board.version_id for board in listed})
+    parts = parts_of({board.version_id for board in listed})
     ranks: dict[int, int] = {}
     for result in results_of(mine, boards, now=now).boards if mine else ():
         ranks[result.board.pk] = min(result.line.rank, ranks.get(result.board.pk, result.line.rank))
@@ -103,7 +101,7 @@ def lines(boards: BoardQuerySet, viewer: Viewer) -> list[Line]:
     for board in listed:
         tags, level = parts[board.version_id]
         rank = ranks.get(board.pk)
-        status = "" if not isinstance(viewer, User) else _status(rank, is_tried=getattr(board, "is_tried", False))
+        status = "" if not isinstance(viewer, User) else status_of(rank, is_tried=getattr(board, "is_tried", False))
         own = Line(
             slug=board.slug,
             title=board.title,
@@ -116,11 +114,11 @@ def lines(boards: BoardQuerySet, viewer: Viewer) -> list[Line]:
             status=status,
             ranks=((board.hardware, rank),) if rank else (),
         )
-        found[board.slug] = _joined(found[board.slug], own) if board.slug in found else own
+        found[board.slug] = joined(found[board.slug], own) if board.slug in found else own
     return sorted(found.values(), key=lambda line: (line.title.casefold(), line.slug))
 
 
-def _joined(one: Line, other: Line) -> Line:
+def joined(one: Line, other: Line) -> Line:
     best = next((status for status in STATUSES if status in (one.status, other.status)), "")
     return replace(
         one,
@@ -132,11 +130,11 @@ def _joined(one: Line, other: Line) -> Line:
     )
 
 
-def _status(rank: int | None, *, is_tried: bool) -> str:
+def status_of(rank: int | None, *, is_tried: bool) -> str:
     return RANKED if rank else TRIED if is_tried else NEW
 
 
-def _entrants_of(viewer: Viewer) -> Sequence[Entrant]:
+def entrants_of(viewer: Viewer) -> Sequence[Entrant]:
     """Return the viewer's entrants, of any login: their own, also under a pseudonym, and their present teams."""
     if not isinstance(viewer, User):
         return ()
@@ -145,7 +143,7 @@ def _entrants_of(viewer: Viewer) -> Sequence[Entrant]:
     return list(kept.values())
 
 
-def _parts(versions: Iterable[int]) -> dict[int, tuple[tuple[str, ...], int | None]]:
+def parts_of(versions: Iterable[int]) -> dict[int, tuple[tuple[str, ...], int | None]]:
     """Return tags and level by version. Versions never change, so each is read once by a process."""
     wanted = set(versions)
     with _lock:

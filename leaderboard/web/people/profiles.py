@@ -28,7 +28,7 @@ from leaderboard.entrants.permissions import memberships_of
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.people import NAMED, Results, Week, members_shown, named_entrants, results_of
 from leaderboard.web.paging import page_at
-from leaderboard.web.people.links import board_url, entrant_url
+from leaderboard.web.templatetags.people import board_url, entrant_url
 
 PAGE_ROWS: Final = 20
 SHOWN_BOARDS: Final = 100
@@ -100,7 +100,7 @@ def person(request: HttpRequest, username: str) -> HttpResponse:
     entrants = named_entrants(found, boards)
     results = results_of(entrants, boards, now=now)
     is_own = isinstance(viewer, User) and viewer.account_id == found.account_id
-    if not is_own and not results.lines.exists() and not _organises(viewer, entrants):
+    if not is_own and not results.lines.exists() and not organises(viewer, entrants):
         raise Http404
     if found.username != username:
         return redirect(f"/people/{found.username}")
@@ -110,7 +110,7 @@ def person(request: HttpRequest, username: str) -> HttpResponse:
         "is_own": is_own,
         "page": page,
         "teams": [(team, entrant_url(team, team.competition)) for team in entrants if team.is_team],
-        "hidden": _hidden_names(viewer) if is_own and isinstance(viewer, User) else [],
+        "hidden": hidden_entrants(viewer) if is_own and isinstance(viewer, User) else [],
     }
     return render(request, "web/person.html", context)
 
@@ -125,7 +125,7 @@ def entrant(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     boards = boards_seen_by(viewer).filter(competition=competition)
     results = results_of([found], boards, now=now)
     is_own = isinstance(viewer, User) and memberships_of(viewer).filter(entrant=found).exists()
-    if not is_own and not results.lines.exists() and not _organises(viewer, [found]):
+    if not is_own and not results.lines.exists() and not organises(viewer, [found]):
         raise Http404
     address = entrant_url(found, competition)
     if address.startswith("/people/"):
@@ -153,12 +153,12 @@ def _context(results: Results, entrants: Sequence[Entrant], viewer: Viewer) -> d
     }
 
 
-def _organises(viewer: Viewer, entrants: Sequence[Entrant]) -> bool:
+def organises(viewer: Viewer, entrants: Sequence[Entrant]) -> bool:
     """Return whether the viewer may know more of these entrants: they have a line, perhaps not shown yet."""
     mine = competitions_of(viewer).filter(pk__in=[entrant.competition_id for entrant in entrants])
     return Entry.objects.filter(entrant__in=entrants, board__competition__in=mine).exists()
 
 
-def _hidden_names(viewer: User) -> list[Entrant]:
+def hidden_entrants(viewer: User) -> list[Entrant]:
     """Return the viewer's own entrants that a profile leaves out."""
     return [member.entrant for member in memberships_of(viewer).exclude(NAMED_ENTRANT)]

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Board, Competition, Problem
+from leaderboard.competitions.models import Board, Problem
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
-from leaderboard.competitions.words import MOST_CHARS, query, vector, words_of
+from leaderboard.competitions.words import MOST_CHARS, begin_words, named, words_of
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.read.people import NAMED, entrants_with_lines
 from leaderboard.standings.read.table import shown_lines
 from leaderboard.web import limits
-from leaderboard.web.people.links import entrant_url
+from leaderboard.web.templatetags.people import entrant_url
 
 MOST: Final = 20  # results of a kind
 CANDIDATES: Final = 300  # entrants that are looked at
@@ -52,13 +52,13 @@ def search(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "")[:MOST_CHARS].replace("\x00", "").strip()
     words, found, wait_s = words_of(text), None, None
     if len("".join(words)) >= LEAST_CHARS:
-        wait_s = _wait_s(request)
+        wait_s = wait_of(request)
         found = find(words, request.user, timezone.now()) if wait_s is None else None
     context = {"q": text, "found": found, "wait_s": wait_s, "is_short": bool(text) and found is None and not wait_s}
     return render(request, "web/search.html", context, status=429 if wait_s else 200)
 
 
-def _wait_s(request: HttpRequest) -> int | None:
+def wait_of(request: HttpRequest) -> int | None:
     if isinstance(request.user, User):
         return limits.floods.take((limits.SEARCH_USER, str(request.user.account_id)))
     return limits.floods.take(*limits.by_address(limits.SEARCH_IP, request))
@@ -67,14 +67,14 @@ def _wait_s(request: HttpRequest) -> int | None:
 def find(words: list[str], viewer: Viewer, now: datetime) -> Found:
     """Return what these words find. Ten queries at most, each over a bounded number of rows."""
     boards = list(boards_seen_by(viewer, listed=True).select_related("competition", "problem").order_by("slug", "pk"))
-    return Found(_people(words, boards, now), _problems(words, boards), _competitions(words, viewer))
+    return Found(find_people(words, boards, now), find_problems(words, boards), find_competitions(words, viewer))
 
 
-def _people(words: list[str], boards: list[Board], now: datetime) -> list[Hit]:
+def find_people(words: list[str], boards: list[Board], now: datetime) -> list[Hit]:
     here = {board.competition_id for board in boards}
     candidates: dict[int, Entrant] = {}
     for field, may_show in (("name", NAMED), ("pseudonym", ~Q(pseudonym=""))):
-        rows: QuerySet[Entrant] = Entrant.objects.alias(words=vector(field)).filter(words=query(words))
+        rows = named(Entrant.objects.all(), words, field)
         rows = rows.filter(may_show, competition__in=here).select_related("competition")
         candidates |= {row.pk: row for row in rows.order_by()[:CANDIDATES]}
     seen = entrants_with_lines(candidates.values(), shown_lines(boards, now)) if candidates else set()
@@ -88,19 +88,18 @@ def _people(words: list[str], boards: list[Board], now: datetime) -> list[Hit]:
     return list(hits.values())[:MOST]
 
 
-def _problems(words: list[str], boards: list[Board]) -> list[Hit]:
+def find_problems(words: list[str], boards: list[Board]) -> list[Hit]:
     listed = {board.problem_id for board in boards}
-    rows = Problem.objects.alias(words=vector("title", "slug")).filter(words=query(words), pk__in=listed)
+    rows = named(Problem.objects.filter(pk__in=listed), words, "title", "slug")
     found = set(rows.order_by().values_list("pk", flat=True))
     hits: dict[str, Hit] = {}
     for board in boards:
-        tagged = all(any(part.startswith(word) for tag in board.tags for part in tag.split("-")) for word in words)
-        if board.problem_id in found or tagged:
+        if board.problem_id in found or begin_words(words, board.tags):
             hits.setdefault(board.slug, Hit(board.title, board.competition.name, f"/boards/{board.slug}"))
     return list(hits.values())[:MOST]
 
 
-def _competitions(words: list[str], viewer: Viewer) -> list[Hit]:
+def find_competitions(words: list[str], viewer: Viewer) -> list[Hit]:
     listed = competitions_seen_by(viewer, listed=True)
-    rows: QuerySet[Competition] = listed.alias(words=vector("name", "slug")).filter(words=query(words))
+    rows = named(listed, words, "name", "slug")
     return [Hit(one.name, "", f"/competitions/{one.slug}") for one in rows.order_by("name", "pk")[:MOST]]

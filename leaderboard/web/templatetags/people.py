@@ -1,17 +1,41 @@
-"""Tags of pages about people: addresses of entrants and boards, factors."""
+"""Tags of pages about people: addresses of entrants and boards, unread messages, factors.
 
-from typing import Any
+An address never contains a name that its page does not show.
+"""
+
+from typing import Any, Final
+from urllib.parse import quote
 
 from django import template
 from django.template.context import RequestContext
 from django.utils import timezone
 
+from leaderboard.competitions.models import PUBLIC, Board, Competition
+from leaderboard.entrants.closing import GONE
+from leaderboard.entrants.models import Entrant
 from leaderboard.inbox import tell
-from leaderboard.web.people import links
 
 register = template.Library()
-register.simple_tag(links.entrant_url, name="entrant_url")
-register.simple_tag(links.board_url, name="board_url")
+ERASED: Final = GONE.format("")
+
+
+@register.simple_tag
+def entrant_url(entrant: Entrant, competition: Competition) -> str:
+    """Return the page of a name on a board: the person's profile, or the entrant's own page.
+
+    Teams and pseudonyms have a page within their competition. So have people in an unlisted or closed competition,
+    because a profile shows listed competitions only.
+    """
+    is_hidden = bool(entrant.pseudonym) and entrant.revealed_at is None
+    name = entrant.pseudonym or entrant.name
+    if is_hidden or entrant.is_team or competition.visibility != PUBLIC or name.startswith(ERASED):
+        return f"/competitions/{competition.slug}/entrants/{quote(name, safe='')}"
+    return f"/people/{quote(entrant.name, safe='')}"
+
+
+@register.simple_tag
+def board_url(board: Board) -> str:
+    return f"/boards/{board.slug}/{quote(board.hardware, safe='')}"
 
 
 @register.simple_tag(takes_context=True)

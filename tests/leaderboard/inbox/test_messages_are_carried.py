@@ -187,7 +187,7 @@ def test_a_webhook_that_is_gone_is_off_at_once(ada, posted) -> None:
         "",
         "http://hooks.example/x",
         "https://",
-        "https://user:password@hooks.example/x",
+        "https://user:password@hooks.example/x",  # pragma: allowlist secret
         "https://hooks.example:8443/x",
         "https://hooks.example:x/",
         "ftp://hooks.example",

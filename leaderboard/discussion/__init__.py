@@ -1,0 +1,1 @@
+"""Write-ups and comments under a board, once its contest is over."""

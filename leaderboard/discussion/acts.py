@@ -1,0 +1,96 @@
+"""Write and remove posts under a board, and the time from which a board takes them.
+
+A board takes posts once its contest is over and its standing is not frozen. An earlier post could reveal code or
+ranks. The author appears under the entrant's shown name, so a pseudonym stays one.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.record import record
+from leaderboard.competitions.calendar import is_frozen_at, is_over_at
+from leaderboard.competitions.models import Board, Role
+from leaderboard.competitions.permissions import has_role
+from leaderboard.discussion.models import KINDS, MOST_A_BOARD, MOST_A_DAY, MOST_CHARS, WRITE_UP, Post
+from leaderboard.entrants.enter import entrant_of
+from leaderboard.errors import RateLimited, UserError
+from leaderboard.review.suspension import check_not_suspended
+from leaderboard.standings.models import Entry
+from leaderboard.standings.read.table import shown_lines
+
+
+def is_open(board: Board, now: datetime) -> bool:
+    """Return whether a board takes posts."""
+    schedule = board.competition.schedule
+    return is_over_at(schedule, now, board_deadline=board.deadline) and not is_frozen_at(schedule, now)
+
+
+def posts_on(board: Board, kind: str) -> QuerySet[Post]:
+    """Return posts of a kind. Posts that their authors removed are left out."""
+    return Post.objects.filter(board=board, kind=kind).exclude(removed_at__isnull=False, removal="")
+
+
+def has_line(board: Board, entrant: int, now: datetime) -> bool:
+    return Entry.objects.filter(shown_lines([board], now), entrant=entrant).exists()
+
+
+@transaction.atomic
+def write_post(*, board: Board, author: User, kind: str, text: str, now: datetime) -> Post:
+    """Write a post as the author's entrant. A write-up needs a line on the board, and there is one for each entrant."""
+    text = text.strip().replace("\r\n", "\n")
+    if kind not in KINDS:
+        raise UserError("kind", kind[:40], f"expected {' or '.join(KINDS)}")
+    if not text or len(text) > MOST_CHARS[kind] or "\x00" in text:
+        raise UserError("text", text, f"expected 1 to {MOST_CHARS[kind]:,} characters")
+    if not is_open(board, now):
+        raise UserError("board", str(board), "takes posts once its contest is over and nothing is frozen", status=409)
+    check_not_suspended(author, board.competition)
+    author = User.objects.select_for_update(no_key=True).get(pk=author.account_id)  # counts one post after the other
+    entrant = entrant_of(author, board.competition)
+    if entrant is None:
+        raise UserError("author", author.get_username(), f"only entrants of {board.competition} write here", status=403)
+    check_numbers(board, author, now)
+    if kind == WRITE_UP:
+        if not has_line(board, entrant.pk, now):
+            raise UserError("kind", kind, "a write-up needs a published result on this board", status=403)
+        if Post.objects.filter(board=board, entrant=entrant, kind=kind, removed_at=None).exists():
+            raise UserError("kind", kind, "you have a write-up here; remove it first", status=409)
+    return Post.objects.create(board=board, entrant=entrant, author=author, kind=kind, text=text, created_at=now)
+
+
+def check_numbers(board: Board, author: User, now: datetime) -> None:
+    mine = Post.objects.filter(author=author.pk)
+    if mine.filter(created_at__gt=now - timedelta(days=1)).count() >= MOST_A_DAY:
+        said = f"you wrote {MOST_A_DAY} posts within a day; wait until tomorrow"
+        raise RateLimited("text", "", said, retry_after_s=24 * 3600)
+    if mine.filter(board=board, removed_at=None).count() >= MOST_A_BOARD:
+        raise UserError("text", "", f"you have {MOST_A_BOARD} posts here, which is the most; remove one", status=409)
+
+
+def is_moderator(viewer: User, board: Board) -> bool:
+    return has_role(viewer, board.competition, Role.REVIEWER)
+
+
+def is_author(viewer: User, post: Post) -> bool:
+    return logins_of(viewer).filter(pk=post.author_id).exists()
+
+
+@transaction.atomic
+def remove_post(*, post: Post, actor: User, reason: str, now: datetime) -> bool:
+    """Remove a post; return False if it was removed already. Moderators give a reason, which everybody reads."""
+    by_author = is_author(actor, post)
+    if not by_author:
+        if not is_moderator(actor, post.board):
+            raise UserError("actor", actor.get_username(), "only its author or a reviewer may remove it", status=403)
+        check_reason(reason)
+    values = {"removed_at": now, "removed_by": actor.account, "removal": "" if by_author else reason.strip()}
+    if not Post.objects.filter(pk=post.pk, removed_at=None).update(**values):
+        return False
+    if not by_author:
+        record("remove_post", post, actor=actor, reason=reason, now=now)
+    return True

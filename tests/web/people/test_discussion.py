@@ -1,0 +1,122 @@
+"""Write-ups and comments come after the contest, under the shown name, and moderators may remove them."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from leaderboard.audit.models import Row
+from leaderboard.competitions.models import CLOSED, Competition, Role
+from leaderboard.discussion import acts
+from leaderboard.discussion.models import COMMENT, MOST_A_BOARD, MOST_A_DAY, WRITE_UP, Post
+from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.teams import take_pseudonym
+from leaderboard.errors import UserError
+from leaderboard.review.suspension import suspend
+from tests.web.test_pages_are_strict import check
+
+ADDRESS = "/boards/softmax/cpu/discussion"
+
+
+@pytest.fixture
+def over(stage):
+    """Let ada and ben compete; ben has no line. The contest is over."""
+    stage.now = timezone.now() - timedelta(hours=3)
+    stage.judge(stage.submit(stage.ada), ratio=0.6, score_us=600.0)
+    stage.judge(stage.submit(stage.ben, mode="test"))
+    take_pseudonym(entrant=Entrant.objects.get(name="ada"), actor=stage.ada, pseudonym="Grey Fox", now=stage.now)
+    Competition.objects.update(deadline=timezone.now() - timedelta(hours=1))
+    return stage
+
+
+def text(client, status: int = 200) -> str:
+    answer = client.get(ADDRESS)
+    assert answer.status_code == status
+    check(answer)
+    return answer.content.decode()
+
+
+def write(client, words: str, kind: str = COMMENT) -> int:
+    return client.post(ADDRESS, {"kind": kind, "text": words}).status_code
+
+
+def test_an_entrant_writes_under_the_shown_name_as_plain_text(over, browser) -> None:
+    assert write(browser(over.ada), "<b>Shared memory</b>\n# twice", WRITE_UP) == 302
+    assert write(browser(over.ben), "How?") == 302
+    page = text(browser(None))
+    assert "Grey Fox" in page
+    assert ">ada<" not in page
+    assert "&lt;b&gt;Shared memory&lt;/b&gt;\n# twice" in page
+    assert "How?" in page
+    assert "<form" not in page
+
+
+def test_nobody_writes_before_the_end_or_during_a_freeze(over, browser) -> None:
+    assert write(browser(over.ben), "before the freeze ends") == 302
+    Competition.objects.update(freeze_at=timezone.now() - timedelta(hours=2))
+    assert write(browser(over.ben), "x") == 409
+    page = text(browser(None))
+    assert "Not open yet" in page
+    assert "before the freeze ends" not in page
+    Competition.objects.update(freeze_at=None, deadline=timezone.now() + timedelta(hours=1))
+    assert write(browser(over.ben), "x") == 409
+
+
+def test_strangers_to_the_competition_write_nothing(over, browser) -> None:
+    assert write(browser(over.cleo), "x") == 403
+    assert write(browser(None), "x") == 302
+    assert not Post.objects.exists()
+    Competition.objects.update(visibility=CLOSED)
+    text(browser(over.cleo), 404)
+    assert write(browser(over.cleo), "x") == 404
+
+
+def test_a_write_up_needs_a_line_and_there_is_one(over, browser) -> None:
+    assert write(browser(over.ben), "x", WRITE_UP) == 403
+    assert write(browser(over.ada), "x", WRITE_UP) == 302
+    assert write(browser(over.ada), "y", WRITE_UP) == 409
+    own = Post.objects.get()
+    browser(over.ada).post(f"{ADDRESS}/{own.pk}/remove")
+    assert write(browser(over.ada), "y", WRITE_UP) == 302
+    assert "Removed by" not in text(browser(None))
+
+
+@pytest.mark.parametrize(("kind", "words"), [(COMMENT, ""), (COMMENT, "x" * 2_001), ("poem", "x"), (COMMENT, "a\x00b")])
+def test_a_wrong_post_is_refused_and_kept_in_the_form(over, browser, kind, words) -> None:
+    answer = browser(over.ben).post(ADDRESS, {"kind": kind, "text": words})
+    assert answer.status_code == 400
+    check(answer)
+    assert not Post.objects.exists()
+
+
+def test_a_moderator_removes_a_post_with_a_reason_that_everybody_reads(over, browser) -> None:
+    write(browser(over.ben), "rude words")
+    post = Post.objects.get()
+    for person in (over.cleo, over.ada):
+        browser(person).post(f"{ADDRESS}/{post.pk}/remove", {"reason": "no"})
+    Role.objects.create(user=over.cleo, competition=over.board.competition, role=Role.REVIEWER)
+    browser(over.cleo).post(f"{ADDRESS}/{post.pk}/remove", {"reason": ""})
+    assert "rude words" in text(browser(None))
+    browser(over.cleo).post(f"{ADDRESS}/{post.pk}/remove", {"reason": "be kind"})
+    page = text(browser(None))
+    assert "rude words" not in page
+    assert "Removed by a moderator: be kind" in page
+    assert Row.objects.filter(act="remove_post", reason="be kind").exists()
+
+
+def test_posts_are_bounded_and_suspended_people_write_nothing(over) -> None:
+    given = {"board": over.board, "author": over.ben, "kind": COMMENT, "text": "x"}
+    over.board.competition.refresh_from_db()
+    now = timezone.now()
+    for _ in range(MOST_A_BOARD):
+        acts.write_post(now=now, **given)
+    with pytest.raises(UserError, match="remove one"):
+        acts.write_post(now=now, **given)
+    Post.objects.update(removed_at=now)
+    for _ in range(MOST_A_DAY - MOST_A_BOARD):
+        acts.write_post(now=now, **given)
+    with pytest.raises(UserError, match="wait until tomorrow"):
+        acts.write_post(now=now, **given)
+    suspend(user=over.ben, competition=over.board.competition, actor=over.olga, reason="spam", now=now)
+    with pytest.raises(UserError):
+        acts.write_post(now=now + timedelta(days=2), **given)
