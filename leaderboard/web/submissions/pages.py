@@ -30,7 +30,7 @@ from leaderboard.source import SourceError, read_source
 from leaderboard.standings.publish import retraction_of
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.permissions import may_dispose
-from leaderboard.submissions.workspace import drop_draft, is_welcomed
+from leaderboard.submissions.workspace import drop_draft, is_welcomed, notes_of
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
@@ -106,7 +106,11 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 def index(request: HttpRequest) -> HttpResponse:
     sent = view.sent_by(user_of(request))
     page = page_at(request, sent, order=view.NEWEST_FIRST, name="submissions", size=PAGE_ROWS)
-    return render(request, "web/submissions.html", {"subs": view.shown_list(page.rows), "page": page})
+    shown = view.shown_list(page.rows)
+    notes = notes_of(user_of(request), (item.id for item in shown))
+    for item in shown:
+        item.note = notes.get(item.id, "")
+    return render(request, "web/submissions.html", {"subs": shown, "page": page})
 
 
 @login_required
@@ -224,6 +228,7 @@ def detail_page(
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),
         "unranked_said": UNRANKED.get(item.unranked or "", ""),
         "is_own": is_own,
+        "note": notes_of(user, [item.id]).get(item.id, "") if is_own else "",
         "may_send": is_own and item.code is not None and item.submission.board.is_open_at(now),
         "best": compare.best_of(item.submission, user) if is_own and item.is_finished else None,
         "marks_json": json.dumps(marked_lines(item.message, item.filename) if is_own and item.code is not None else []),

@@ -204,6 +204,7 @@ function wireDrop(zone) {
     }
   });
   input.addEventListener("change", () => showFile(input));
+  if (input.files.length) showFile(input); // chosen before this script ran
 }
 
 function fill(link) {
