@@ -45,7 +45,7 @@ from leaderboard.web.submissions import compare, progress, starter_code, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.mine import ACTS, mine, perform, what_is_left
 from leaderboard.web.submissions.prefill import Prefill, prefill
-from leaderboard.web.submissions.syntax import fault_in, marked_lines
+from leaderboard.web.submissions.syntax import PYTHON_NAME, fault_in, marked_lines
 from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
@@ -91,7 +91,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     sent = form.cleaned_data
     try:
         _check_board(slug, sent["data"])
-        _check_syntax(sent["filename"], sent["data"])
+        _check_syntax(sent["filename"] or card.version.part("submission_name", PYTHON_NAME), sent["data"])
         upload = Upload(board=slug, **{name: sent[name] for name in UPLOADED})
         submission = pipeline.submit(upload, owner=user_of(request), now=clock())
     except UserError as error:
@@ -151,7 +151,7 @@ def _check_board(slug: str, data: bytes) -> None:
 
 def _check_syntax(filename: str, data: bytes) -> None:
     """Refuse Python code with a syntax error, which would cost a submission. The message names line and column."""
-    if filename.endswith(".cu"):
+    if not filename.endswith(".py"):
         return
     try:
         source = read_source(data)
@@ -183,6 +183,7 @@ def _submit_page(
         "starters": [{"hardware": hardware, "tabs": tabs} for hardware, tabs in starters.items() if tabs],
         "chosen": form["hardware"].value(),
         "opened": opened,
+        "wanted": card.version.part("submission_name", PYTHON_NAME),
         "is_welcomed": is_welcomed(user_of(request), timezone.now()),
         "licences": LICENCES,
         **closed,

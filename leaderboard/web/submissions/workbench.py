@@ -24,7 +24,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.review import evidence
 from leaderboard.web.submissions import compare, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
-from leaderboard.web.submissions.syntax import fault_in
+from leaderboard.web.submissions.syntax import PYTHON_NAME, fault_in
 
 PROVENANCE: Final = {  # facts of the machine that come first
     "gpu": "GPU",
@@ -43,7 +43,8 @@ LOOKED_AT: Final = 60  # of the open boards, for a proposal
 @require_POST
 def draft(request: HttpRequest, slug: str) -> HttpResponse:
     """Keep the draft of a board, and answer with the first syntax error of its Python code."""
-    if not boards_seen_by(request.user).filter(slug=slug).exists():
+    names = boards_seen_by(request.user).filter(slug=slug).values_list("version__bundle__submission_name", flat=True)
+    if not (wanted := list(names[:1])):
         raise Http404
     sent = {name: request.POST.get(name, "") for name in ("filename", "hardware", "mode")}
     source = request.POST.get("code", "").replace("\r\n", "\n")
@@ -51,7 +52,8 @@ def draft(request: HttpRequest, slug: str) -> HttpResponse:
         kept = save_draft(user=user_of(request), slug=slug, source=source, **sent, now=timezone.now())
     except UserError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
-    fault = fault_in(source) if kept is not None and not sent["filename"].endswith(".cu") else None
+    is_python = (sent["filename"] or wanted[0] or PYTHON_NAME).endswith(".py")
+    fault = fault_in(source) if kept is not None and is_python else None
     return JsonResponse(
         {
             "saved_at": kept.saved_at if kept else None,
