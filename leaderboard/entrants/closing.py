@@ -68,7 +68,7 @@ def _erase(account: User, logins: list[int]) -> list[int]:
         entrant.save(update_fields=["name", "pseudonym", "affiliation"])
     Session.objects.filter(session_key__in=UserSession.objects.filter(user__in=logins).values("session_key")).delete()
     apps.get_model("web.KeyedAnswer").objects.filter(account__in=logins).delete()  # of an app above
-    for name in ("submissions.Draft", "submissions.Welcome"):
+    for name in ("submissions.Draft", "submissions.Note", "submissions.Welcome"):
         apps.get_model(name).objects.filter(user__in=logins).delete()
     for table in (EmailAddress, SocialAccount, Authenticator, UserSession):
         table.objects.filter(user__in=logins).delete()

@@ -1,7 +1,8 @@
 """Tables of submissions. Triggers keep Submission, QuotaLine and CodeRelease unchanged.
 
 Attempts record the progress of a submission. CodeRelease records that the owner published the code before the general
-publication, for good. Draft holds code that its author has not sent yet, and Welcome a newcomer's first steps.
+publication, for good. Draft holds code that its author has not sent yet, Note a private remark, and Welcome the first
+steps of a new account.
 """
 
 from typing import Final
@@ -170,6 +171,22 @@ class Draft(models.Model):
 
     def __str__(self) -> str:
         return f"draft of {self.user_id} for {self.slug}"
+
+
+class Note(models.Model):
+    """A person's own remark on a submission. Only its author reads it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notes")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="notes")
+    text = models.CharField(max_length=2000)
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [UniqueConstraint(fields=["user", "submission"], name="one_note_a_person_and_submission")]
+
+    def __str__(self) -> str:
+        return f"note of {self.user_id} on submission {self.submission_id}"
 
 
 class Welcome(models.Model):

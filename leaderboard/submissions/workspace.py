@@ -1,5 +1,6 @@
-"""The state of a person's work before a submission: a draft for each board, and the welcome of a new account."""
+"""A person's own desk: a draft for each board, notes on submissions, and the welcome of a new account."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,9 +9,10 @@ from django.db import transaction
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
 from leaderboard.source import MAX_SOURCE_BYTES
-from leaderboard.submissions.models import Draft, Welcome
+from leaderboard.submissions.models import Draft, Note, Submission, Welcome
 
 MOST_DRAFTS: Final = 50  # of an account; the oldest goes first
+MOST_NOTE_CHARS: Final = 2000
 WELCOME_LASTS: Final = timedelta(days=14)  # pages show it no longer than this
 
 
@@ -45,6 +47,26 @@ def save_draft(
 def drop_draft(*, user: User, slug: str) -> None:
     """Delete the draft. Its code was sent, or its author emptied or discarded it."""
     Draft.objects.filter(user=user.account_id, slug=slug).delete()
+
+
+def save_note(*, user: User, submission: Submission, text: str, now: datetime) -> None:
+    """Replace the person's note; an empty text removes it. The caller knows that the person sees the submission."""
+    text = text.replace("\r\n", "\n").strip()
+    if len(text) > MOST_NOTE_CHARS:
+        raise UserError("text", None, f"{len(text):,} characters; a note has at most {MOST_NOTE_CHARS:,}", status=400)
+    if "\x00" in text:
+        raise UserError("text", None, "NUL character; remove it")
+    if text:
+        told = {"text": text, "saved_at": now}
+        Note.objects.update_or_create(user_id=user.account_id, submission=submission, defaults=told)
+    else:
+        Note.objects.filter(user=user.account_id, submission=submission).delete()
+
+
+def notes_of(user: User, submissions: Iterable[int]) -> dict[int, str]:
+    """Return the person's notes by submission."""
+    notes = Note.objects.filter(user=user.account_id, submission__in=list(submissions))
+    return dict(notes.values_list("submission_id", "text"))
 
 
 def begin_welcome(user: User, now: datetime) -> None:

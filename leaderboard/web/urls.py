@@ -78,6 +78,8 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),
     path("submissions/<int:pk>/send", workbench.send_again),
+    path("submissions/<int:pk>/note", workbench.note),
+    path("submissions/<int:pk>/measured", workbench.measured),
     path("submissions/<int:pk>/compare/<int:other>", workbench.compared),
     path("welcome", workbench.welcome),
     path("welcome/dismiss", workbench.dismiss_welcome),

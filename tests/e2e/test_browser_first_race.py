@@ -118,7 +118,7 @@ def test_from_sign_up_to_a_ranked_entry(chrome, site, rex, tmp_path: Path, schem
     page.get_by_role("link", name="Submit a kernel").first.click()
     page.get_by_label("Your file").set_input_files(kernel)
     page.get_by_text("fast.py is in the editor below.").wait_for()
-    assert page.get_by_role("textbox", name="Code").inner_text() == KERNEL
+    assert page.get_by_role("textbox", name="Code").inner_text().rstrip() == KERNEL.rstrip()
     page.get_by_text("Ranked", exact=True).click()
     watched.fits()
     page.get_by_role("button", name="Send it to the judge").click()
@@ -255,6 +255,7 @@ def test_a_lost_server_is_found_again(chrome, server, site, rex) -> None:
     page.goto("/boards/softmax/submit")
     page.get_by_label("Code", exact=True).fill(KERNEL)
     page.get_by_role("button", name="Send it to the judge").click()
+    page.get_by_text("Waiting for a free runner.").wait_for()
     job = rex.claim()
     page.get_by_text("Taken by runner rex").wait_for()
     server.stop()

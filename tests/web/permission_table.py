@@ -132,6 +132,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "submissions/<int:pk>/cancel": [("/submissions/{own}/cancel", "IMMMMMMM", OWN)],
     "submissions/<int:pk>/send": [("/submissions/{own}/send", "IMMMMMMM", "IANNNNNN")],
     "submissions/<int:pk>/compare/<int:other>": [("/submissions/{own}/compare/{published}", "IAANNNNN", READ_ONLY)],
+    "submissions/<int:pk>/note": [("/submissions/{own}/note", "IMMMMMMM", "IAANNNNN")],
+    "submissions/<int:pk>/measured": [("/submissions/{own}/measured", "IAANNNNN", READ_ONLY)],
     "welcome": [("/welcome", SIGNED_IN, READ_ONLY)],
     "welcome/dismiss": [("/welcome/dismiss", "IMMMMMMM", SIGNED_IN)],
     "submissions/<int:pk>/answer": [("/submissions/{own}/answer", "IMMMMMMM", OWN)],

@@ -19,7 +19,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Attempt
-from leaderboard.submissions.models import Draft, Submission
+from leaderboard.submissions.models import Draft, Note, Submission
 
 MOST_BYTES: Final = 100_000_000  # of the packed sources; the API has the rest
 CHUNK: Final = 50  # submissions at a time
@@ -63,6 +63,7 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             "id board_slug on mode filename licence size_bytes created_at",
         ),
         "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
+        "notes": (Note.objects.filter(user__in=mine), "submission_id text saved_at"),
         "verdicts": (
             Attempt.objects.filter(submission__owner__in=mine, is_current=True),
             "submission_id state outcome",

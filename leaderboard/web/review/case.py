@@ -35,7 +35,6 @@ from leaderboard.wording.figures import significant
 
 OTHERS: Final = 20  # listed published runs of its kernel
 HISTORY: Final = 20  # of the entrant's submissions on this board
-MOST_DRAWN: Final = 6  # cases whose clocks are drawn
 SAMPLES: Final = 12  # shown samples of a finding
 OTHER: Final = "other_submission"  # key in a finding's figures: the submission with similar code
 WORDS: Final = {
@@ -174,18 +173,11 @@ def _evidence(result: Result, submission: Submission) -> dict[str, Any]:
     runs = Result.objects.select_related("attempt__submission__entrant")
     incumbent = runs.filter(attempt__entry__submission=values[0].submissions[0]).first() if values else None
     report, problem = look(result)
-    known = evidence.evidence_of(report)
-    timed = evidence.timings(known)
-    drawn = [(case, evidence.panels(case)) for case in timed[:MOST_DRAWN]]
     history = Submission.objects.filter(**of_board).select_related("owner", "entrant", "board__problem")
     return {
-        "case_rows": evidence.case_rows(report, known, look(incumbent).report if incumbent else None),
+        **evidence.drawings(report, look(incumbent).report if incumbent else None),
         "report_problem": problem,
         "incumbent": incumbent.attempt.submission if incumbent else None,
-        "drawn": [(case, panels) for case, panels in drawn if panels],
-        "not_drawn": len(timed) - len(drawn),
-        "strip": evidence.strip(timed),
-        "fingerprint": sorted(known.fingerprint.items())[:24] if known else [],
         "history": view.shown_list(history.order_by("-pk")[:HISTORY]),
     }
 

@@ -1,4 +1,4 @@
-"""A stored report as a reviewer sees it: rows of cases, both clocks, telemetry; and the diff of two sources. Pure.
+"""A stored report for reviewers and its owner: rows of cases, both clocks, telemetry; the diff of two sources. Pure.
 
 A report was written by a runner and is stored unchanged. Evidence that does not fit the schema is left out, and the
 amount that is drawn is bounded. Times are in microseconds, drawings in the units of an SVG's viewBox.
@@ -22,7 +22,10 @@ from runner.evidence.sample import SIDES
 from runner.evidence.schema import Evidence, ReportError, parse
 from runner.evidence.throttle import Window
 
-MOST_CASES: Final = 12  # drawn cases
+MOST_CASES: Final = 12  # in the strip of telemetry
+MOST_DRAWN: Final = 6  # cases whose clocks are drawn
+MOST_FACTS: Final = 24  # of the machine
+MOST_NAME_CHARS: Final = 200
 MOST_BLOCKS: Final = 400  # per case
 MOST_CALLS: Final = 10_000  # per case
 LARGEST: Final = 1e30
@@ -145,6 +148,21 @@ def case_rows(
         )
         rows.append(row)
     return rows
+
+
+def drawings(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the template context of a report's evidence: case_rows, drawn, not_drawn, strip, image, fingerprint."""
+    known = evidence_of(report)
+    timed = timings(known)
+    drawn = [(case, panels(case)) for case in timed[:MOST_DRAWN]]
+    return {
+        "case_rows": case_rows(report, known, incumbent),
+        "drawn": [(case, panels) for case, panels in drawn if panels],
+        "not_drawn": len(timed) - len(drawn),
+        "strip": strip(timed),
+        "image": known.image[:MOST_NAME_CHARS] if known else "",
+        "fingerprint": sorted(known.fingerprint.items())[:MOST_FACTS] if known else [],
+    }
 
 
 def number(value: object) -> float | None:

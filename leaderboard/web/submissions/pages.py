@@ -30,7 +30,7 @@ from leaderboard.source import SourceError, read_source
 from leaderboard.standings.publish import retraction_of
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.permissions import may_dispose
-from leaderboard.submissions.workspace import drop_draft, is_welcomed
+from leaderboard.submissions.workspace import drop_draft, is_welcomed, notes_of
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.pages import refused_and_unseen
@@ -45,7 +45,7 @@ from leaderboard.web.submissions import compare, progress, starter_code, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.mine import ACTS, mine, perform, what_is_left
 from leaderboard.web.submissions.prefill import Prefill, prefill
-from leaderboard.web.submissions.syntax import fault_in, marked_lines
+from leaderboard.web.submissions.syntax import PYTHON_NAME, fault_in, marked_lines
 from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
@@ -91,7 +91,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     sent = form.cleaned_data
     try:
         _check_board(slug, sent["data"])
-        _check_syntax(sent["filename"], sent["data"])
+        _check_syntax(sent["filename"] or card.version.part("submission_name", PYTHON_NAME), sent["data"])
         upload = Upload(board=slug, **{name: sent[name] for name in UPLOADED})
         submission = pipeline.submit(upload, owner=user_of(request), now=clock())
     except UserError as error:
@@ -106,7 +106,11 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 def index(request: HttpRequest) -> HttpResponse:
     sent = view.sent_by(user_of(request))
     page = page_at(request, sent, order=view.NEWEST_FIRST, name="submissions", size=PAGE_ROWS)
-    return render(request, "web/submissions.html", {"subs": view.shown_list(page.rows), "page": page})
+    shown = view.shown_list(page.rows)
+    notes = notes_of(user_of(request), (item.id for item in shown))
+    for item in shown:
+        item.note = notes.get(item.id, "")
+    return render(request, "web/submissions.html", {"subs": shown, "page": page})
 
 
 @login_required
@@ -147,7 +151,7 @@ def _check_board(slug: str, data: bytes) -> None:
 
 def _check_syntax(filename: str, data: bytes) -> None:
     """Refuse Python code with a syntax error, which would cost a submission. The message names line and column."""
-    if filename.endswith(".cu"):
+    if not filename.endswith(".py"):
         return
     try:
         source = read_source(data)
@@ -179,6 +183,7 @@ def _submit_page(
         "starters": [{"hardware": hardware, "tabs": tabs} for hardware, tabs in starters.items() if tabs],
         "chosen": form["hardware"].value(),
         "opened": opened,
+        "wanted": card.version.part("submission_name", PYTHON_NAME),
         "is_welcomed": is_welcomed(user_of(request), timezone.now()),
         "licences": LICENCES,
         **closed,
@@ -224,6 +229,7 @@ def detail_page(
         "telemetry_said": TELEMETRY.get(item.telemetry, ""),
         "unranked_said": UNRANKED.get(item.unranked or "", ""),
         "is_own": is_own,
+        "note": notes_of(user, [item.id]).get(item.id, "") if is_own else "",
         "may_send": is_own and item.code is not None and item.submission.board.is_open_at(now),
         "best": compare.best_of(item.submission, user) if is_own and item.is_finished else None,
         "marks_json": json.dumps(marked_lines(item.message, item.filename) if is_own and item.code is not None else []),

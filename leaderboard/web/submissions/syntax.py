@@ -21,7 +21,8 @@ WAIT_S: Final = 1.0  # for one of them to end
 MOST_SAID: Final = 300  # characters of a message
 MOST_MARKS: Final = 50
 MOST_READ: Final = 60_000  # characters of a verdict's message
-JUDGES_NAMES: Final = ("submission.py", "submission.cu")
+PYTHON_NAME: Final = "submission.py"  # of a file without a name, unless its problem wants another
+JUDGES_NAMES: Final = (PYTHON_NAME, "submission.cu")
 _NAMED: Final = re.compile(
     r"""^\s{0,8}(?:
         File[ ]"(?P<frame>[^"\n]{1,200})",[ ]line[ ](?P<frame_line>\d{1,7})

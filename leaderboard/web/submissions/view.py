@@ -65,6 +65,7 @@ class Shown:
         self.title = submission.board.title
         self.hardware = submission.board.hardware
         self.mode = submission.mode
+        self.note = ""  # of the viewer, in their own list
         self.filename = submission.filename
         self.owner = submission.owner.get_username()
         self.team = submission.entrant.name if submission.entrant.is_team else ""

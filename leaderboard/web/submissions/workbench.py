@@ -14,14 +14,27 @@ from leaderboard.admissions.door import refusals, seen_hardware
 from leaderboard.competitions.models import Board
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.errors import UserError
+from leaderboard.judging.archive import look
 from leaderboard.judging.lease import clock
+from leaderboard.judging.models import Result
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.permissions import may_dispose
-from leaderboard.submissions.workspace import drop_draft, end_welcome, save_draft
+from leaderboard.submissions.workspace import drop_draft, end_welcome, save_draft, save_note
 from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.review import evidence
 from leaderboard.web.submissions import compare, view
-from leaderboard.web.submissions.syntax import fault_in
+from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
+from leaderboard.web.submissions.syntax import PYTHON_NAME, fault_in
 
+PROVENANCE: Final = {  # facts of the machine that come first
+    "gpu": "GPU",
+    "cpu": "CPU",
+    "driver": "driver",
+    "cuda": "CUDA",
+    "torch": "PyTorch",
+    "python": "Python",
+    "photofinish": "judge",
+}
 PROPOSED: Final = 6  # boards of the welcome
 LOOKED_AT: Final = 60  # of the open boards, for a proposal
 
@@ -30,7 +43,8 @@ LOOKED_AT: Final = 60  # of the open boards, for a proposal
 @require_POST
 def draft(request: HttpRequest, slug: str) -> HttpResponse:
     """Keep the draft of a board, and answer with the first syntax error of its Python code."""
-    if not boards_seen_by(request.user).filter(slug=slug).exists():
+    names = boards_seen_by(request.user).filter(slug=slug).values_list("version__bundle__submission_name", flat=True)
+    if not (wanted := list(names[:1])):
         raise Http404
     sent = {name: request.POST.get(name, "") for name in ("filename", "hardware", "mode")}
     source = request.POST.get("code", "").replace("\r\n", "\n")
@@ -38,7 +52,8 @@ def draft(request: HttpRequest, slug: str) -> HttpResponse:
         kept = save_draft(user=user_of(request), slug=slug, source=source, **sent, now=timezone.now())
     except UserError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
-    fault = fault_in(source) if kept is not None and not sent["filename"].endswith(".cu") else None
+    is_python = (sent["filename"] or wanted[0] or PYTHON_NAME).endswith(".py")
+    fault = fault_in(source) if kept is not None and is_python else None
     return JsonResponse(
         {
             "saved_at": kept.saved_at if kept else None,
@@ -74,6 +89,45 @@ def send_again(request: HttpRequest, pk: int) -> HttpResponse:
         messages.warning(request, f"Not sent: {error.message}.")
         return redirect(item.url)
     return redirect(f"/submissions/{sent.pk}")
+
+
+@login_required
+@require_POST
+def note(request: HttpRequest, pk: int) -> HttpResponse:
+    """Save the person's own note on a submission of theirs or their team's."""
+    user = user_of(request)
+    submission = get_object_or_404(view.own_of(user), pk=pk)
+    try:
+        save_note(user=user, submission=submission, text=request.POST.get("text", ""), now=timezone.now())
+    except UserError as error:
+        messages.warning(request, f"The note is not saved: {error.message}.")
+    return redirect(f"/submissions/{pk}#note")
+
+
+@login_required
+@require_safe
+def measured(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the evidence of the verdict to sender and team: cases, samples of both clocks, telemetry, machine."""
+    user = user_of(request)
+    submission = get_object_or_404(view.own_of(user).select_related(*view.PARTS), pk=pk)
+    current = Result.objects.select_related("attempt__runner").filter(attempt__submission=pk, attempt__is_current=True)
+    result = current.first()
+    if result is None:
+        raise Http404
+    report, problem = look(result)
+    shown = evidence.drawings(report)
+    machine = dict(shown["fingerprint"])
+    context = {
+        "sub": view.shown_list([submission])[0],
+        "result": result,
+        "report_problem": problem,
+        **shown,
+        "provenance": [(title, machine.pop(name)) for name, title in PROVENANCE.items() if name in machine],
+        "machine": sorted(machine.items()),
+        "telemetry_said": TELEMETRY.get(result.telemetry, ""),
+        "meanings": MEANINGS,
+    }
+    return render(request, "web/measured.html", context)
 
 
 @login_required

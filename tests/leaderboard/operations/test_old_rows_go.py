@@ -17,7 +17,7 @@ from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.operations import chores
 from leaderboard.operations.models import Mail, Notice
 from leaderboard.submissions.ledger import READ_LINES, levels
-from leaderboard.submissions.models import QuotaLine
+from leaderboard.submissions.models import Draft, QuotaLine, Welcome
 from leaderboard.web.models import KeyedAnswer, RequestCount
 from tests.leaderboard.stage import Stage, current
 
@@ -26,8 +26,11 @@ LONG_AGO = timedelta(days=100)
 
 def test_old_sessions_counts_answers_and_notices_go(stage: Stage) -> None:
     now = timezone.now()
-    for age in (timedelta(hours=1), timedelta(days=2), timedelta(days=200)):
+    ages = (timedelta(hours=1), timedelta(days=2), timedelta(days=200))
+    for age, person in zip(ages, (stage.ada, stage.ben, stage.cleo), strict=True):
         then, name = now - age, str(age.days)
+        Draft.objects.create(user=person, slug=name, source="x", size_bytes=1, saved_at=then)
+        Welcome.objects.create(user=person, began_at=then)
         Session.objects.create(session_key=name, session_data="", expire_date=then)
         Session.objects.create(session_key=f"later{name}", session_data="", expire_date=now + age)
         RequestCount.objects.create(key=name, window_starts_at=then, count=1)
@@ -40,6 +43,8 @@ def test_old_sessions_counts_answers_and_notices_go(stage: Stage) -> None:
         "sessions.Session": 3,
         "web.RequestCount": 2,
         "web.KeyedAnswer": 2,
+        "submissions.Draft": 1,
+        "submissions.Welcome": 1,
         "operations.Notice": 1,
         "operations.Mail": 1,
     }

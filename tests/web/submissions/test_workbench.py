@@ -13,6 +13,7 @@ from leaderboard.submissions import workspace
 from leaderboard.submissions.models import Draft, Submission, Takedown, Welcome
 from leaderboard.web.submissions import syntax
 from leaderboard.web.submissions.syntax import marked_lines
+from problems.spec import Build
 from tests.leaderboard.stage import make_board, make_problem
 
 CODE = "def custom_kernel(data):\n    return data\n"
@@ -117,6 +118,16 @@ def test_python_with_a_syntax_error_is_not_sent(stage, browser) -> None:
     assert answer.status_code == 400
     assert "Python cannot read line 2, column 7: invalid syntax. Nothing was sent, and no quota was used" in page
     assert not Submission.objects.exists()
+
+
+def test_code_for_a_board_of_cuda_is_not_read_as_python(stage, browser) -> None:
+    told = make_problem(submission_name="submission.cu", lang="cu", build=Build())
+    version = ProblemVersion.objects.create(digest=told.digest, problem=stage.board.problem, bundle=told.to_bundle())
+    Board.objects.update(version=version)
+    client, code = browser(stage.ada), "__global__ void f(float *x) {}\n"
+    assert client.post(DRAFT, {"code": code}).json()["fault"] is None
+    page = client.post(ADDRESS, {"code": code, "mode": "test", "hardware": "cpu"}).content
+    assert b"Python cannot read" not in page
 
 
 @pytest.mark.parametrize(

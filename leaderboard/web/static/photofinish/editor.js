@@ -63,7 +63,7 @@ const colours = HighlightStyle.define([
 ]);
 
 function language() {
-  return /\.(cu|cuh|cpp|cc|c|h|hpp)$/.test(filename.value || "") ? cppLanguage : pythonLanguage;
+  return /\.(cu|cuh|cpp|cc|c|h|hpp)$/.test(filename.value || frame.dataset.wanted) ? cppLanguage : pythonLanguage;
 }
 
 function stateOf(text) {
@@ -82,7 +82,7 @@ function stateOf(text) {
       ]),
       EditorView.contentAttributes.of({
         "aria-label": "Code", "aria-description": "Tab indents. Press Escape, then Tab, to leave the editor.",
-        autocapitalize: "none", autocorrect: "off", spellcheck: "false",
+        autocapitalize: "none", autocorrect: "off", spellcheck: "false", tabindex: "0",
       }),
       EditorView.updateListener.of((update) => { if (update.docChanged) changed(); }),
     ],
@@ -204,6 +204,7 @@ function wireDrop(zone) {
     }
   });
   input.addEventListener("change", () => showFile(input));
+  if (input.files.length) showFile(input); // chosen before this script ran
 }
 
 function fill(link) {

@@ -1,0 +1,92 @@
+"""What the judge saw, for the sender and the team: cases, both clocks, machine; and a person's own notes."""
+
+import html
+
+import pytest
+
+from leaderboard.accounts.models import User
+from leaderboard.entrants.closing import close
+from leaderboard.submissions.models import Draft, Note, Welcome
+from leaderboard.web.accounts.export import _tables
+from tests.leaderboard.stage import Stage
+from tests.runner.judge.suspects import case, evidence
+
+FIGURES = {"name": "n=8", "good": True, "public": True, "measured_us": 900.0, "baseline_us": 1000.0, "half_width": 0.01}
+
+
+@pytest.fixture
+def measured(stage: Stage):
+    submission = stage.submit(stage.ada)
+    told = {"ratio": 0.9, "cases": [FIGURES], "evidence": evidence(case(candidate=9e5, baseline=1e6, name="n=8"))}
+    stage.judge(submission, **told)
+    return submission
+
+
+def page_of(client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return html.unescape(answer.content.decode())
+
+
+def test_the_sender_sees_cases_both_clocks_and_the_machine(stage, browser, measured) -> None:
+    client = browser(stage.ada)
+    assert f'href="/submissions/{measured.pk}/measured"' in page_of(client, f"/submissions/{measured.pk}")
+    page = page_of(client, f"/submissions/{measured.pk}/measured")
+    assert "n=8" in page
+    assert "1.111×" in page
+    assert "n=8 on the judge's clock. baseline:" in page
+    assert "n=8 on the tenant's clock. baseline:" in page
+    assert "rex" in page
+    assert "vs incumbent" not in page
+
+
+@pytest.mark.parametrize("who", ["ben", "olga"])
+def test_nobody_else_sees_the_owners_page(stage, browser, measured, who) -> None:
+    client = browser(getattr(stage, who))
+    assert client.get(f"/submissions/{measured.pk}/measured").status_code == 404
+    assert client.post(f"/submissions/{measured.pk}/note", {"text": "x"}).status_code == 404
+
+
+def test_a_waiting_submission_has_no_measured_page(stage, browser) -> None:
+    waiting = stage.submit(stage.ada)
+    assert browser(stage.ada).get(f"/submissions/{waiting.pk}/measured").status_code == 404
+
+
+def test_the_measured_page_asks_no_query_twice(stage, browser, measured) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    client = browser(stage.ada)
+    with CaptureQueriesContext(connection) as asked:
+        page_of(client, f"/submissions/{measured.pk}/measured")
+    texts = [query["sql"] for query in asked if "SAVEPOINT" not in query["sql"]]
+    assert len(texts) == len(set(texts))
+
+
+def test_a_note_is_saved_shown_and_removed(stage, browser, measured) -> None:
+    client, address = browser(stage.ada), f"/submissions/{measured.pk}"
+    assert client.post(f"{address}/note", {"text": " tiles of\r\n64 "}).headers["Location"] == f"{address}#note"
+    assert "tiles of\n64" in page_of(client, address)
+    assert "tiles of" in page_of(client, "/submissions")
+    assert "tiles of" not in page_of(browser(stage.olga), address)
+    client.post(f"{address}/note", {"text": " "})
+    assert not Note.objects.exists()
+
+
+@pytest.mark.parametrize("text", ["x" * 2001, "a\0b"])
+def test_a_wrong_note_is_refused_with_a_reason(stage, browser, measured, text) -> None:
+    answer = browser(stage.ada).post(f"/submissions/{measured.pk}/note", {"text": text}, follow=True)
+    assert b"The note is not saved: " in answer.content
+    assert not Note.objects.exists()
+
+
+def test_drafts_and_notes_are_exported_and_erased_with_the_account(stage, browser, measured) -> None:
+    client = browser(stage.ada)
+    client.post("/boards/softmax/draft", {"code": "x = 1"})
+    client.post(f"/submissions/{measured.pk}/note", {"text": "my idea"})
+    Welcome.objects.create(user=stage.ada, began_at=stage.now)
+    tables = _tables(User.objects.filter(pk=stage.ada.pk).values("pk"))
+    assert [row["slug"] for row in tables["drafts"]] == ["softmax"]
+    assert [row["text"] for row in tables["notes"]] == ["my idea"]
+    close(account=stage.ada, erase=True, now=stage.later(1))
+    assert [table.objects.exists() for table in (Draft, Note, Welcome)] == [False, False, False]
