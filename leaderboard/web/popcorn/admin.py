@@ -39,6 +39,8 @@ class InvitesRequest(drf.Serializer[Any]):
 
 
 class Admin(views.Private):
+    authentication_classes = [views.AdminAuthentication]
+    nobody = views.NO_ADMIN
     scope = SCOPE
 
 
@@ -84,8 +86,7 @@ class Stats(Staff):
         return Response(submissions | runs)
 
 
-class AnySubmission(views.OneSubmission):
-    scope = SCOPE
+class AnySubmission(Admin, views.OneSubmission):
     reason = f"deleted {REASON}"
 
 

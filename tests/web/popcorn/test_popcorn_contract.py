@@ -146,7 +146,6 @@ PRIVATE = (
     ("post", "/popcorn/user/join"),
     ("post", "/popcorn/submission/softmax/cpu/test"),
     ("post", "/popcorn/softmax/cpu/test"),
-    ("get", "/popcorn/admin/stats"),
 )
 
 
