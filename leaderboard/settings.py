@@ -387,10 +387,12 @@ structlog.configure(
 SENTRY_DSN = env.address("SENTRY_DSN", "", ("https", "http"))
 if SENTRY_DSN:
     import sentry_sdk  # of the extra `sentry`
+    from sentry_sdk.scrubber import DEFAULT_DENYLIST, EventScrubber
 
     sentry_sdk.init(
         SENTRY_DSN,
         send_default_pii=False,  # neither cookies, nor tokens, nor names
+        event_scrubber=EventScrubber(denylist=[*DEFAULT_DENYLIST, "x-popcorn-cli-id"]),  # a header with a token
         include_local_variables=False,  # a competitor's source may be among them
         max_request_body_size="never",
         max_breadcrumbs=0,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.web.live_site import live_site
 
-HEADERS = {"Authorization": "Bearer pf_a-token-of-ada"}
+HEADERS = {"Authorization": "Bearer pf_a-token-of-ada", "X-Popcorn-Cli-Id": "pf_a-cli-id-of-ada"}
 UNPACK = {None: bytes, "gzip": gzip.decompress, "br": lambda body: import_module("brotli").decompress(body)}
 FORM = {"password": "password-of-ada", "source": "unpublished source"}
 
@@ -47,5 +47,5 @@ def test_an_error_is_sent_without_secrets(sentry: Queue[str]) -> None:
         envelope = sentry.get(timeout=20)
     assert "ValueError" in envelope
     assert "a bug beside" in envelope
-    for secret in ("a-token-of-ada", "session-of-ada", "password-of-ada", "unpublished"):
+    for secret in ("a-token-of-ada", "a-cli-id-of-ada", "session-of-ada", "password-of-ada", "unpublished"):
         assert secret not in envelope

@@ -33,6 +33,8 @@ class InvitesRequest(drf.Serializer[Any]):
 
 
 class Admin(views.Private):
+    authentication_classes = [views.AdminAuthentication]
+    nobody = views.NO_ADMIN
     scope = SCOPE
 
 
@@ -60,8 +62,7 @@ class Stats(Staff):
         return Response(organise.count_work(timezone.now() - DAY if last_day else None))
 
 
-class AnySubmission(views.OneSubmission):
-    scope = SCOPE
+class AnySubmission(Admin, views.OneSubmission):
     reason = f"deleted {REASON}"
 
 

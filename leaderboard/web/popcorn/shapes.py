@@ -17,6 +17,7 @@ from leaderboard.web.boards.cards import Card
 from leaderboard.web.boards.standing import BoardRow
 from leaderboard.web.submissions.view import Opened, Shown
 from leaderboard.wording.figures import duration_us, speedup
+from leaderboard.wording.outcomes import UNRANKED
 
 MODES: Final = {"test": "test", "benchmark": "benchmark", "leaderboard": "ranked"}  # the client's name → ours
 ITS_MODES: Final = {ours: name for name, ours in MODES.items()}
@@ -26,7 +27,8 @@ SUCCEEDED: Final = "succeeded"
 NAME: Final = "Photofinish"  # of the runners, beside the length of their queue
 TASK: Final = ("lang", "ranking_by", "tests", "benchmarks")
 TIMEOUTS: Final = ("test", "benchmark", "ranked")
-STDERR_CHARS: Final = 4_000  # of an error event
+OUTPUT_CHARS: Final = 4_000  # of stderr and stdout, from the end
+DESCRIPTION_LINES: Final = 6  # the client's chooser stays empty if a board takes more lines than the terminal has
 
 
 def leaderboards(cards: Iterable[Card]) -> list[dict[str, Any]]:
@@ -44,7 +46,7 @@ def _leaderboard(card: Card, bundle: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": bundle["problem_id"],
         "name": card.slug,
-        "description": bundle["bundle__description"] or card.title,
+        "description": _beginning(bundle["bundle__description"]) or card.title,
         "deadline": card.deadline.isoformat() if card.deadline else None,
         "gpu_types": card.hardware,
         "visibility": card.competition.visibility,
@@ -54,6 +56,11 @@ def _leaderboard(card: Card, bundle: dict[str, Any]) -> dict[str, Any]:
         | {f"{name}_timeout": bundle[f"bundle__{name}_timeout_s"] for name in TIMEOUTS}
         | {"multi_gpu": False},
     }
+
+
+def _beginning(description: str) -> str:
+    lines = [line for line in description.splitlines() if line.strip()]
+    return "\n".join(lines[:DESCRIPTION_LINES] + ["…"] * (len(lines) > DESCRIPTION_LINES))
 
 
 def queue(hardware: str, now: datetime) -> dict[str, Any]:
@@ -92,22 +99,11 @@ def summary(item: Shown) -> dict[str, Any]:
         "file_name": item.filename,
         "submission_time": item.created_at.isoformat(),
         "done": item.is_finished,
-        "runs": [{"gpu_type": item.hardware, "score": seconds(item.score_us)}] if item.passed else [],
+        "runs": [{"gpu_type": item.hardware, "score": seconds(item.score_us)}] if is_good(item) else [],
     }
 
 
 def details(item: Opened, now: datetime) -> dict[str, Any]:
-    attempt = Attempt.objects.current().only("claimed_at", "finished_at").get(submission=item.id)
-    run = {
-        "mode": ITS_MODES[item.mode],
-        "secret": False,
-        "runner": item.hardware,
-        "score": seconds(item.score_us),
-        "passed": is_good(item),
-        "start_time": attempt.claimed_at.isoformat() if attempt.claimed_at else None,
-        "end_time": attempt.finished_at.isoformat() if attempt.finished_at else None,
-        "result": None if item.mode == "ranked" else result(item),
-    }
     status, error = job(item)
     return {
         "id": item.id,
@@ -118,10 +114,38 @@ def details(item: Opened, now: datetime) -> dict[str, Any]:
         "submission_time": item.created_at.isoformat(),
         "done": item.is_finished,
         "code": item.code or "",
-        "runs": [run] if item.is_finished else [],
+        "runs": runs(item) if item.is_finished else [],
         "job": {"status": status, "error": error, "last_heartbeat": None},
         "runner_queue": None if item.is_finished else queue(item.hardware, now),
     }
+
+
+def runs(item: Opened) -> list[dict[str, Any]]:
+    """Return the runs of a finished submission. The site has a single run, which also checks the secret cases.
+
+    The client takes a submission for ranked only if a secret run of the mode `leaderboard` passed as well. It gets that
+    second line, without a score, for a result that may rank.
+    """
+    attempt = Attempt.objects.current().only("claimed_at", "finished_at").get(submission=item.id)
+    run = {
+        "mode": ITS_MODES[item.mode],
+        "secret": False,
+        "runner": item.hardware,
+        "score": seconds(item.score_us),
+        "passed": is_good(item),
+        "start_time": attempt.claimed_at.isoformat() if attempt.claimed_at else None,
+        "end_time": attempt.finished_at.isoformat() if attempt.finished_at else None,
+        "result": None if item.mode == "ranked" else result(item),
+        "diagnostics": None if is_good(item) else {name: _output(item, name) for name in ("stdout", "stderr")},
+    }
+    if item.mode != "ranked" or not is_good(item) or item.unranked:
+        return [run]
+    return [run, run | {"secret": True, "score": None}]
+
+
+def _output(item: Opened, name: str) -> str:
+    """Return the end of an output. The judge cuts it off before the secret cases."""
+    return str(item.logs.get(name, ""))[-OUTPUT_CHARS:]
 
 
 def is_good(item: Shown) -> bool:
@@ -129,11 +153,14 @@ def is_good(item: Shown) -> bool:
 
 
 def job(item: Shown) -> tuple[str, str | None]:
-    """Return status and error. The client ends with the error on FAILED and TIMED_OUT, and goes on with any other."""
+    """Return status and error. The client ends with the error on FAILED and TIMED_OUT, and goes on with any other.
+
+    The error of a pass says why it does not rank, or not yet. The client shows it in its summary.
+    """
     if item.status in UNFINISHED:
         return item.status, None
     if is_good(item):
-        return SUCCEEDED, None
+        return SUCCEEDED, report(item) if item.review or item.unranked else None
     return TIMED_OUT if item.outcome == "timeout" else FAILED, report(item)
 
 
@@ -145,6 +172,7 @@ def report(item: Shown) -> str:
         words = ["Rejected in review; the reason is on its page."]
     elif item.review == UNDER_REVIEW:
         words.append("A person looks at this result before it ranks.")
+    words.append(UNRANKED.get(item.unranked or "", ""))
     if item.score_us:
         words.append(f"{speedup(item.ratio)} the speed of the baseline, {duration_us(item.score_us)}.")
     if not item.passed:
@@ -171,15 +199,12 @@ def result(item: Shown) -> dict[str, Any]:
     return found
 
 
-def full_result(item: Opened, now: datetime) -> dict[str, Any]:
-    """Return the data of the stream's last event: `result` for a pass, else `error`, which ends the client with 1.
-
-    The judge cuts the output off before the secret cases, so a result holds nothing of them.
-    """
+def full_result(item: Opened) -> dict[str, Any]:
+    """Return the data of the stream's last event: `result` for a pass, else `error`, which ends the client with 1."""
     if not is_good(item):
-        stderr = item.logs.get("stderr", "")[-STDERR_CHARS:]
+        stderr = _output(item, "stderr")
         return {"status": "error", "detail": report(item), **({"raw_error": stderr} if stderr else {})}
-    (run,) = details(item, now)["runs"]
+    run = runs(item)[0]
     ran = {
         "success": True,
         "passed": True,

@@ -11,7 +11,6 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from leaderboard.accounts.models import User
@@ -41,7 +40,7 @@ async def _follow(seat: Seat, user: User) -> AsyncIterator[str]:
     began = sent = time.monotonic()
     pk, state = seat.submission_id, "queued"
     try:
-        async for seen in looks(seat, user, 0, lambda item: shapes.full_result(item, timezone.now())):
+        async for seen in looks(seat, user, 0, shapes.full_result):
             if seen.done is not None:
                 yield _event("result" if seen.done["status"] == "success" else "error", seen.done)
                 return

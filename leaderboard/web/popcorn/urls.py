@@ -12,6 +12,7 @@ BY_HAND: Final = f"provider: `popcorn register` signs in at another site. {views
 NO_REPOSITORY: Final = (
     f"this site reads no folder and no repository; upload the problem set as a zip file at {settings.SITE_URL}/sets"
 )
+NO_SLASH: Final = "POPCORN_API_URL: ends in a slash. Write the address without that slash."
 ABSENT: Final = {
     "auth/init": BY_HAND,
     "auth/cli/<str:provider>": BY_HAND,
@@ -42,6 +43,7 @@ urlpatterns: list[URLPattern] = [
     path("admin/leaderboards/<str:leaderboard>/invites", admin.InvitesOf.as_view()),
     path("admin/invites", admin.Invites.as_view()),
     path("admin/invites/<str:code>", admin.OneInvite.as_view()),
+    re_path("^/", views.NotHere.as_view(problem=NO_SLASH)),
     path("<str:leaderboard>/<str:gpu>/<str:mode>", send_and_follow),
     re_path("", views.NotHere.as_view()),
 ]

@@ -42,6 +42,9 @@ HEADER: Final = "X-Popcorn-Cli-Id"
 WAY_IN: Final = f"Create a token at {settings.SITE_URL}/tokens and write it as “cli_id: pf_…” into ~/.popcorn.yaml."
 UNKNOWN: Final = f"{HEADER}: this token is unknown, expired or revoked. {WAY_IN}"
 NOBODY: Final = f"{HEADER}: missing. {WAY_IN}"
+ADMINS_WAY_IN: Final = f"Create a token with the scope “review” at {settings.SITE_URL}/tokens for POPCORN_ADMIN_TOKEN."
+UNKNOWN_ADMIN: Final = f"Authorization: this token is unknown, expired or revoked. {ADMINS_WAY_IN}"
+NO_ADMIN: Final = f"Authorization: missing. {ADMINS_WAY_IN}"
 NO_PROFILES: Final = f"this site has no profiler; there are the modes {', '.join(shapes.MODES)}"
 
 
@@ -53,6 +56,10 @@ class CliAuthentication(base.BearerAuthentication):
         return super().token_text(request) if text is None else text.strip()
 
 
+class AdminAuthentication(CliAuthentication):
+    unknown = UNKNOWN_ADMIN
+
+
 class JsonAlways(DefaultContentNegotiation):
     def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
@@ -62,10 +69,11 @@ class Public(base.Public):
     authentication_classes = [CliAuthentication]
     content_negotiation_class = JsonAlways
     schema = None
+    nobody = NOBODY
 
     def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
         if not request.user.is_authenticated:
-            raise NotAuthenticated(NOBODY)
+            raise NotAuthenticated(self.nobody)
         super().permission_denied(request, message, code)
 
 
@@ -225,6 +233,7 @@ class Join(Private):
 class NotHere(Public):
     """A call without a counterpart on this site: it names the way that there is instead."""
 
+    permission_classes = []  # whatever the scopes of the token
     problem = "There is no such call. docs/popcorn.md of this site's software lists those of the client."
 
     def get(self, request: Request, **kwargs: Any) -> Response:

@@ -2,6 +2,7 @@
 
 It sends no User-Agent and no content type of the file's part, follows no redirect, writes the leaderboard and the mode
 in lower case, reads an error from the string `detail` alone, and polls until a job failed or the submission is done.
+Newer versions then look at the runs: a ranked submission needs a public run with a score and a secret run that passed.
 """
 
 import json
@@ -58,8 +59,10 @@ class Popcorn:
             status = job.get("status") or ("done" if found["done"] else "pending")
             self.log.append(f"Submission {pk} status: {status} {_queue(found.get('runner_queue'))}")
             if status in FAILED:
-                raise Failed(f"Submission {pk} {status}: {job.get('error') or 'No error details were provided'}")
+                error = job.get("error") or "No error details were provided"
+                raise Failed("\n\n".join([f"Submission {pk} {status}: {error}", *_diagnostics(found, mode)]))
             if found["done"]:
+                _check_completion(found, mode, gpu)
                 return dict(found)
             time.sleep(self._poll_s)
         raise Failed(f"Timed out waiting for submission {pk}")
@@ -82,6 +85,12 @@ class Popcorn:
                 elif kind == "error":
                     raise Failed(f"Server processing error: {data.get('detail', 'Unknown server error')}")
         raise Failed("Stream ended unexpectedly without a final result or error event.")
+
+    def join(self, code: str) -> list[str]:
+        return list(self.call("POST", "/user/join", json={"code": code})["leaderboards"])
+
+    def admin(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
+        return dict(self.call(method, f"/admin/{path}", **sent))
 
     def list(self, leaderboard: str, limit: int = 50) -> list[dict[str, Any]]:
         found = self.call("GET", f"/user/submissions?leaderboard={leaderboard}&limit={limit}")
@@ -123,6 +132,32 @@ def _detail(text: str) -> str:
     except (ValueError, KeyError, TypeError):
         return text
     return detail if isinstance(detail, str) else text
+
+
+def _check_completion(found: dict[str, Any], mode: str, gpu: str) -> None:
+    """Raise Failed unless the runs of a finished submission are those of a success in this mode."""
+    if mode.lower() != "leaderboard":
+        if any(run["mode"] == mode.lower() and not run["secret"] and not run["passed"] for run in found["runs"]):
+            raise Failed(f"Submission {found['id']} {mode} failed")
+        return
+    here = [run for run in found["runs"] if run["runner"].lower() == gpu.lower()]
+    ranked = [run for run in here if run["mode"] == "leaderboard" and run["passed"]]
+    has_score = any(not run["secret"] and _is_score(run["score"]) for run in ranked)
+    if has_score and any(run["secret"] for run in ranked) and all(run["passed"] for run in here if run["secret"]):
+        return
+    error = (found["job"] or {}).get("error")
+    raise Failed(f"Submission {found['id']}: {error or 'no score on the leaderboard'}")
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.replace(".", "", 1).isdigit())
+
+
+def _diagnostics(found: dict[str, Any], mode: str) -> Iterator[str]:
+    for run in found["runs"]:
+        if not run["secret"] and not run["passed"] and mode.lower() in ("leaderboard", run["mode"]):
+            told = run.get("diagnostics") or {}
+            yield from [text for name in ("stderr", "stdout") if (text := (told.get(name) or "").strip())][:1]
 
 
 def _queue(queue: dict[str, Any] | None) -> str:

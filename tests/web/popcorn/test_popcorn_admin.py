@@ -38,10 +38,16 @@ def test_site_wide_acts_are_for_staff_alone(stage, admin, owner, method, path) -
 
 
 @pytest.mark.parametrize(("method", "path"), [*STAFF, *OWNERS, ("get", "submissions/1"), ("delete", "invites/pfi_x")])
-def test_admin_calls_need_a_token_with_the_scope_review(stage, admin, method, path) -> None:
+def test_admin_calls_need_a_token_with_the_scope_review(stage, admin, browser, method, path) -> None:
     is_shown(call(admin(stage.olga, "read", "submit"), method, path), 403, "review", "/tokens")
-    is_shown(call(Client(headers={"Authorization": "Bearer None"}), method, path), 401, "unknown")
-    is_shown(call(Client(), method, path), 401, "missing")
+    way_in = ("scope “review”", "/tokens", "POPCORN_ADMIN_TOKEN")
+    is_shown(call(Client(headers={"Authorization": "Bearer None"}), method, path), 401, "unknown", *way_in)
+    is_shown(call(browser(stage.olga), method, path), 401, "missing", *way_in)  # a session is not enough
+
+
+@pytest.mark.parametrize("path", ["leaderboards", "update-problems"])
+def test_admin_calls_without_a_counterpart_answer_with_the_scope_review_alone(stage, admin, path) -> None:
+    is_shown(call(admin(stage.olga), "post", path, {}), 404, "zip", "/sets")
 
 
 @pytest.mark.parametrize(("method", "path"), OWNERS)
