@@ -37,7 +37,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
     "django_htmx",
     "leaderboard.audit",
     "leaderboard.operations",
@@ -279,9 +278,6 @@ SPECTACULAR_SETTINGS = {
         "leaderboard.web.api.schema.describe_areas",
         "leaderboard.web.api.schema.add_errors",
     ],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
 }
 
 # --- limits of size ---

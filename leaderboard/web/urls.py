@@ -1,7 +1,7 @@
 """Every address of the site. None ends in a slash."""
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from django.views.generic import RedirectView, TemplateView
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import documents, metrics, service, status, stream
@@ -9,6 +9,7 @@ from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import organise as organise_api
+from leaderboard.web.api import reference
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
@@ -141,7 +142,7 @@ pages: list[URLPattern | URLResolver] = [
     path("entries/<int:pk>/badge.svg", pictures.badge),
     path("docs", documents.index_page),
     path("docs/<slug:name>", documents.document_page),
-    path("api/docs", TemplateView.as_view(template_name="web/api_docs.html", http_method_names=["get", "head"])),
+    path("api/docs", reference.page),
     path("organise", organise.index),
     path("organise/new", organise.create),
     path("organise/<slug:slug>", organise.overview),
