@@ -32,7 +32,17 @@ NO_ITEMS: Final = datetime(2026, 1, 1, tzinfo=UTC)
 STRANGER: Final = AnonymousUser()
 HIDDEN: Final = (
     *APIS,
-    *("/submissions", "/tokens", "/review", "/organise", "/invite-code", "/desk", "/admin", "/notifications", "/search"),
+    *(
+        "/submissions",
+        "/tokens",
+        "/review",
+        "/organise",
+        "/invite-code",
+        "/desk",
+        "/admin",
+        "/notifications",
+        "/search",
+    ),
 )
 
 
