@@ -62,14 +62,18 @@ class Winner:
 
 @dataclass(frozen=True)
 class Ended:
-    """A competition whose contest is over. Winners are those of announced awards, else the first of the standing."""
+    """A competition whose contest is over. Until an award is announced, the first of the standing stand for winners."""
 
     summary: Summary
     winners: Sequence[Winner]
+    is_awarded: bool
 
     @property
-    def is_settled(self) -> bool:
-        return self.summary.phase.phase is not Phase.REVIEW
+    def said(self) -> str:
+        """The words before the winners."""
+        if self.is_awarded:
+            return "Won by"
+        return "Under review, led by" if self.summary.phase.phase is Phase.REVIEW else "First place:"
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,7 @@ def home(viewer: Viewer, now: datetime) -> Home:
                     for line in firsts[item.competition.pk]
                     if line.entrant_id in names
                 ],
+                item.competition.pk in awarded,
             )
             for item in ended
         ],
@@ -212,4 +217,4 @@ def _awarded(items: Sequence[Summary]) -> dict[int, list[Winner]]:
     for award in listed:
         first = [winner for winner in award.winners if winner["place"] == 1 and winner["entrant"] in names]
         found[award.track.competition_id] += [Winner(award.track.name, names[winner["entrant"]]) for winner in first]
-    return {competition: winners[:WINNERS] for competition, winners in found.items()}
+    return {competition: winners[:WINNERS] for competition, winners in found.items() if winners}

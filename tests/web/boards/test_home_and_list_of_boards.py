@@ -116,7 +116,7 @@ def test_ended_competition_names_its_announced_winner_or_its_leader(stage, brows
     Competition.objects.filter(slug="autumn").update(deadline=now - DAY)
     assert "Under review, led by</span> <strong>ada</strong>" in page_of(browser(None))
     Competition.objects.filter(slug="autumn").update(final_at=now - DAY / 2, stays_open=False)
-    assert "Won by</span> <strong>ada</strong>" in page_of(browser(None))
+    assert "First place:</span> <strong>ada</strong>" in page_of(browser(None)), "no award has been announced"
     track = Track.objects.create(competition=board.competition, slug="best", name="Best team", kind="overall")
     news = Announcement.objects.create(competition=board.competition, author=stage.olga, title="Won", created_at=now)
     ben = Entrant.objects.get(competition=board.competition, name="ben")
