@@ -11,9 +11,8 @@ ClientError: Misuse before a request was sent, Refused for an answer that refuse
 """
 
 from . import calls, shapes
-from .account import Account
+from .account import Account, ClientError, Misuse, Refused, SiteProblem
 from .clients import AsyncClient, Client, ServerEvent
-from .errors import ClientError, Misuse, Refused, SiteProblem
 
 __all__ = [
     "Account",

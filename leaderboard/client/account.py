@@ -1,13 +1,49 @@
-"""A site and an optional token for it. A token never goes over plain http to another machine without a flag."""
+"""A site with an optional token for it, and the errors of the client. Each error is a single sentence for a person.
+
+A token never goes over plain http to another machine without a flag.
+
+ClientError
+├── Misuse       wrong input, found before a request was sent
+├── Refused      the site refuses: permission, input, quota or rate; `code` and `status` name the cause for programs
+└── SiteProblem  no answer, or an answer without meaning
+"""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from .errors import Misuse
-
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
+
+
+class ClientError(Exception):
+    """Root of the client's errors."""
+
+
+class Misuse(ClientError):
+    """Wrong flag, file or setting, found before sending."""
+
+
+class Refused(ClientError):
+    """The site refuses. docs/http.md lists the codes; `errors` names each wrong field."""
+
+    def __init__(
+        self,
+        message: str,
+        status: int,
+        code: str = "",
+        errors: list[dict[str, Any]] | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.errors = errors or []
+        self.retry_after_s = retry_after_s
+
+
+class SiteProblem(ClientError):
+    """No answer, or an answer without meaning."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from . import shapes
-from .errors import Misuse
+from .account import Misuse
 
 T = TypeVar("T")
 MAX_ID_DIGITS: Final = 18  # limit of the site's keys

@@ -19,9 +19,18 @@ import httpx
 from httpx_sse import EventSource, ServerSentEvent, SSEError
 
 from . import calls, shapes
-from .account import DEFAULT_URL, Account, check_private, check_token, is_loopback, site_url
+from .account import (
+    DEFAULT_URL,
+    Account,
+    Misuse,
+    Refused,
+    SiteProblem,
+    check_private,
+    check_token,
+    is_loopback,
+    site_url,
+)
 from .calls import PAGE, Call
-from .errors import Misuse, Refused, SiteProblem
 from .values import JSON
 
 P = ParamSpec("P")

@@ -204,6 +204,12 @@ class Clock(TypedDict):
     sides: list[SideOfClock]
 
 
+class CloseRequest(TypedDict):
+    board: str
+    hardware: str
+    reason: str
+
+
 class Compared(TypedDict):
     title: str
     submission: int
@@ -474,6 +480,14 @@ class Name(TypedDict):
     name: str
 
 
+class NewBoard(TypedDict):
+    digest: str
+    hardware: str
+    slug: NotRequired[str]
+    deadline: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+
+
 class NewCodes(TypedDict):
     codes: list[str]
 
@@ -482,6 +496,25 @@ class NewCodesRequest(TypedDict):
     count: int
     boards: NotRequired[list[str]]
     note: NotRequired[str]
+
+
+class NewCompetition(TypedDict):
+    name: str
+    description: NotRequired[str]
+    rules: NotRequired[str]
+    visibility: NotRequired[str]
+    practice_at: NotRequired[str | None]
+    contest_at: NotRequired[str | None]
+    freeze_at: NotRequired[str | None]
+    deadline: NotRequired[str | None]
+    merge_deadline: NotRequired[str | None]
+    stays_open: NotRequired[bool]
+    divisions: NotRequired[list[str]]
+    max_team_size: NotRequired[int]
+    scoring: NotRequired[str]
+    two_person_rule: NotRequired[bool]
+    default_licence: NotRequired[str]
+    slug: str
 
 
 class NewSubmission(TypedDict):
@@ -514,8 +547,56 @@ class News(TypedDict):
     created_at: str
 
 
+class NewsLine(TypedDict):
+    id: int
+    title: str
+    text: str
+    created_at: str
+    withdrawn_at: str | None
+
+
+class NewsRequest(TypedDict):
+    title: str
+    text: NotRequired[str]
+
+
 class NoteRequest(TypedDict):
     text: str
+
+
+class Organised(TypedDict):
+    name: str
+    description: str
+    rules: str
+    visibility: str
+    practice_at: str | None
+    contest_at: str | None
+    freeze_at: str | None
+    deadline: str | None
+    merge_deadline: str | None
+    stays_open: bool
+    divisions: list[str]
+    max_team_size: int
+    scoring: str
+    two_person_rule: bool
+    default_licence: str
+    slug: str
+    final_at: str | None
+
+
+class OrganisedBoard(TypedDict):
+    slug: str
+    hardware: str
+    problem: str
+    digest: str
+    deadline: str | None
+    tags: list[str]
+
+
+class OrganisedSummary(TypedDict):
+    slug: str
+    name: str
+    visibility: str
 
 
 class Outcomes(TypedDict):
@@ -652,9 +733,24 @@ class RevokeRequest(TypedDict):
     reason: NotRequired[str]
 
 
+class RevokeRole(TypedDict):
+    username: str
+
+
 class Revoked(TypedDict):
     prefix: str
     was_used: bool
+
+
+class RoleLine(TypedDict):
+    username: str
+    role: str
+    created_at: str
+
+
+class RoleRequest(TypedDict):
+    username: str
+    role: str
 
 
 class Said(TypedDict):
@@ -669,6 +765,25 @@ class ServiceStatus(TypedDict):
     machines: list[MachinesRow]
     incidents: list[IncidentRow]
     maintenance: MaintenanceRow | None
+
+
+class SettingsRequest(TypedDict):
+    name: NotRequired[str]
+    description: NotRequired[str]
+    rules: NotRequired[str]
+    visibility: NotRequired[str]
+    practice_at: NotRequired[str | None]
+    contest_at: NotRequired[str | None]
+    freeze_at: NotRequired[str | None]
+    deadline: NotRequired[str | None]
+    merge_deadline: NotRequired[str | None]
+    stays_open: NotRequired[bool]
+    divisions: NotRequired[list[str]]
+    max_team_size: NotRequired[int]
+    scoring: NotRequired[str]
+    two_person_rule: NotRequired[bool]
+    default_licence: NotRequired[str]
+    reason: NotRequired[str]
 
 
 class SideOfClock(TypedDict):
@@ -858,6 +973,11 @@ class WithReason(TypedDict):
 
 class Withdraw(TypedDict):
     invite: int
+
+
+class WithdrawNews(TypedDict):
+    id: int
+    reason: str
 
 
 class WrongField(TypedDict):

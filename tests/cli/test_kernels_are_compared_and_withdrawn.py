@@ -54,7 +54,7 @@ def test_missing_board_is_chosen_at_a_terminal(
 ) -> None:
     monkeypatch.setattr(render, "can_ask", lambda: True)
     answers = iter(["max", "mat"])
-    monkeypatch.setattr("typer.prompt", lambda *told, **more: next(answers))
+    monkeypatch.setattr("typer.prompt", lambda *asked, **more: next(answers))
     site.refusals = [MISSING]
     ended = photofinish("submit", str(kernel))
     assert ended.code == 0
@@ -65,7 +65,7 @@ def test_missing_hardware_is_chosen_by_number(
     site: FakeSite, photofinish: Photofinish, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(render, "can_ask", lambda: True)
-    monkeypatch.setattr("typer.prompt", lambda *told, **more: "2")
+    monkeypatch.setattr("typer.prompt", lambda *asked, **more: "2")
     site.refusals = [(400, {"detail": "choose one", "errors": [{"field": "hardware", "message": "choose one"}]})]
     assert photofinish("submit", str(kernel), "--board", "matmul").code == 0
     assert site.sent[1]["hardware"] == "h200"

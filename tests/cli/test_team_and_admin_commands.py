@@ -1,4 +1,4 @@
-"""`photofinish team` and `admin`: each command sends one act and says what it did."""
+"""`photofinish team` and `admin`: each command sends one act and prints its result."""
 
 import json
 
@@ -55,7 +55,7 @@ def test_invites_are_listed_and_accepted(site: FakeSite, photofinish: Photofinis
 
 
 @pytest.mark.parametrize(
-    ("arguments", "path", "answer", "said"),
+    ("arguments", "path", "answer", "expected"),
     [
         (["stop"], "/admin/stop", {"accepting": False}, "takes no submissions"),
         (["start"], "/admin/start", {"accepting": True}, "The site takes submissions."),
@@ -70,13 +70,13 @@ def test_invites_are_listed_and_accepted(site: FakeSite, photofinish: Photofinis
     ],
 )
 def test_admin_command_sends_its_act(
-    site: FakeSite, photofinish: Photofinish, arguments: list[str], path: str, answer: dict[str, object], said: str
+    site: FakeSite, photofinish: Photofinish, arguments: list[str], path: str, answer: dict[str, object], expected: str
 ) -> None:
     site.act_answer = answer
     ended = photofinish("admin", *arguments)
     assert ended.code == 0
     assert site.acts[0][0] == path
-    assert said in ended.out
+    assert expected in ended.out
 
 
 def test_admin_stats_and_codes_are_tables(site: FakeSite, photofinish: Photofinish) -> None:

@@ -446,13 +446,25 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "api/v1/admission/<int:pk>": [("/api/v1/admission/{test}", ANY_ROLE, "INNNMMMM")],
     **{f"api/v1/admin/{act}": [(f"/api/v1/admin/{act}", "IFFFFFFM", "IFFFFFFA")] for act in ("start", "stop")},
     "api/v1/admin/stats": [("/api/v1/admin/stats", "IFFFFFFA", "IFFFFFFM")],
+    "api/v1/organise": [("/api/v1/organise", SIGNED_IN, "IFFFFFFA")],
+    "api/v1/organise/<slug:slug>": [
+        ("/api/v1/organise/{slug}", OWNERS, OWNERS),
+        ("/api/v1/organise/{secret}", STAFF, STAFF),
+    ],
+    **{
+        f"api/v1/organise/<slug:slug>/{part}": [
+            (f"/api/v1/organise/{{slug}}/{part}", OWNERS, OWNERS),
+            (f"/api/v1/organise/{{secret}}/{part}", STAFF, STAFF),
+        ]
+        for part in ("announcements", "roles", "boards")
+    },
     "api/v1/organise/<slug:slug>/codes": [
         ("/api/v1/organise/{slug}/codes", OWNERS, OWNERS),
         ("/api/v1/organise/{secret}/codes", STAFF, STAFF),
     ],
     **{
         f"api/v1/organise/<slug:slug>/{act}": [(f"/api/v1/organise/{{slug}}/{act}", READ_ONLY, OWNERS)]
-        for act in ("codes/revoke", "boards/remove")
+        for act in ("codes/revoke", "boards/remove", "boards/close", "roles/revoke", "announcements/withdraw")
     },
     # runners
     "api/runner/v1/enrol": [("/api/runner/v1/enrol", "M", "A")],

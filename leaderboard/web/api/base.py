@@ -3,8 +3,11 @@
 A caller is known by a Bearer token with scopes, or by the session of the site's own pages, then with CSRF.
 """
 
+import csv
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import IO, Any, Final, NoReturn
 
 from asgiref.sync import sync_to_async
@@ -17,6 +20,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, ParseError, PermissionDenied
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission, IsAuthenticated
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer, Serializer
@@ -30,6 +34,7 @@ from leaderboard.web.limits import ApiThrottle, rate_headers
 from leaderboard.web.paging import Page, page_of
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
 SCHEME: Final = "bearer "
 UNKNOWN: Final = "This token is unknown, expired or revoked. Create a new token at /tokens."
 NO_FACTOR: Final = "Administrators of this site need a second factor. Set it up at /account/second-factor."
@@ -128,6 +133,46 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV. A cell that looks like a formula is marked as text, because strangers choose names."""
+    text = io.StringIO()
+    csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _cell(value: Any) -> Any:
+    value = plain(value)
+    if isinstance(value, list | dict):
+        value = json.dumps(value)
+    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULAS):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+class CsvRenderer(BaseRenderer):
+    """A list as CSV, for `Accept: text/csv` or `?format=csv`. Lists and objects in a cell are JSON."""
+
+    media_type = "text/csv"
+    format = "csv"
+    charset = "utf-8"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        rows = [data] if isinstance(data, dict) else data or []
+        shape = getattr(data, "serializer", None)
+        names = list(rows[0]) if rows else list(getattr(getattr(shape, "child", None), "fields", ()))
+        return csv_lines([names, *([row[name] for name in names] for row in rows)]).encode()
+
+
+AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer]  # of a view whose list may be CSV
+
+
 class Public(APIView):
     """Base of views that everybody may read. Calls are counted by user if the caller is signed in, else by address."""
 
@@ -140,6 +185,8 @@ class Public(APIView):
         answer: Response = super().finalize_response(request, response, *args, **kwargs)
         for name, value in rate_headers(request).items():
             answer.headers[name] = value
+        if answer.status_code >= 400 and isinstance(answer, Response):  # errors are JSON, whatever was asked for
+            answer.accepted_renderer, answer.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
         return answer
 
 
@@ -163,10 +210,22 @@ def parse(shape: Shape | None, data: Any) -> dict[str, Any]:
     return valid
 
 
-def cut(found: Sequence[Any], query: Mapping[str, Any], shape: Shape) -> Response:
+def cut(request: Request, found: Sequence[Any], query: Mapping[str, Any], shape: Shape) -> Response:
     """Answer with the part of a list in memory that `limit` and `offset` name; X-Total-Count gives its length."""
     items = found[query["offset"] : query["offset"] + query["limit"]]
-    return Response(shape(items, many=True).data, headers={"X-Total-Count": str(len(found))})
+    headers = offset_links(request, query["offset"], query["limit"], len(found))
+    return Response(shape(items, many=True).data, headers=headers)
+
+
+def offset_links(request: Request, start: int, most: int, total: int) -> dict[str, str]:
+    """Return the length of a list in memory, and the header Link with the addresses of the pages beside this page."""
+    found = []
+    for relation, offset in (("prev", max(0, start - most)), ("next", start + most)):
+        if (relation == "prev" and start > 0) or (relation == "next" and offset < total):
+            asked = request.query_params.copy()
+            asked["offset"] = str(offset)
+            found.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
+    return {"X-Total-Count": str(total)} | ({"Link": ", ".join(found)} if found else {})
 
 
 def paged(

@@ -19,7 +19,7 @@ from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.read.boards import board_records
-from leaderboard.web.api.base import Private, Public, cut, paged, parse
+from leaderboard.web.api.base import AS_TABLE, Private, Public, cut, offset_links, paged, parse
 from leaderboard.web.api.serializers import Keyed, Left, LinesQuery, Paging, in_full_refused, optional_text
 from leaderboard.web.boards import cards, contests, standing
 from leaderboard.web.boards.contests import track_said
@@ -287,13 +287,15 @@ class IntegrityOf(Public):
 
 
 class History(Public):
+    renderer_classes = AS_TABLE
+
     @extend_schema(parameters=[Paging], responses=Record(many=True))
     def get(self, request: Request, slug: str, hardware: str) -> Response:
         """List the former leaders of a board, oldest first, in its current stage and timing epoch."""
         query, now = parse(Paging, request.query_params), timezone.now()
         board = cards.card(slug, request.user, now).place(hardware).board
         stage = current_stage(board.competition.schedule, now)
-        return cut(board_records(board, stage=stage, now=now), query, Record)
+        return cut(request, board_records(board, stage=stage, now=now), query, Record)
 
 
 class BoardResult(drf.Serializer[Any]):
@@ -330,6 +332,8 @@ class StandingsQuery(LinesQuery):
 
 
 class Standings(Public):
+    renderer_classes = AS_TABLE
+
     @extend_schema(parameters=[StandingsQuery], responses=StandingsLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Return the overall standings of a competition, best first."""
@@ -338,4 +342,5 @@ class Standings(Public):
         if query["in_full"] and not shown.sees_more:
             raise in_full_refused(shown.competition)
         lines = StandingsLine(shown.rows, many=True, context={"boards": shown.standing.boards})
-        return Response(lines.data, headers={"X-Total-Count": str(shown.total)})
+        headers = offset_links(request, query["start"], query["most"], shown.total)
+        return Response(lines.data, headers=headers)

@@ -12,12 +12,22 @@ from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS, check_staff
 from leaderboard.accounts.tokens import digest_of
-from leaderboard.competitions import access, edit
-from leaderboard.competitions.models import Board, Competition, InviteCode, Role
-from leaderboard.competitions.permissions import check_role, competitions_of
+from leaderboard.competitions import access, checks, edit
+from leaderboard.competitions.models import (
+    DIVISIONS,
+    SCORINGS,
+    VISIBILITIES,
+    Board,
+    Competition,
+    InviteCode,
+    ProblemVersion,
+    Role,
+)
+from leaderboard.competitions.permissions import boards_seen_by, check_role, competitions_of
 from leaderboard.errors import UserError
 from leaderboard.judging.models import DONE, UNFINISHED, Attempt
 from leaderboard.operations import maintenance
@@ -30,6 +40,7 @@ STOPPED: Final = "An administrator has stopped the submissions."
 STOPPED_MINUTES: Final = 60  # announced; it lasts until the start
 DAY: Final = timedelta(days=1)
 CODE_CHARS: Final = 200
+MAX_KEY: Final = 2**63 - 1
 
 
 def start_intake(actor: User, now: datetime) -> None:
@@ -207,6 +218,242 @@ def boards_of(competition: Competition, slug: str) -> list[Board]:
     if not found:
         raise UserError("board", slug, f"there is none of this name in {competition}", 404)
     return found
+
+
+class Settings(drf.Serializer[Any]):
+    """The settings of a competition, by the names of edit.EDITABLE."""
+
+    name = drf.CharField(max_length=checks.MAX_NAME_CHARS)
+    description = drf.CharField(max_length=checks.MAX_TEXT_CHARS, allow_blank=True, help_text="Markdown.")
+    rules = drf.CharField(max_length=checks.MAX_TEXT_CHARS, allow_blank=True, help_text="Markdown.")
+    visibility = drf.ChoiceField(choices=VISIBILITIES)
+    practice_at = drf.DateTimeField(allow_null=True)
+    contest_at = drf.DateTimeField(allow_null=True)
+    freeze_at = drf.DateTimeField(allow_null=True)
+    deadline = drf.DateTimeField(allow_null=True)
+    merge_deadline = drf.DateTimeField(allow_null=True)
+    stays_open = drf.BooleanField()
+    divisions = drf.ListField(child=drf.ChoiceField(choices=DIVISIONS), max_length=len(DIVISIONS))
+    max_team_size = drf.IntegerField(min_value=1, max_value=checks.MAX_TEAM_SIZE)
+    scoring = drf.ChoiceField(choices=SCORINGS)
+    two_person_rule = drf.BooleanField()
+    default_licence = drf.ChoiceField(choices=list(checks.LICENCES))
+
+
+class SettingsRequest(Settings):
+    """Any of the settings; the others stay."""
+
+    reason = optional_text(MAX_REASON_CHARS, "Required for changes that affect competitors of a running contest.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in edit.EDITABLE:
+            self.fields[name].required = False
+
+
+class NewCompetition(SettingsRequest):
+    slug = drf.CharField(max_length=checks.MAX_SLUG_CHARS, help_text="Address of the competition.")
+    reason = None  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].required = True
+
+
+class Organised(Settings):
+    slug = drf.CharField()
+    final_at = drf.DateTimeField(allow_null=True)
+
+
+class OrganisedSummary(drf.Serializer[Any]):
+    slug = drf.CharField()
+    name = drf.CharField()
+    visibility = drf.CharField()
+
+
+class NewsRequest(drf.Serializer[Any]):
+    title = drf.CharField(max_length=200)
+    text = drf.CharField(max_length=access.MAX_TEXT_CHARS, allow_blank=True, default="", help_text="Markdown.")
+
+
+class NewsLine(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    title = drf.CharField()
+    text = drf.CharField(allow_blank=True)
+    created_at = drf.DateTimeField()
+    withdrawn_at = drf.DateTimeField(allow_null=True)
+
+
+class WithdrawNews(drf.Serializer[Any]):
+    id = drf.IntegerField(min_value=1, max_value=MAX_KEY)
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
+
+
+class RoleLine(drf.Serializer[Any]):
+    username = drf.CharField(source="user.username")
+    role = drf.CharField()
+    created_at = drf.DateTimeField()
+
+
+class RoleRequest(drf.Serializer[Any]):
+    username = drf.CharField(max_length=150)
+    role = drf.ChoiceField(choices=Role.ROLES)
+
+
+class RevokeRole(drf.Serializer[Any]):
+    username = drf.CharField(max_length=150)
+
+
+class OrganisedBoard(drf.Serializer[Any]):
+    slug = drf.CharField()
+    hardware = drf.CharField()
+    problem = drf.CharField(source="problem.slug")
+    digest = drf.CharField(source="version.digest")
+    deadline = drf.DateTimeField(allow_null=True, help_text="The board's own.")
+    tags = drf.ListField(child=drf.CharField())
+
+
+class NewBoard(drf.Serializer[Any]):
+    digest = drf.CharField(max_length=80, help_text="Digest of the problem's version.")
+    hardware = drf.CharField(max_length=64)
+    slug = optional_text(checks.MAX_SLUG_CHARS, "Default: the problem's name.")
+    deadline = drf.DateTimeField(allow_null=True, default=None)
+    tags = drf.ListField(child=drf.CharField(max_length=32), default=list, max_length=checks.MAX_TAGS)
+
+
+class CloseRequest(drf.Serializer[Any]):
+    board = drf.CharField(max_length=64)
+    hardware = drf.CharField(max_length=64)
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
+
+
+class OrganisedCompetitions(Private):
+    scope = SCOPE
+
+    @extend_schema(operation_id="organised", parameters=[Keyed], responses=OrganisedSummary(many=True))
+    def get(self, request: Request) -> Response:
+        """List the competitions in which the caller has a role."""
+        found = competitions_of(self.caller(request))
+        return paged(request, found, parse(Keyed, request.query_params), OrganisedSummary, ["pk"])
+
+    @extend_schema(operation_id="create_competition", request=NewCompetition, responses={201: Organised})
+    def post(self, request: Request) -> Response:
+        """Create a competition, which only its organisers see until it is published. Administrators only."""
+        check_staff(self.caller(request), "create a competition")
+        sent = parse(NewCompetition, request.data)
+        slug = sent.pop("slug")
+        made = edit.create_competition(actor=self.caller(request), slug=slug, settings=sent, now=timezone.now())
+        return Response(Organised(made).data, status=201)
+
+
+class OrganisedCompetition(Owners):
+    @extend_schema(operation_id="competition_settings", responses=Organised)
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the settings of a competition. Owners only."""
+        return Response(Organised(self.competition(request, slug, "read its settings")).data)
+
+    @extend_schema(operation_id="edit_competition", request=SettingsRequest, responses=Organised)
+    def post(self, request: Request, slug: str) -> Response:
+        """Change some settings of a competition. Owners only."""
+        competition = self.competition(request, slug, "edit it")
+        sent = parse(SettingsRequest, request.data)
+        told: dict[str, Any] = {"reason": sent.pop("reason"), "actor": self.caller(request), "now": timezone.now()}
+        return Response(Organised(edit.edit_competition(competition=competition, settings=sent, **told)).data)
+
+
+class OrganisedNews(Owners):
+    @extend_schema(operation_id="organised_news", parameters=[Keyed], responses=NewsLine(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """List all announcements of a competition, withdrawn ones too, newest first. Owners only."""
+        found = self.competition(request, slug, "list announcements").announcements.all()
+        return paged(request, found, parse(Keyed, request.query_params), NewsLine, ["-pk"])
+
+    @extend_schema(operation_id="announce", request=NewsRequest, responses={201: NewsLine})
+    def post(self, request: Request, slug: str) -> Response:
+        """Publish an announcement. Owners only."""
+        competition = self.competition(request, slug, "announce something")
+        sent, now = parse(NewsRequest, request.data), timezone.now()
+        made = access.publish_announcement(competition=competition, actor=self.caller(request), now=now, **sent)
+        return Response(NewsLine(made).data, status=201)
+
+
+class WithdrawAnnouncement(Owners):
+    @extend_schema(operation_id="withdraw_announcement", request=WithdrawNews, responses=NewsLine)
+    def post(self, request: Request, slug: str) -> Response:
+        """Withdraw an announcement. Owners only."""
+        competition = self.competition(request, slug, "withdraw an announcement")
+        sent = parse(WithdrawNews, request.data)
+        found = get_object_or_404(competition.announcements.select_related("competition"), pk=sent["id"])
+        told: dict[str, Any] = {"actor": self.caller(request), "reason": sent["reason"], "now": timezone.now()}
+        access.withdraw_announcement(announcement=found, **told)
+        found.refresh_from_db()
+        return Response(NewsLine(found).data)
+
+
+class Roles(Owners):
+    @extend_schema(operation_id="roles", parameters=[Keyed], responses=RoleLine(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """List the people with a role in a competition. Owners only."""
+        found = self.competition(request, slug, "list roles").roles.select_related("user")
+        return paged(request, found, parse(Keyed, request.query_params), RoleLine, ["pk"])
+
+    @extend_schema(operation_id="grant_role", request=RoleRequest, responses=RoleLine)
+    def post(self, request: Request, slug: str) -> Response:
+        """Give a person a role, or change it. Owners only."""
+        competition = self.competition(request, slug, "give and take roles")
+        sent, now = parse(RoleRequest, request.data), timezone.now()
+        given = access.grant_role(competition=competition, actor=self.caller(request), now=now, **sent)
+        return Response(RoleLine(given).data)
+
+
+class RevokeARole(Owners):
+    @extend_schema(operation_id="revoke_role", request=RevokeRole, responses={204: None})
+    def post(self, request: Request, slug: str) -> Response:
+        """Take a person's role. The last owner stays. Owners only."""
+        competition = self.competition(request, slug, "give and take roles")
+        sent = parse(RevokeRole, request.data)
+        roles = competition.roles.select_related("competition", "user")
+        role = get_object_or_404(roles, user__username__iexact=sent["username"])
+        access.revoke_role(role=role, actor=self.caller(request), now=timezone.now())
+        return Response(status=204)
+
+
+class OrganisedBoards(Owners):
+    @extend_schema(operation_id="organised_boards", parameters=[Keyed], responses=OrganisedBoard(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """List the boards of a competition with their problem versions. Owners only."""
+        boards = self.competition(request, slug, "list its boards").boards
+        found = boards.select_related("problem", "version").defer("version__bundle")
+        return paged(request, found, parse(Keyed, request.query_params), OrganisedBoard, ["pk"])
+
+    @extend_schema(operation_id="add_board", request=NewBoard, responses={201: OrganisedBoard})
+    def post(self, request: Request, slug: str) -> Response:
+        """Add a board for a known version of a problem. It takes submissions after an admission test. Owners only."""
+        competition = self.competition(request, slug, "add a board")
+        sent, actor = parse(NewBoard, request.data), self.caller(request)
+        versions = ProblemVersion.objects.select_related("problem")
+        if not actor.is_staff:
+            versions = versions.filter(pk__in=boards_seen_by(actor, listed=True).values("version"))
+        digest = sent.pop("digest")
+        version = versions.filter(digest=digest).first()
+        if version is None:
+            text = "no version of a problem that you see has this digest; a board's problem names it"
+            raise UserError("digest", digest, text, 404)
+        told: dict[str, Any] = {"competition": competition, "actor": actor, "version": version}
+        board = pipeline.add_board(now=timezone.now(), **told, **sent)
+        return Response(OrganisedBoard(board).data, status=201)
+
+
+class CloseBoard(Owners):
+    @extend_schema(operation_id="close_board", request=CloseRequest, responses=OrganisedBoard)
+    def post(self, request: Request, slug: str) -> Response:
+        """Close a board for contest submissions from now on. Earlier submissions stay. Owners only."""
+        competition = self.competition(request, slug, "close a board")
+        sent = parse(CloseRequest, request.data)
+        boards = competition.boards.with_parts()
+        board = get_object_or_404(boards, slug=sent["board"], hardware=sent["hardware"])
+        told: dict[str, Any] = {"actor": self.caller(request), "reason": sent["reason"], "now": timezone.now()}
+        return Response(OrganisedBoard(edit.close_board(board=board, **told)).data)
 
 
 class Codes(Owners):

@@ -36,7 +36,7 @@ from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
-from leaderboard.web.api.base import BoundedJSON, Private, Public, links, paged, parse
+from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Private, Public, links, offset_links, paged, parse
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
@@ -66,6 +66,8 @@ class Me(Private):
 
 
 class Boards(Public):
+    renderer_classes = AS_TABLE
+
     @extend_schema(parameters=[serializers.BoardsQuery], responses=serializers.Board(many=True))
     def get(self, request: Request) -> Response:
         """List the boards that are listed for the caller, by name."""
@@ -102,6 +104,8 @@ class ProblemOfBoard(Public):
 
 
 class Entries(Public):
+    renderer_classes = AS_TABLE
+
     @extend_schema(parameters=[serializers.EntriesQuery], responses=serializers.Entry(many=True))
     def get(self, request: Request, slug: str, hardware: str) -> Response:
         """Return a ranking, best first, with the best kernel of each entrant."""
@@ -110,12 +114,13 @@ class Entries(Public):
         shown = standing.show(place.board, standing.Asked(**query), request.user, timezone.now(), known=place.look)
         if shown.in_full and not has_role(request.user, place.board.competition, Role.VIEWER):
             raise serializers.in_full_refused(place.board.competition)
-        headers = {"X-Total-Count": str(shown.total)}
+        headers = offset_links(request, query["start"], query["most"], shown.total)
         return Response(serializers.Entry(shown.rows, many=True).data, headers=headers)
 
 
 class Submissions(Private):
     parser_classes = [BoundedJSON, MultiPartParser, FormParser]
+    renderer_classes = AS_TABLE
 
     @extend_schema(parameters=[serializers.Page], responses=serializers.SubmissionSummary(many=True))
     def get(self, request: Request) -> Response:

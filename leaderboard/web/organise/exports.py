@@ -4,12 +4,9 @@ Only one page of rows is in memory at a time. A cell that a spreadsheet would ta
 because competitors choose names and file names.
 """
 
-import csv
-import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Final
@@ -32,6 +29,7 @@ from leaderboard.standings.read.boards import lines_of, look
 from leaderboard.standings.read.table import NO_LINES
 from leaderboard.submissions.models import Submission, Takedown
 from leaderboard.web.accounts.pages import user_of
+from leaderboard.web.api.base import csv_lines, plain
 from leaderboard.web.organise.gate import competition_page, shell
 
 PAGE_ROWS: Final = 500
@@ -39,7 +37,6 @@ CODE_ROWS: Final = 10  # a source may have 1 MB
 CSV: Final = "csv"
 JSON: Final = "json"
 TYPES: Final = {CSV: "text/csv; charset=utf-8", JSON: "application/json"}
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
 
 Column = str | Callable[[Any], Any]  # an attribute's dotted path, or a function of the exported object
 
@@ -111,29 +108,10 @@ async def stream(export: Export, competition: Competition, kind: str) -> AsyncIt
         if kind == CSV:
             yield csv_lines(rows)
         elif rows:
-            objects = (json.dumps(dict(zip(export.columns, map(_plain, row), strict=True))) for row in rows)
+            objects = (json.dumps(dict(zip(export.columns, map(plain, row), strict=True))) for row in rows)
             yield ("\n" if is_first else ",\n") + ",\n".join(objects)
             is_first = False
     yield "" if kind == CSV else "\n]\n"
-
-
-def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    value = _plain(value)
-    if isinstance(value, list | dict):
-        value = json.dumps(value)
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULAS):
-        return f"'{value}"
-    return "" if value is None else value
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _of_attempt(name: str) -> Callable[[Any], str]:

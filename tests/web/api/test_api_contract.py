@@ -1,5 +1,7 @@
 """/api/v1 answers as docs/http.md promises, field by field."""
 
+import csv
+import io
 import os
 import re
 
@@ -17,6 +19,9 @@ SUBMISSION_FIELDS = set(
 )
 TEAM_ACTS = """
     create leave rename invite withdraw remove hand-over division affiliation pseudonym reveal declare
+""".split()  # noqa: SIM905
+ORGANISE = """
+    codes codes/revoke boards boards/close boards/remove roles roles/revoke announcements announcements/withdraw
 """.split()  # noqa: SIM905
 REVIEW_ACTS = "claim release clear reject ask overturn uphold grant undo note label unlabel rerun".split()  # noqa: SIM905
 
@@ -254,7 +259,9 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/login/device",
         "/api/v1/login/device/token",
         *(f"/api/v1/admin/{act}" for act in ("start", "stop", "stats")),
-        *(f"/api/v1/organise/{{slug}}/{act}" for act in ("codes", "codes/revoke", "boards/remove")),
+        "/api/v1/organise",
+        "/api/v1/organise/{slug}",
+        *(f"/api/v1/organise/{{slug}}/{part}" for part in ORGANISE),
         "/api/v1/boards/{slug}/problem",
         "/api/v1/status",
         "/api/v1/competitions",
@@ -349,3 +356,33 @@ def test_the_schema_names_every_error_of_a_call(browser, db) -> None:
     assert set(calls["post /api/v1/submissions"]["responses"]) == {"201", *errors, "409", "413", "415"} - {"404"}
     assert "Retry-After" in calls["get /api/v1/me"]["responses"]["429"]["headers"]
     assert {"detail", "code", "errors"} == set(schema["components"]["schemas"]["Error"]["required"])
+
+
+def test_lists_are_csv_when_asked_for(stage, browser, tool) -> None:
+
+    stage.judge(stage.submit(stage.ada), score_us=900.0, ratio=0.9)
+    type(stage.ada.memberships.get().entrant).objects.update(pseudonym="=1+1")
+    address = "/api/v1/boards/softmax/cpu/entries"
+    for answer in (
+        browser(None).get(f"{address}?format=csv"),
+        browser(None).get(address, headers={"Accept": "text/csv"}),
+    ):
+        assert answer["Content-Type"] == "text/csv; charset=utf-8"
+        (row,) = csv.DictReader(io.StringIO(answer.content.decode(), newline=""))
+        assert (row["rank"], row["score_us"], row["user"]) == ("1", "900.0", "'=1+1"), "no cell is a formula"
+    boards = browser(None).get("/api/v1/boards?format=csv&text=nothing").content.decode()
+    assert boards.startswith("slug,title,"), "an empty list has its heading"
+    wrong = browser(None).get(f"{address}?format=csv&limit=0")
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
+    assert tool(stage.ada).get("/api/v1/submissions?format=csv").content.count(b"\r\n") == 2
+
+
+def test_rankings_name_the_pages_beside_them(stage, browser) -> None:
+    for owner in (stage.ada, stage.ben, stage.cleo):
+        stage.judge(stage.submit(owner), ratio=0.5 + owner.pk / 1e4)
+    first = browser(None).get("/api/v1/boards/softmax/cpu/entries?limit=2")
+    (following,) = re.findall(r'<([^>]+)>; rel="next"', first["Link"])
+    second = browser(None).get(following)
+    assert [len(answer.json()) for answer in (first, second)] == [2, 1]
+    assert 'rel="next"' not in second["Link"]
+    assert 'rel="prev"' in second["Link"]

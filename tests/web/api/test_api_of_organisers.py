@@ -61,3 +61,63 @@ def test_administrators_stop_count_and_start(stage, tool) -> None:
     finally:
         assert send(client, "admin/start").json() == {"accepting": True}
     assert maintenance.current() is None
+
+
+def test_an_owner_edits_announces_and_shares_roles(stage, tool, browser) -> None:
+    client = tool(owner_of(stage, stage.ben), "review")
+    at = "organise/kernels-101"
+    edited = send(client, at, description="New *text*.")
+    assert (edited.status_code, edited.json()["description"]) == (200, "New *text*.")
+    assert client.get(f"/api/v1/{at}").json() == edited.json()
+    wrong = send(client, at, max_team_size=0)
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "max_team_size")
+    news = send(client, f"{at}/announcements", title="Hello", text="all").json()
+    assert [one["title"] for one in browser(None).get("/api/v1/competitions/kernels-101/announcements").json()] == [
+        "Hello"
+    ]
+    gone = send(client, f"{at}/announcements/withdraw", id=news["id"], reason="too early")
+    assert gone.json()["withdrawn_at"]
+    assert browser(None).get("/api/v1/competitions/kernels-101/announcements").json() == []
+    assert send(client, f"{at}/roles", username="cleo", role="viewer").json()["role"] == "viewer"
+    assert {one["username"] for one in client.get(f"/api/v1/{at}/roles").json()} >= {"ben", "cleo"}
+    assert send(client, f"{at}/roles/revoke", username="cleo").status_code == 204
+    assert tool(stage.cleo, "review").get(f"/api/v1/{at}").status_code == 404
+
+
+def test_an_owner_adds_and_closes_a_board(stage, tool) -> None:
+    client = tool(owner_of(stage, stage.ben), "review")
+    (known,) = client.get("/api/v1/organise/kernels-101/boards").json()
+    made = send(client, "organise/kernels-101/boards", digest=known["digest"], hardware="H200", tags=["fast"])
+    assert (made.status_code, made.json()["slug"], made.json()["hardware"]) == (201, "softmax", "H200")
+    again = send(client, "organise/kernels-101/boards", digest=known["digest"], hardware="H200")
+    assert (again.status_code, again.json()["code"]) == (409, "conflict")
+    unknown = send(client, "organise/kernels-101/boards", digest="sha256:0", hardware="H200")
+    assert (unknown.status_code, unknown.json()["errors"][0]["field"]) == (404, "digest")
+    closed = send(client, "organise/kernels-101/boards/close", board="softmax", hardware="H200", reason="done")
+    assert closed.json()["deadline"] is not None
+
+
+def test_a_problem_of_a_closed_competition_cannot_be_added_elsewhere(stage, tool) -> None:
+    from leaderboard.competitions.models import Board, ProblemVersion
+    from tests.web.matrix_stage import build
+
+    secret = Board.objects.filter(pk=build(stage).keys["secret_board"])
+    known = secret.get().version
+    digest = f"sha256:{'0' * 64}"
+    secret.update(version=ProblemVersion.objects.create(problem=known.problem, digest=digest, bundle=known.bundle))
+    client = tool(owner_of(stage, stage.cleo), "review")
+    answer = send(client, "organise/kernels-101/boards", digest=digest, hardware="H200")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (404, "digest")
+
+
+def test_administrators_create_competitions_that_are_closed_at_first(stage, tool, browser) -> None:
+    stage.ben.is_staff = True
+    stage.ben.save()
+    client = tool(stage.ben, "review")
+    made = send(client, "organise", slug="spring", name="Spring")
+    assert (made.status_code, made.json()["visibility"]) == (201, "closed")
+    assert browser(None).get("/api/v1/competitions/spring").status_code == 404
+    assert send(client, "organise", slug="spring", name="Spring").json()["errors"][0]["field"] == "slug"
+    refused = send(tool(stage.ada, "review"), "organise", slug="autumn", name="Autumn")
+    assert refused.status_code == 403
+    assert [one["slug"] for one in client.get("/api/v1/organise").json()] == ["kernels-101", "spring"]

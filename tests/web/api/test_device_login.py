@@ -88,7 +88,7 @@ def test_an_old_code_is_refused_on_page_and_device(stage, browser) -> None:
     assert ask(browser, asked).json()["code"] == "expired_code"
 
 
-def test_a_device_that_asks_too_often_is_told_to_slow_down(stage, browser) -> None:
+def test_a_device_that_asks_too_often_must_slow_down(stage, browser) -> None:
     asked = begin(browser)
     sent = {"device_code": asked["device_code"]}
     codes = [

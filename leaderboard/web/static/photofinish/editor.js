@@ -10,7 +10,7 @@ import {
   highlightActiveLineGutter, highlightSelectionMatches, highlightSpecialChars, history, historyKeymap, indentOnInput,
   indentUnit, indentWithTab, keymap, lineNumbers, lintGutter, lintKeymap, pythonLanguage, rectangularSelection, search,
   searchKeymap, setDiagnostics, syntaxHighlighting, tags,
-} from "./vendor/codemirror.js";
+} from "../vendor/codemirror.js";
 
 const MAX_BYTES = 1_000_000; // of a source file; the server counts again
 const DRAFT_MS = 1500; // without a key
