@@ -5,7 +5,7 @@ from being written twice. The public standing decides on an overtaking: a held r
 overtake no entrant until the public sees them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -20,8 +20,8 @@ from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, Noted
 from leaderboard.inbox.tell import tell
 from leaderboard.standings.models import Revision
-from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import Look, looks
+from leaderboard.standings.read.table import Table
 
 IS_NEW_FOR: Final = timedelta(hours=6)  # longer than a sweeper is away
 CLOSES_SOON: Final = timedelta(hours=24)
@@ -146,8 +146,7 @@ def tell_overtaken(*, now: datetime) -> int:
 def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
     """`token`: the board's revision before its look was read. A later change is found in the next pass."""
     ranking = f"{look.stage} {look.epochs[0].name if look.epochs else ''}"
-    places = look.current.places
-    front = [[place.value.entrant_id, place.rank] for place in places[:FRONT]]
+    front = [[place.value.entrant_id, place.rank] for place in look.current.places[:FRONT]]
     values = {"token": token, "ranking": ranking, "places": front}
     known = BoardSeen.objects.select_for_update(skip_locked=True).filter(board=board).first()
     if known is None:
@@ -156,19 +155,17 @@ def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
     if known.token == token:
         return  # another sweeper was faster
     if known.ranking == ranking:
-        notify_losers(board, dict(known.places), places, look.current.by_entrant, now)
+        notify_losers(board, dict(known.places), look.current, now)
     BoardSeen.objects.filter(board=board).update(**values)
 
 
-def notify_losers(
-    board: Board, before: Mapping[int, int], places: Sequence[Place], by_entrant: Mapping[int, Place], now: datetime
-) -> None:
+def notify_losers(board: Board, before: Mapping[int, int], table: Table, now: datetime) -> None:
     lost: dict[int, tuple[int, int, list[int]]] = {}
     for entrant, rank in before.items():
-        place = by_entrant.get(entrant)
+        place = table.place_of(entrant)
         if place is None or place.rank <= rank:
             continue
-        ahead = [one.value.entrant_id for one in places[: place.rank - 1] if one.rank < place.rank]
+        ahead = [one.value.entrant_id for one in table.places[: place.rank - 1] if one.rank < place.rank]
         passed = [one for one in ahead if before.get(one, FRONT + 1) > rank]
         if passed:
             lost[entrant] = (rank, place.rank, passed)

@@ -93,7 +93,7 @@ def results_of(entrants: Iterable[Entrant], boards: BoardQuerySet, *, now: datet
     places = []
     for board, look in zip(here, looks(here, now=now).values(), strict=True):
         table = look.current
-        places += [(board, table, table.by_entrant[pk]) for pk in named if pk in table.by_entrant]
+        places += [(board, table, place) for pk in named if (place := table.place_of(pk))]
     lines = {
         (line.entry.board_id, line.entry.entrant_id): line
         for line in lines_at([(table, at) for _, table, at in places])

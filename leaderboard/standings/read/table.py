@@ -120,9 +120,9 @@ class Table:
         """Map entrants to the index of their place; computed once, on first use."""
         return {place.value.entrant_id: at for at, place in enumerate(self.places)}
 
-    @cached_property
-    def by_entrant(self) -> Mapping[int, Place]:
-        return {place.value.entrant_id: place for place in self.places}
+    def place_of(self, entrant: int) -> Place | None:
+        at = self.at.get(entrant)
+        return None if at is None else self.places[at]
 
     @cached_property
     def digest(self) -> str:

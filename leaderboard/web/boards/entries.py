@@ -107,7 +107,7 @@ def others(found: Published, viewer: Viewer) -> list[tuple[str, int]]:
     mine = (
         memberships_of(viewer).filter(competition=found.entry.board.competition_id) if isinstance(viewer, User) else ()
     )
-    own = next((table.by_entrant.get(member.entrant_id) for member in mine), None)
+    own = next((table.place_of(member.entrant_id) for member in mine), None)
     wanted = [("the leader", table.places[0] if table.places else None), ("your best", own)]
     this = found.entry.submission_id
     return [
