@@ -9,7 +9,7 @@ from tests.leaderboard.competitions.test_problems_are_imported import SOFTMAX, b
 from tests.leaderboard.stage import make_problem
 
 PUBLIC = ["/", "/boards", "/boards/softmax", "/boards/softmax/cpu", "/sign-in", "/sign-up", "/api/docs"]
-PRIVATE = ["/boards/softmax/submit", "/submissions", "/tokens", "/account"]
+PRIVATE = ["/boards/softmax/submit", "/welcome", "/submissions", "/tokens", "/account"]
 INLINE = re.compile(
     r"<script(?![^>]*(?:\bsrc=|type=\"application/json\"))|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE
 )

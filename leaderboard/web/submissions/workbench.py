@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Case, When
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -169,15 +170,23 @@ def dismiss_welcome(request: HttpRequest) -> HttpResponse:
 
 
 def proposed_boards(user: Any) -> list[Board]:
-    """Return open boards with a starter and a runner, boards of cpus first, a board per problem."""
+    """Return open boards with a starter and a runner, a board per problem.
+
+    Boards without rules to accept come first, then boards of cpus.
+    """
     now = timezone.now()
     listed = boards_seen_by(user, listed=True).for_lists().filter(version__bundle__templates__isnull=False)
     seen = seen_hardware()
     with_runner = listed.filter(hardware__in=seen).exclude(version__bundle__templates={})
-    found = [board for board in with_runner[:LOOKED_AT] if board.is_open_at(now)]
+    by_ease = with_runner.order_by(
+        Case(When(competition__rules="", then=0), default=1),
+        Case(When(hardware__iexact="cpu", then=0), default=1),
+        "slug",
+    )
+    found = [board for board in by_ease[:LOOKED_AT] if board.is_open_at(now)]
     refused = refusals(found, seen=seen)
     chosen: dict[str, Board] = {}
-    for board in sorted(found, key=lambda board: (board.hardware.lower() != "cpu", board.slug)):
+    for board in found:
         if not refused[board.pk]:
             chosen.setdefault(board.slug, board)
     return list(chosen.values())[:PROPOSED]
