@@ -18,6 +18,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, ParseError, PermissionDenied
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -170,6 +171,17 @@ class CsvRenderer(BaseRenderer):
         return csv_lines([names, *([row[name] for name in names] for row in rows)]).encode()
 
 
+class Negotiation(DefaultContentNegotiation):
+    """DRF's choice by `Accept` or `?format=`, where an unknown format is a wrong field."""
+
+    def filter_renderers(self, renderers: Any, format: str) -> Any:
+        found = [renderer for renderer in renderers if renderer.format == format]
+        if not found:
+            known = ", ".join(renderer.format for renderer in renderers)
+            raise UserError("format", format, f"this call answers as {known}")
+        return found
+
+
 AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer]  # of a view whose list may be CSV
 
 
@@ -179,6 +191,7 @@ class Public(APIView):
     authentication_classes = [BearerAuthentication, SessionAuthentication]
     permission_classes = [HasScope]
     throttle_classes = [ApiThrottle]
+    content_negotiation_class: type[DefaultContentNegotiation] = Negotiation
     parser_classes: list[type[BaseParser]] = [BoundedJSON]
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:

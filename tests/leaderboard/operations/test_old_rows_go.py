@@ -43,6 +43,7 @@ def test_old_sessions_counts_answers_and_notices_go(stage: Stage) -> None:
         "sessions.Session": 3,
         "web.RequestCount": 2,
         "web.KeyedAnswer": 2,
+        "accounts.DeviceLogin": 0,
         "submissions.Draft": 1,
         "submissions.Welcome": 1,
         "operations.Notice": 1,

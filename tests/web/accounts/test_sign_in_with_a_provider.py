@@ -54,7 +54,7 @@ def test_a_newcomer_chooses_a_name_and_comes_back_with_the_provider(provider, br
     from allauth.socialaccount.models import SocialToken
 
     client = browser(None)
-    assert join(client, name).headers["Location"] == "/"
+    assert join(client, name).headers["Location"] == "/welcome"
     assert who(client) == "finn"
     assert EmailAddress.objects.get(user__username="finn").verified, "the provider has confirmed it"
     assert not SocialToken.objects.exists(), "the provider's token is not kept"

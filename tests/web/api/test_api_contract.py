@@ -372,6 +372,8 @@ def test_lists_are_csv_when_asked_for(stage, browser, tool) -> None:
         assert (row["rank"], row["score_us"], row["user"]) == ("1", "900.0", "'=1+1"), "no cell is a formula"
     boards = browser(None).get("/api/v1/boards?format=csv&text=nothing").content.decode()
     assert boards.startswith("slug,title,"), "an empty list has its heading"
+    unknown = browser(None).get(f"{address}?format=xlsx")
+    assert (unknown.status_code, unknown.json()["errors"][0]["field"]) == (400, "format")
     wrong = browser(None).get(f"{address}?format=csv&limit=0")
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
     assert tool(stage.ada).get("/api/v1/submissions?format=csv").content.count(b"\r\n") == 2
