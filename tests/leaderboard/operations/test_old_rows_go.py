@@ -12,6 +12,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from psycopg.conninfo import conninfo_to_dict
 
+from leaderboard.inbox.models import Message, Noted
 from leaderboard.judging.management.commands import sweep
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.operations import chores
@@ -37,6 +38,8 @@ def test_old_sessions_counts_answers_and_notices_go(stage: Stage) -> None:
         KeyedAnswer.objects.create(account=stage.ada, key=name, digest="", created_at=then)
         Notice.objects.create(event="x", subject=name, text="", created_at=then, try_at=then, sent_at=then)
         Mail.objects.create(subject=name, sealed="", created_at=then, try_at=then, given_up_at=then)
+        Message.objects.create(user=stage.ada, kind="phase", subject=name, created_at=then, updated_at=then)
+        Noted.objects.create(key=name, created_at=then)
     Notice.objects.create(event="x", subject="unsent", text="", created_at=now - LONG_AGO, try_at=now)
     Mail.objects.create(subject="waiting", sealed="", created_at=now - LONG_AGO, try_at=now)
     told = {
@@ -48,6 +51,8 @@ def test_old_sessions_counts_answers_and_notices_go(stage: Stage) -> None:
         "submissions.Welcome": 1,
         "operations.Notice": 1,
         "operations.Mail": 1,
+        "inbox.Message": 1,
+        "inbox.Noted": 1,
     }
     assert chores.delete_old(now=now) == told
     assert set(chores.delete_old(now=now).values()) == {0}
