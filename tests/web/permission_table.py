@@ -307,7 +307,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/boards/<int:pk>/remove": [("/organise/{slug}/boards/{board}/remove", "IMMMMMMM", OWNERS)],
     "organise/<slug:slug>/problems": [("/organise/{slug}/problems", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/problems/<slug:name>": [
-        ("/organise/{slug}/problems/softmax", ANY_ROLE, OWNERS),
+        ("/organise/{slug}/problems/softmax", OWNERS, OWNERS),
         ("/organise/{slug}/problems/nothing", "INNNNNNN", "INNNFFNN"),
     ],
     "organise/<slug:slug>/tracks": [("/organise/{slug}/tracks", ANY_ROLE, OWNERS)],

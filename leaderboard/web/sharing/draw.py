@@ -1,4 +1,4 @@
-"""Pictures of boards (PNG) and badges (SVG), drawn from text and figures alone. Pure, and each result is kept.
+"""Pictures of boards (PNG) and badges (SVG), drawn from text and figures alone. The last results are kept.
 
 A text is cut to its width before it is drawn, so that no name makes a picture costly. The fonts have Latin, Greek and
 Cyrillic letters; other letters become boxes.

@@ -109,12 +109,11 @@ def social(
 ) -> dict[str, Any]:
     """Render how other sites preview the page. Only pages of public competitions have a picture and are indexed."""
     is_listed = competition is None or competition.visibility == PUBLIC
-    request = context.get("request")
     return {
         "title": title,
         "text": text,
         "is_listed": is_listed,
-        "url": f"{settings.SITE_URL}{request.path}" if request else "",
+        "url": f"{settings.SITE_URL}{context['request'].path}" if competition else "",  # no error repeats an address
         "picture": settings.SITE_URL + (picture if picture and is_listed else "/picture.png"),
     }
 

@@ -80,7 +80,7 @@ def routes(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator[tu
 def told(answer: Any) -> str:
     """Return what an answer says, without its quotations of the names that were asked for."""
     body = b"" if answer.streaming else answer.content
-    said = body.decode().lower()
+    said = body.decode(errors="replace").lower()  # a picture has no text
     for name in answer.request["PATH_INFO"].split("/"):
         said = said.replace(f"“{name}”", "“…”").replace(f'"value":"{name}"', '"value":"…"')
     return said

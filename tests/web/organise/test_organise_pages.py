@@ -155,7 +155,7 @@ def test_a_board_on_hardware_without_a_runner_is_warned_of(stage, owner, browser
 
 def test_the_boards_page_leads_an_administrator_to_the_import(stage, browser) -> None:
     page = browser(stage.olga).get("/organise/kernels-101/boards").content.decode()
-    assert '<a href="/sets">Import it as a zip file</a>' in page
+    assert '<a href="/sets">import it as a zip file</a>' in page
 
 
 def test_an_owner_chooses_among_problems_that_they_may_see(stage, owner) -> None:
