@@ -116,7 +116,7 @@ def test_taken_down_code_hides_its_logs_and_messages(stage, browser, tool, peopl
             "events": " ".join(row.message for row in seen.events),
             "done": json.dumps(seen.done),
             "popcorn": json.dumps(shapes.details(opened, NOON)["job"]),
-            "popcorn's stream": json.dumps(shapes.full_result(opened, NOON)),
+            "popcorn's stream": json.dumps(shapes.full_result(opened)),
         }
         check(client.get(page))
         return {name: QUOTED in text for name, text in texts.items()}
