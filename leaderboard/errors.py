@@ -111,6 +111,14 @@ class IllegalMove(SiteError):
     """A state change that is not in the table."""
 
 
+def error_body(status: int, detail: str, code: str = "") -> dict[str, Any]:
+    """Return the body of an error without wrong fields, for answers outside of DRF.
+
+    It stands here, because asgi.py needs it before the settings are read.
+    """
+    return {"detail": detail, "code": code or BY_STATUS.get(status, BY_STATUS[400]), "errors": []}
+
+
 def shown(value: object) -> str | int | float | bool | None:
     """Return a wrong value for an answer: a long text is cut."""
     if value is None or isinstance(value, bool | int | float):

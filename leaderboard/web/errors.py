@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from leaderboard.errors import BY_STATUS, CODES, StaleLease, UserError, shown
+from leaderboard.errors import BY_STATUS, CODES, StaleLease, UserError, error_body, shown
 
 BUG: Final = "Internal error. It is in our log. Try again in a moment."
 BUSY: Final = "The database did not answer in time, so nothing was changed. Try again in a moment."
@@ -73,12 +73,7 @@ def _answer(exc: Exception, request: Request | None) -> Response:
 
 def body(status: int, detail: str, field: str = "", code: str = "") -> Response:
     errors = [{"field": field, "value": None, "message": detail}] if field else []
-    return Response(plain(status, detail, code) | {"errors": errors}, status=status)
-
-
-def plain(status: int, detail: str, code: str = "") -> dict[str, Any]:
-    """Return the body of an error without wrong fields, for answers outside of DRF."""
-    return {"detail": detail, "code": code or BY_STATUS.get(status, BY_STATUS[400]), "errors": []}
+    return Response(error_body(status, detail, code) | {"errors": errors}, status=status)
 
 
 def code_of(error: exceptions.APIException) -> str:

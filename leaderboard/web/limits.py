@@ -29,9 +29,8 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from leaderboard.accounts.models import User
-from leaderboard.errors import RateLimited
+from leaderboard.errors import RateLimited, error_body
 from leaderboard.operations import bans
-from leaderboard.web.errors import plain
 from leaderboard.web.middleware import APIS, Respond, refuse
 from leaderboard.web.models import RequestCount
 
@@ -327,7 +326,7 @@ def banned_networks(get_response: Respond) -> Respond:
             return get_response(request)
         if request.path.startswith(APIS):
             detail = f"Your network {ban.network} is banned until {ban.ends_at:%Y-%m-%d %H:%M} UTC: {ban.reason}"
-            return JsonResponse(plain(403, detail, "network_banned"), status=403)
+            return JsonResponse(error_body(403, detail, "network_banned"), status=403)
         return HttpResponse(render_to_string("web/banned.html", {"ban": ban}), status=403)
 
     return respond

@@ -7,9 +7,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import render
 from django.utils import timezone
 
+from leaderboard.errors import error_body
 from leaderboard.operations import maintenance
 from leaderboard.operations.models import Maintenance
-from leaderboard.web.errors import plain
 from leaderboard.web.forms import sentence
 from leaderboard.web.middleware import APIS, Respond
 
@@ -46,7 +46,7 @@ def _refuse(request: HttpRequest, found: Maintenance, now: datetime) -> HttpResp
     response: HttpResponse
     if request.path.startswith(APIS):
         detail = f"Maintenance until {found.until:%Y-%m-%d %H:%M} UTC: {sentence(found.text)} Nothing was changed."
-        response = JsonResponse(plain(503, detail, "maintenance"), status=503)
+        response = JsonResponse(error_body(503, detail, "maintenance"), status=503)
     else:
         response = render(request, "web/maintenance.html", {"found": found}, status=503)
     response.headers["Retry-After"] = str(maintenance.retry_after_s(found, now))

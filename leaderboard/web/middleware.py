@@ -14,8 +14,7 @@ from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
-from leaderboard.errors import RateLimited, UserError
-from leaderboard.web.errors import plain
+from leaderboard.errors import RateLimited, UserError, error_body
 
 FORMS_HERE: Final = "form-action 'self'"
 CSP: Final = "; ".join(
@@ -99,7 +98,7 @@ def refuse(path: str, status: int, retry_after_s: int) -> HttpResponse:
     """Return a refusal with the time of the next try: a page for people, JSON of the APIs. Needs no database."""
     response: HttpResponse
     if path.startswith(APIS):
-        response = JsonResponse(plain(status, REFUSED[status].format(wait=retry_after_s)), status=status)
+        response = JsonResponse(error_body(status, REFUSED[status].format(wait=retry_after_s)), status=status)
     else:
         response = HttpResponse(refusal_page(status), status=status)
     for name, value in (HEADERS | {"Cache-Control": PRIVATE, "Retry-After": str(retry_after_s)}).items():

@@ -30,6 +30,7 @@ from rest_framework.exceptions import APIException
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
+from leaderboard.errors import error_body
 from leaderboard.judging.attempts import CHANNEL
 from leaderboard.judging.models import FINISHED, Attempt, AttemptEvent
 from leaderboard.submissions.models import Submission
@@ -37,7 +38,7 @@ from leaderboard.submissions.permissions import code_for
 from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
 from leaderboard.web.api.serializers import FinishedSubmission
-from leaderboard.web.errors import code_of, plain
+from leaderboard.web.errors import code_of
 from leaderboard.web.limits import share
 from leaderboard.web.places import READS, counts_for
 from leaderboard.web.runners.bells import bells
@@ -274,4 +275,4 @@ def _whole(text: str) -> int:
 
 def _refuse(status: int, detail: str, retry_after_s: int = 0, code: str = "") -> JsonResponse:
     headers = {"Retry-After": str(retry_after_s)} if retry_after_s else None
-    return JsonResponse(plain(status, detail, code), status=status, headers=headers)
+    return JsonResponse(error_body(status, detail, code), status=status, headers=headers)

@@ -32,14 +32,13 @@ from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.entrants.teams import open_invites_of
-from leaderboard.errors import UserError
+from leaderboard.errors import UserError, error_body
 from leaderboard.pipeline import close_account, link_logins
 from leaderboard.web import limits
 from leaderboard.web.accounts.adapters import TYPED_LOGIN, note_sign_in
 from leaderboard.web.accounts.export import export_of
 from leaderboard.web.accounts.forms import TAKEN, CloseForm, LinkForm, PasswordForm, TokenForm
 from leaderboard.web.api.base import NO_FACTOR
-from leaderboard.web.errors import plain
 from leaderboard.web.forms import add_refusal
 from leaderboard.web.middleware import APIS, Respond, refuse
 
@@ -194,7 +193,7 @@ def staff_second_factor(get_response: Respond) -> Respond:
         if not isinstance(user, User) or request.path.startswith(OPEN) or not lacks_second_factor(user):
             return get_response(request)
         if request.path.startswith(APIS):
-            return JsonResponse(plain(403, NO_FACTOR, "second_factor_missing"), status=403)
+            return JsonResponse(error_body(403, NO_FACTOR, "second_factor_missing"), status=403)
         return HttpResponseRedirect(SET_UP)
 
     return respond

@@ -85,7 +85,7 @@ EXAMPLES: Final[dict[str, Any]] = {  # field → value
     "competition": "kernels-101",
     "cursor": "",
     "division": "human",
-    "entrant": "ada",
+    "entrant": "grace",
     "epoch": "sha256:48267b9e88719dfb",
     "events": "/api/v1/submissions/26/events",
     "filename": "kernel.py",
@@ -109,8 +109,8 @@ EXAMPLES: Final[dict[str, Any]] = {  # field → value
     "team": "the fast team",
     "title": "Row softmax",
     "url": "/submissions/26",
-    "user": "ada",
-    "username": "ada",
+    "user": "grace",
+    "username": "grace",
 }
 _PLAIN: Final[dict[str, Any]] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
 _FORMATS: Final = {"date-time": "2026-11-24T12:00:00Z", "date": "2026-11-24", "decimal": "100.00", "binary": "…"}
