@@ -515,6 +515,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
             "jobs/<str:job>": "jobs/1",
             "admin/leaderboards": "admin/leaderboards",
             "admin/update-problems": "admin/update-problems",
+            "^/": "/leaderboards",
             "": "nothing",
         }.items()
     },

@@ -265,7 +265,7 @@ def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
     (cuda / "task.yml").write_text("files: []\nlang: cu\nbenchmarks: [{n: 1}]\n")
     for arguments, says in (
         ([str(cuda)], "cannot be judged here"),
-        (["nothing"], "neither a folder with a task.yml nor in the library"),
+        (["nothing"], "neither a folder with a task.yml or a problem.json nor in the library"),
         ([str(tmp_path)], "task.yml"),
         (["vectoradd", "--only", "no/such"], "no sample's name begins so"),
     ):

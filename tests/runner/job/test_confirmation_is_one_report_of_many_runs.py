@@ -201,7 +201,10 @@ def test_a_person_sees_why_nothing_was_decided() -> None:
 def test_the_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
     good = str(ADD / "accepted" / "torch_out.py")
     for arguments, says in (
-        (["nothing", good, "--incumbent", good], "neither a folder with a task.yml nor in the library"),
+        (
+            ["nothing", good, "--incumbent", good],
+            "neither a folder with a task.yml or a problem.json nor in the library",
+        ),
         (["vectoradd", str(tmp_path / "none.py"), "--incumbent", good], "No such file"),
         (["vectoradd", good, "--incumbent", str(tmp_path / "none.py")], "No such file"),
         (["vectoradd", good, "--incumbent", good, "-k", "10"], "9"),
