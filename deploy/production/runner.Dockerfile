@@ -14,7 +14,8 @@ WORKDIR /opt/photofinish-runner
 COPY problems problems
 COPY sandbox sandbox
 COPY runner runner
-COPY leaderboard/__init__.py leaderboard/source.py leaderboard/client.py leaderboard/
+COPY leaderboard/__init__.py leaderboard/source.py leaderboard/
+COPY leaderboard/client leaderboard/client
 COPY leaderboard/cli leaderboard/cli
 COPY leaderboard/wording leaderboard/wording
 RUN python3 -m compileall -q .
