@@ -43,6 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a command in the background, or below nohup, ignores
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these signals, and so would the programs that tests start and stop
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _start_servers(config)
         if config.getoption("write_costs"):

@@ -36,7 +36,7 @@ class LiveSite:
     def stop(self) -> None:
         if self.process is not None:
             self.process.terminate()
-            self.process.wait(10)
+            self.process.wait(60)  # a process that starts on a busy machine ends first
 
 
 @contextmanager

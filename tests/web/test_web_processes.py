@@ -50,7 +50,7 @@ def children(site: LiveSite) -> list[int]:
     return [pid for pid, command in found.items() if b"spawn_main" in command]
 
 
-def until(true, within_s: float = 30.0) -> None:
+def until(true, within_s: float = 90.0) -> None:
     give_up_at = time.monotonic() + within_s
     while not true():
         assert time.monotonic() < give_up_at
