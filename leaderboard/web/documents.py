@@ -54,6 +54,7 @@ CONTENTS: Final[tuple[tuple[str, tuple[Source, ...]], ...]] = (
         (
             Source("getting-started", "docs/getting-started.md", "Getting started", "From sign-up to a rank"),
             Source(INSTALL, "docs/install.md", "Install the client", "The photofinish command, and signing in"),
+            Source("command-line", "docs/command-line.md", "Command line", "Every command, with its exit codes"),
             Source("rules", "docs/competitors.md", "Rules for competitors", "Entering, teams, quotas, your account"),
             Source("popcorn", "docs/popcorn.md", "Popcorn client", "Use an existing client with this site"),
         ),
