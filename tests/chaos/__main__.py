@@ -16,7 +16,7 @@ from pathlib import Path
 from deploy.console import SetupError, exit_status, say
 from deploy.image import ensure_image
 from deploy.parties import state_folder
-from tests.chaos.run import play
+from tests.chaos.run import PAUSE_S, play
 
 
 def main() -> int:
@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--submissions", type=int, default=1_000, metavar="N", help="to send and judge; 1000")
     parser.add_argument("--minutes", type=float, default=math.inf, metavar="M", help="send none after M minutes")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the schedule of faults; 1")
+    parser.add_argument("--pause", type=float, default=PAUSE_S, metavar="S", help="at most, between two faults; 2")
     parser.add_argument("--once", action="store_true", help="let every fault strike once only")
     parser.add_argument("--keep", type=Path, default=None, metavar="FOLDER", help="for journal, boards and logs")
     asked = parser.parse_args()
@@ -33,7 +34,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # everything is cleared away
     try:
         keep = asked.keep or state_folder() / "chaos"
-        told = play(image, asked.submissions, asked.seed, keep, minutes=asked.minutes, once=asked.once)
+        limits = {"minutes": asked.minutes, "once": asked.once, "pause_s": asked.pause}
+        told = play(image, asked.submissions, asked.seed, keep, **limits)
     except KeyboardInterrupt:
         say("stopped: processes, mounts and namespaces of this run are gone")
         return 130

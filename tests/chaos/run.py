@@ -32,7 +32,7 @@ GREEDY_EVERY: Final = 10  # turns: the first person sends in another's turn, and
 GREEDY_TURN: Final = 9  # of them: with 5 people, as with any even number, the first person's usual turns are others
 RANKED_EVERY: Final = 20  # turns; a ranked run takes ten times as long
 MOST_WAITING: Final = 10
-PAUSE_S: Final = (0.5, 2.0)  # between two strikes
+PAUSE_S: Final = 2.0  # between two strikes at most, and a quarter of it at least
 AT_ONCE: Final = 3
 SETTLED_WITHIN_S: Final = 300.0
 WAITING: Final = "SELECT count(*) FROM judging_attempt WHERE state NOT IN ('done', 'lost', 'cancelled')"
@@ -162,8 +162,9 @@ class Operator:
 class Schedule:
     """The order of the faults, by the seed."""
 
-    def __init__(self, site: Site, seed: int, faults: tuple[Fault, ...], once: bool) -> None:
+    def __init__(self, site: Site, seed: int, faults: tuple[Fault, ...], once: bool, pause_s: float) -> None:
         self._site, self._chance, self._faults, self._once = site, random.Random(seed), faults, once
+        self.seed, self._pause_s = seed, pause_s
         self._due = self._chance.sample(faults, len(faults))
         self._busy: set[str] = set()
         self._running: list[Future[Strike]] = []
@@ -183,7 +184,7 @@ class Schedule:
                     if len(running) >= AT_ONCE or not self._next(pool, has_work):
                         time.sleep(0.1)
                         continue
-                    time.sleep(self._chance.uniform(*PAUSE_S))
+                    time.sleep(self._chance.uniform(self._pause_s / 4, self._pause_s))
             except BaseException:
                 self._site.ended.set()  # no strike waits for a recovery
                 raise
@@ -207,20 +208,28 @@ class Schedule:
         return False
 
 
-def play(image: str, submissions: int, seed: int, keep: Path, *, minutes: float = math.inf, once: bool = False) -> Told:
+def play(
+    image: str,
+    submissions: int,
+    seed: int,
+    keep: Path,
+    *,
+    minutes: float = math.inf,
+    once: bool = False,
+    pause_s: float = PAUSE_S,
+) -> Told:
     """Run it, and leave journal, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
     keep.mkdir(parents=True, exist_ok=True)
     site = Site(image, people=-(-submissions // TEST_QUOTA), test_quota=TEST_QUOTA, seed=seed)
     try:
-        return _play(site, submissions, seed, keep, minutes, once)
+        return _play(site, submissions, keep, minutes, Schedule(site, seed, FAULTS, once, pause_s))
     finally:
         site.keep_logs(keep)
         site.close()
 
 
-def _play(site: Site, submissions: int, seed: int, keep: Path, minutes: float, once: bool) -> Told:
+def _play(site: Site, submissions: int, keep: Path, minutes: float, schedule: Schedule) -> Told:
     began = time.monotonic()
-    schedule = Schedule(site, seed, FAULTS, once)
 
     def waiting() -> int:
         return next((int(number) for (number,) in site.rows(WAITING)), MOST_WAITING)
@@ -257,4 +266,4 @@ def _play(site: Site, submissions: int, seed: int, keep: Path, minutes: float, o
     if findings := audit(site.database, keep):
         site.keep_database(keep)
     outcomes = site.rows(OUTCOMES)
-    return Told(len(sender.journal), sender.refused.total(), seed, took_s, strikes, findings, outcomes, counts)
+    return Told(len(sender.journal), sender.refused.total(), schedule.seed, took_s, strikes, findings, outcomes, counts)
