@@ -47,7 +47,7 @@ REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains thei
 }
 UNKNOWN: Final = ("unknown reason", "warn")
 MOST_DIFF_LINES: Final = 3_000  # per source
-MOST_DIFF_STEPS: Final = 3_000_000  # some 0.3 s; two honest versions of a file take less than a tenth of them
+MOST_DIFF_STEPS: Final = 1_000_000  # a tenth of a second; two versions of a file of 3,000 lines take some 50,000
 MOST_DIFF_CHARS: Final = 200_000
 MOST_SHOWN: Final = 600  # lines of the diff
 LONGEST: Final = 400  # shown characters per line
