@@ -23,9 +23,10 @@ from typing import Any, Final
 
 import django
 from django.conf import settings
-from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import HttpRequest, HttpResponseBase
 from django.template.loader import render_to_string
+from django.utils.http import parse_header_parameters
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from leaderboard import env, safety
@@ -92,8 +93,24 @@ class Alive:
             await self._app(scope, receive, send)
 
 
+class PlainRequest(ASGIRequest):
+    """A request whose texts are UTF-8, whatever its head claims.
+
+    Django decodes with any codec of Python that the head names. Some of them fail, and some make texts that the
+    database refuses.
+    """
+
+    def _set_content_type_params(self, meta: Mapping[str, Any]) -> None:
+        try:
+            self.content_type, self.content_params = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
+        except LookupError:  # a parameter in an unknown encoding
+            self.content_type, self.content_params = "", {}
+
+
 class BoundedHandler(ASGIHandler):
     """Django's handler, with a place for each request from the end of reading its body until its answer is made."""
+
+    request_class = PlainRequest
 
     def __init__(self) -> None:
         super().__init__()

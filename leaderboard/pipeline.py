@@ -93,7 +93,8 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     board = submission.board
     check_admitted(board)
     suspending.check_not_suspended(owner, board.competition)
-    # Without a lock: an exhausted quota costs no reading of the source.
+    # Without a lock: a refusal that costs no quota costs no reading of the source, which takes up to a second.
+    entering.check_accepted(owner.account, board.competition)
     _check_usage(owner.account, now)
     check_left(owner=owner.account, board=board, mode=submission.mode, now=now)
     source = read(submission.source)

@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "leaderboard.web.limits.page_limits",
+    "leaderboard.web.middleware.plain_addresses",
     "leaderboard.web.accounts.pages.staff_second_factor",
     "leaderboard.web.maintenance.changes_wait",
     "leaderboard.web.middleware.form_only_pages",

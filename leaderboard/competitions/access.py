@@ -34,6 +34,7 @@ MAX_ROLES: Final = 200  # per competition
 
 MAX_TITLE_CHARS: Final = 200  # of an announcement
 MAX_TEXT_CHARS: Final = 20_000
+MOST_A_DAY: Final = 20  # announcements of a competition: each is a message to every entrant
 IS_NEWS_FOR: Final = timedelta(days=14)
 
 
@@ -188,6 +189,9 @@ def publish_announcement(
         raise UserError("title", title, f"expected 1 to {MAX_TITLE_CHARS} printable characters")
     if len(text) > MAX_TEXT_CHARS or "\x00" in text:
         raise UserError("text", text, f"expected at most {MAX_TEXT_CHARS:,} characters")
+    if competition.announcements.filter(created_at__gt=now - timedelta(days=1)).count() >= MOST_A_DAY:
+        text = f"{MOST_A_DAY} announcements were published within a day, which is the most; wait until tomorrow"
+        raise UserError("title", title, text, status=429)
     announcement = Announcement.objects.create(
         competition=competition, author=actor, title=title, text=text, created_at=now
     )

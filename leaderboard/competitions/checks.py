@@ -98,6 +98,8 @@ def check_divisions(field: str, values: Iterable[str]) -> list[str]:
 def check_settings(values: Mapping[str, Any]) -> None:
     """Check all editable fields of a competition together, with their new values."""
     check_text("name", values["name"], most=MAX_NAME_CHARS, least=1)
+    if not values["name"].isprintable():  # it stands in subjects of mails
+        raise UserError("name", values["name"], "give a single line of printable characters")
     check_text("description", values["description"], most=MAX_TEXT_CHARS)
     check_text("rules", values["rules"], most=MAX_TEXT_CHARS)
     check_choice("visibility", values["visibility"], VISIBILITIES)

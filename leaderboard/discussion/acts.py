@@ -18,6 +18,7 @@ from leaderboard.competitions.models import Board, Role
 from leaderboard.competitions.permissions import has_role
 from leaderboard.discussion.models import KINDS, MOST_A_BOARD, MOST_A_DAY, MOST_CHARS, WRITE_UP, Post
 from leaderboard.entrants.enter import entrant_of
+from leaderboard.entrants.permissions import lock_entrant
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.review.suspension import check_not_suspended
 from leaderboard.standings.models import Entry
@@ -56,6 +57,7 @@ def write_post(*, board: Board, author: User, kind: str, text: str, now: datetim
         raise UserError("author", author.get_username(), f"only entrants of {board.competition} write here", status=403)
     check_numbers(board, author, now)
     if kind == WRITE_UP:
+        lock_entrant(entrant)  # of two members of a team at once, the second sees the write-up of the first
         if not has_line(board, entrant.pk, now):
             raise UserError("kind", kind, "a write-up needs a published result on this board", status=403)
         if Post.objects.filter(board=board, entrant=entrant, kind=kind, removed_at=None).exists():

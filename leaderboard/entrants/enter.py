@@ -85,16 +85,21 @@ def enter_in_division(
     )
 
 
-def enter_by_submitting(*, user: User, competition: Competition, now: datetime) -> Entrant:
-    """Return the entrant of a submission by this account, whose row the caller has locked.
-
-    Raise UserError with the address of the rules if they are not accepted.
-    """
+def check_accepted(user: User, competition: Competition) -> None:
+    """Raise UserError with the address of the rules if they are not accepted."""
     if not has_accepted(user, competition):
         is_in = memberships_of(user).filter(competition=competition).exists()
         text = "its rules have changed since you accepted them" if is_in else "entering it means accepting its rules"
         where = f"read and accept them at {page_of(competition)}, then submit again"
         raise UserError("competition", competition.slug, f"{text}; {where}", 409, "rules_not_accepted")
+
+
+def enter_by_submitting(*, user: User, competition: Competition, now: datetime) -> Entrant:
+    """Return the entrant of a submission by this account, whose row the caller has locked.
+
+    Raise UserError as check_accepted does.
+    """
+    check_accepted(user, competition)
     return _enter_alone(user, competition, now)
 
 

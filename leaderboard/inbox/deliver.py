@@ -144,8 +144,9 @@ def claim_hook(account: int, now: datetime) -> tuple[Preference, list[Message]] 
     ready = Preference.objects.select_for_update(skip_locked=True).filter(Q(hook_at=None) | Q(hook_at__lte=now))
     preference = ready.filter(user=account).exclude(hook="").first()
     messages = list(Message.objects.filter(user=account, webhook_due=True).order_by("-updated_at", "-pk"))
-    if preference is None or not User.objects.filter(pk=account, is_active=True).exists():
-        if not Preference.objects.filter(user=account).exclude(hook="").exists():
+    is_active = User.objects.filter(pk=account, is_active=True).exists()
+    if preference is None or not is_active:
+        if not is_active or not Preference.objects.filter(user=account).exclude(hook="").exists():
             Message.objects.filter(pk__in=[one.pk for one in messages]).update(webhook_due=False)
         return None
     preference.hook_at = now + LEASE

@@ -99,6 +99,8 @@ def is_public(peer: str) -> bool:
         return False
     if teredo is not None or (address.version == 6 and str(address).startswith("64:ff9b:")):
         return False  # an IPv4 address inside, perhaps a private one
+    if getattr(address, "is_site_local", False):  # of IPv6, and global to Python
+        return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 

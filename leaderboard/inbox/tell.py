@@ -101,12 +101,13 @@ def choose(*, user: User, page: Collection[str], mail: Collection[str], webhook:
         stopped.update(**{due: False})
 
 
+@transaction.atomic
 def stop(*, account: int, channel: str, kind: str) -> None:
     """Turn a kind off on a channel; `kind` "": all of them."""
-    found = Preference.objects.filter(user=account).first() or Preference(user_id=account)
+    found, _ = Preference.objects.select_for_update().get_or_create(user_id=account)
     kinds = [one for one in getattr(found, channel) if kind and one != kind]
     setattr(found, channel, kinds)
-    found.save()
+    found.save(update_fields=[channel])
     if channel in (MAIL, WEBHOOK):
         due = {f"{channel}_due": True}
         Message.objects.filter(user=account, **due).exclude(kind__in=kinds).update(**dict.fromkeys(due, False))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 from django.utils.cache import get_conditional_response, patch_vary_headers
@@ -117,6 +117,17 @@ def with_wait(response: HttpResponse, error: UserError) -> HttpResponse:
 def refusal_page(status: int) -> str:
     """Return a page of refusal, rendered once, because these pages are requested under load."""
     return render_to_string(f"{status}.html")
+
+
+def plain_addresses(get_response: Respond) -> Respond:
+    """Answer 404 to the address of a page with a NUL, which is in no name and which PostgreSQL refuses."""
+
+    def respond(request: HttpRequest) -> HttpResponseBase:
+        if "\x00" in request.path and not request.path.startswith(APIS):
+            raise Http404
+        return get_response(request)
+
+    return respond
 
 
 def form_only_pages(get_response: Respond) -> Respond:

@@ -32,6 +32,7 @@ STATIC: Final = "static"
 SHARES: Final = {RUNNERS: 5, ACCOUNTS: 3, API: 4, FRONT: 4, PAGES: 3, STREAMS: 2, READS: 2, READY: 1}
 POOL: Final = sum(SHARES.values())  # connections of a pool in which each class has exactly its share
 STATIC_PLACES: Final = 8  # they read files and use no connection
+SLOW: Final = frozenset(("submit", "draft", "picture.png"))  # last parts of paths below pages of FRONT
 WAIT_S: Final = 8.0  # below the 15 s of a runner's own patience
 RETRY_AFTER_S: Final = 5
 MOST_WAITING: Final = 200  # requests per class; each has an idle thread
@@ -114,7 +115,7 @@ def class_of(path: str) -> str:
     if first == "api":
         return RUNNERS if rest[:1] == ["runner"] else STREAMS if path.endswith("/events") else API
     kind = CLASSES.get(first, PAGES)
-    return PAGES if kind == FRONT and rest[-1:] == ["submit"] else kind
+    return PAGES if kind == FRONT and not SLOW.isdisjoint(rest[-1:]) else kind
 
 
 class Entrance:

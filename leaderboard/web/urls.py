@@ -2,7 +2,6 @@
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularJSONAPIView
 
 from leaderboard.web import documents, metrics, service, status, stream
 from leaderboard.web.accounts import device
@@ -253,7 +252,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(people)),
     path("api/runner/v1/", include("leaderboard.web.runners.views")),
     path("popcorn/", include("leaderboard.web.popcorn.urls")),
-    path("api/schema", SpectacularJSONAPIView.as_view(permission_classes=[], authentication_classes=[])),
+    path("api/schema", reference.Schema.as_view()),
     re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
 ]
 handler500 = "leaderboard.web.service.server_error"

@@ -1,6 +1,7 @@
 """The size of a request body is known or counted before Django stores it."""
 
 import asyncio
+import io
 import json
 from typing import Any
 
@@ -76,3 +77,20 @@ def test_an_endless_body_is_not_read_to_its_end() -> None:
     status, _, read = sent_to(b"x" * 100 * LIMIT, chunk=LIMIT)
     assert status == 413
     assert read <= LIMIT
+
+
+@pytest.mark.parametrize("kind", ["text/plain; charset=unicode_escape", "a/b; charset=hex", "a/b; c*=none'x'%41", "a"])
+def test_a_request_is_utf_8_whatever_its_head_claims(kind: str) -> None:
+    """Some of Python's codecs fail, and some make texts that the database refuses."""
+    from leaderboard.asgi import BoundedHandler
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/search",
+        "query_string": b"q=%5Cud800",
+        "headers": [(b"content-type", kind.encode())],
+    }
+    request, refusal = BoundedHandler().create_request(scope, io.BytesIO(b"x"))
+    assert refusal is None
+    assert request.GET["q"] == "\\ud800"

@@ -55,7 +55,12 @@ def test_submission_pages_at_every_stage(stage, browser, mode) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/boards/nope", "/boards/softmax/nope", "/submissions/999999999999999999999"]
+    "path",
+    [
+        *("/nope", "/boards/nope", "/boards/softmax/nope", "/submissions/999999999999999999999"),
+        *("/people/a%00", "/competitions/kernels-101/entrants/%00", "/boards/softmax/%00/discussion"),
+        *("/collections/kernels-101/a%00", "/boards/softmax/%00", "/notifications/off/%00"),
+    ],
 )
 def test_unknown_page_is_404_in_our_own_style(stage, browser, path) -> None:
     answer = browser(stage.ada).get(path)

@@ -140,6 +140,14 @@ def test_places_never_outnumber_the_connections_of_the_pool() -> None:
     assert all(sum(places.counts_for(pool).values()) <= pool for pool in range(len(places.SHARES), 201))
 
 
+@pytest.mark.parametrize("path", ["/boards/a/submit", "/boards/a/draft", "/boards/a/cpu/picture.png"])
+def test_slow_addresses_below_boards_take_no_place_of_the_front(path: str) -> None:
+    from leaderboard.web import places
+
+    assert places.class_of(path) == places.PAGES
+    assert places.class_of(path.rpartition("/")[0]) == places.FRONT
+
+
 def test_entrance_keeps_the_place_of_a_client_that_went_away(stage, monkeypatch) -> None:
     """The thread of a closed connection keeps running and occupies its place.
 

@@ -1,4 +1,4 @@
-"""The page /api/docs: a reference of /api/v1, drawn from the OpenAPI schema once per process."""
+"""The OpenAPI schema, and the page /api/docs: a reference of /api/v1 drawn from it. Both are made once per process."""
 
 import json
 from collections.abc import Iterator
@@ -10,8 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.views import SpectacularJSONAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from leaderboard.errors import CODES
+from leaderboard.web.limits import ApiThrottle
 
 Node = dict[str, Any]  # of the schema
 
@@ -58,6 +62,20 @@ class Area:
     calls: list[CallView] = field(default_factory=list)
 
 
+class Schema(SpectacularJSONAPIView):  # type: ignore[misc]
+    permission_classes, authentication_classes, throttle_classes = [], [], [ApiThrottle]
+
+    def _get_schema_response(self, request: Request) -> Response:
+        """Answer without the library's name of a file, into which a caller can write."""
+        return Response(_schema())
+
+
+@cache
+def _schema() -> Node:
+    schema: Node = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    return schema
+
+
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     areas, shapes = _content()
@@ -66,8 +84,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @cache
 def _content() -> tuple[list[Area], list[tuple[str, list[Field]]]]:
-    schema: Node = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
-    return list(_areas(schema)), list(_shapes(schema["components"]["schemas"]))
+    return list(_areas(_schema())), list(_shapes(_schema()["components"]["schemas"]))
 
 
 def _areas(schema: Node) -> Iterator[Area]:

@@ -12,6 +12,7 @@ from leaderboard.errors import UserError
 from leaderboard.standings.publish import NO_TELEMETRY
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
 from leaderboard.web.boards.cards import Card
+from leaderboard.web.boards.entries import Published
 from leaderboard.web.paging import CURSOR_CHARS
 from leaderboard.web.submissions.starter_code import REFERENCE
 from runner.wire import MODES, TELEMETRY
@@ -307,12 +308,15 @@ class EntryDetail(drf.Serializer[Any]):
     half_width = drf.FloatField(source="standing.value.half_width", allow_null=True)
     submitted_at = drf.DateTimeField(source="entry.submitted_at")
     shown = drf.BooleanField(source="is_shown", help_text="False: frozen, visible to owner and organisers.")
-    filename = drf.CharField(source="submission.filename")
+    filename = drf.SerializerMethodField(help_text="Empty where the code is hidden.")
     licence = drf.CharField(source="submission.licence", allow_blank=True)
     code_public = drf.BooleanField(source="code_is_public")
     code_public_at = drf.DateTimeField(allow_null=True, help_text="null: not automatically.")
     code = drf.CharField(allow_null=True)
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
+
+    def get_filename(self, found: Published) -> str:
+        return "" if found.code is None else found.submission.filename
 
 
 class RetractRequest(drf.Serializer[Any]):

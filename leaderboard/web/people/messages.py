@@ -1,5 +1,6 @@
 """Notifications: the list, the choice of kinds and channels, a webhook, and the way out of mails without a sign-in."""
 
+from threading import BoundedSemaphore
 from typing import Final
 
 from allauth.account.models import EmailAddress
@@ -34,6 +35,7 @@ KIND_TEXTS: Final = {
 }
 CHANNEL_TEXTS: Final = {"page": "On this site", "mail": "E-mail", "webhook": "Webhook"}
 FORMAT_TEXTS: Final = {DISCORD: "Discord", SLACK: "Slack"}
+_testing: Final = BoundedSemaphore(1)  # in each process: a slow server of a stranger holds one place, not all
 
 
 @login_required
@@ -103,9 +105,14 @@ def try_webhook(request: HttpRequest, user: User) -> None:
         messages.warning(request, "There is no webhook. Enter its address first.")
     elif wait := limits.take(limits.HOOK_USER, str(user.account_id)):
         messages.warning(request, f"That was tried too often. Wait {limits.minutes(wait)}.")
+    elif not _testing.acquire(blocking=False):
+        messages.warning(request, "Another webhook is being tested. Try again in a moment.")
     else:
         sample = Message(title="A test from Photofinish", text="Your webhook works.", url=SETTINGS, updated_at=now)
-        problem = deliver.try_post(preference, [sample])
+        try:
+            problem = deliver.try_post(preference, [sample])
+        finally:
+            _testing.release()
         if problem is None:
             messages.success(request, f"A test message was sent to {preference.hook_host}.")
         else:

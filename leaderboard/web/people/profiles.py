@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db.models import Q
+from django.db.models.functions import Lower
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -95,7 +96,8 @@ def awards_of(entrants: Sequence[Entrant], viewer: Viewer) -> list[Award]:
 @require_safe
 def person(request: HttpRequest, username: str) -> HttpResponse:
     now, viewer = timezone.now(), request.user
-    found = get_object_or_404(User, username__iexact=username, is_active=True)
+    named = User.objects.alias(low=Lower("username")).filter(low=username.lower())  # by its index
+    found = get_object_or_404(named, is_active=True)
     boards = boards_seen_by(viewer, listed=True)
     entrants = named_entrants(found, boards)
     results = results_of(entrants, boards, now=now)

@@ -77,12 +77,16 @@ def queue(hardware: str, now: datetime) -> dict[str, Any]:
 
 
 def ranking_line(row: BoardRow, board: Board, filenames: Mapping[int, str]) -> dict[str, Any]:
-    """Return a line of a ranking. An entrant has no id for the public, so `user_id` is the shown name as well."""
+    """Return a line of a ranking. An entrant has no id for the public, so `user_id` is the shown name as well.
+
+    A file without a public name gets the name that the problem gives to files.
+    """
     ranked = row.ranked
     return {
         "submission_id": ranked.entry.submission_id,
         "rank": ranked.rank,
-        "submission_name": filenames[ranked.entry.submission_id],
+        "submission_name": filenames.get(ranked.entry.submission_id)
+        or board.version.part("submission_name", "submission.py"),
         "submission_time": ranked.entry.submitted_at.isoformat(),
         "submission_score": seconds(ranked.score_us),
         "leaderboard_name": board.slug,

@@ -4,6 +4,7 @@ A feed shows what strangers see, whoever asks. The feeds of the site have listed
 competition answer for each competition that a stranger may open by its address.
 """
 
+import re
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
@@ -28,6 +29,7 @@ KEPT: Final = "public, max-age=300"
 NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 MOST_ITEMS: Final = 50
 MOST_ADDRESSES: Final = 50_000  # in a map, by its format
+UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # XML has no such characters
 NO_ITEMS: Final = datetime(2026, 1, 1, tzinfo=UTC)
 STRANGER: Final = AnonymousUser()
 HIDDEN: Final = (
@@ -91,7 +93,7 @@ def announcements(request: HttpRequest, slug: str = "") -> HttpResponse:
             title=one.title if competition else f"{one.competition}: {one.title}",
             link=f"{address}#announcements",
             unique_id=f"{address}#announcement-{one.pk}",
-            description=markup.markdown(one.text),
+            description=UNWRITABLE.sub("", markup.markdown(one.text)),
             pubdate=one.created_at,
             updateddate=one.created_at,
         )

@@ -9,8 +9,10 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.models import PUBLIC
 from leaderboard.standings.read.boards import lines_of
+from leaderboard.web import limits
 from leaderboard.web.boards import cards
 from leaderboard.web.boards.entries import published
+from leaderboard.web.middleware import refuse
 from leaderboard.web.sharing import draw
 from leaderboard.wording import figures
 
@@ -24,6 +26,8 @@ OF_THE_SITE: Final = draw.Picture(
 @require_safe
 def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     """The picture of a board: its first places beside the baseline."""
+    if wait_s := limits.floods.take(*limits.by_address(limits.PICTURE_IP, request)):
+        return refuse(request.path, 429, wait_s)
     card = cards.card(slug, AnonymousUser(), timezone.now())
     place = card.place(hardware)
     if card.competition.visibility != PUBLIC:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard import pipeline
+from leaderboard.accounts.models import User
 from leaderboard.admissions.door import newest_verdicts, starter_outcomes
 from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
@@ -26,7 +27,6 @@ from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import QUEUED, AttemptEvent
 from leaderboard.review.permissions import may_review
-from leaderboard.source import SourceError, read_source
 from leaderboard.standings.publish import retraction_of
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.permissions import may_dispose
@@ -45,7 +45,7 @@ from leaderboard.web.submissions import compare, progress, starter_code, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.mine import ACTS, mine, perform, what_is_left
 from leaderboard.web.submissions.prefill import Prefill, prefill
-from leaderboard.web.submissions.syntax import PYTHON_NAME, fault_in, marked_lines
+from leaderboard.web.submissions.syntax import PYTHON_NAME, first_fault, marked_lines
 from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
@@ -91,7 +91,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     sent = form.cleaned_data
     try:
         _check_board(slug, sent["data"])
-        _check_syntax(sent["filename"] or card.version.part("submission_name", PYTHON_NAME), sent["data"])
+        name = sent["filename"] or card.version.part("submission_name", PYTHON_NAME)
+        if name.endswith(".py"):
+            _check_syntax(sent["data"], user_of(request))
         upload = Upload(board=slug, **{name: sent[name] for name in UPLOADED})
         submission = pipeline.submit(upload, owner=user_of(request), now=clock())
     except UserError as error:
@@ -149,15 +151,9 @@ def _check_board(slug: str, data: bytes) -> None:
         )
 
 
-def _check_syntax(filename: str, data: bytes) -> None:
+def _check_syntax(data: bytes, sender: User) -> None:
     """Refuse Python code with a syntax error, which would cost a submission. The message names line and column."""
-    if not filename.endswith(".py"):
-        return
-    try:
-        source = read_source(data)
-    except SourceError:
-        return  # the pipeline names the fault
-    if (fault := fault_in(source)) is not None:
+    if (fault := first_fault(data, sender)) is not None:
         text = f"Python cannot read {fault}. Nothing was sent, and no quota was used: fix that line and send again"
         raise UserError("code", fault.line, text)
 

@@ -1,8 +1,9 @@
 """Places of errors in code: the syntax check of Python before it is sent, and the lines that a verdict names.
 
 A separate Python process compiles the text and executes nothing: a text that crashes or occupies the compiler ends
-that process alone. Its processor time and memory are limited. A text that it cannot check in time passes here, and the
-judge decides. No site runs on an older Python than the judge's, so code that the judge reads is not refused.
+that process alone. Its processor time and memory are limited, it yields to the web processes, and a person has a number
+of checks a minute. A text that it cannot check in time passes here, and the judge decides. No site runs on an older
+Python than the judge's, so code that the judge reads is not refused.
 """
 
 import json
@@ -13,9 +14,13 @@ from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import Final
 
-CPU_S: Final = 2
+from leaderboard.accounts.models import User
+from leaderboard.source import SourceError, read_source
+from leaderboard.web import limits
+
+CPU_S: Final = 1  # twice as long as 1 MB of plain code takes
 WALL_S: Final = 5.0
-MEMORY_BYTES: Final = 1 << 30
+MEMORY_BYTES: Final = 1 << 29  # likewise
 AT_ONCE: Final = 2  # checks of a web process
 WAIT_S: Final = 1.0  # for one of them to end
 MOST_SAID: Final = 300  # characters of a message
@@ -33,7 +38,8 @@ _NAMED: Final = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _CHILD: Final = f"""
-import json, resource, sys
+import json, os, resource, sys
+os.nice(10)
 resource.setrlimit(resource.RLIMIT_CPU, ({CPU_S}, {CPU_S}))
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -58,6 +64,19 @@ class Fault:
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}: {self.message}"
+
+
+def first_fault(data: bytes, sender: User) -> Fault | None:
+    """Return the first syntax error of a person's Python code.
+
+    None also for a text that is no source, and beyond the person's checks of a minute.
+    """
+    try:
+        source = read_source(data)
+    except SourceError:
+        return None
+    wait_s = limits.floods.take((limits.SYNTAX_USER, str(sender.account_id)))
+    return fault_in(source) if wait_s is None else None
 
 
 def fault_in(source: str) -> Fault | None:

@@ -25,7 +25,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.review import evidence
 from leaderboard.web.submissions import compare, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
-from leaderboard.web.submissions.syntax import PYTHON_NAME, fault_in
+from leaderboard.web.submissions.syntax import PYTHON_NAME, first_fault
 
 PROVENANCE: Final = {  # facts of the machine that come first
     "gpu": "GPU",
@@ -47,14 +47,15 @@ def draft(request: HttpRequest, slug: str) -> HttpResponse:
     names = boards_seen_by(request.user).filter(slug=slug).values_list("version__bundle__submission_name", flat=True)
     if not (wanted := list(names[:1])):
         raise Http404
+    user = user_of(request)
     sent = {name: request.POST.get(name, "") for name in ("filename", "hardware", "mode")}
     source = request.POST.get("code", "").replace("\r\n", "\n")
     try:
-        kept = save_draft(user=user_of(request), slug=slug, source=source, **sent, now=timezone.now())
+        kept = save_draft(user=user, slug=slug, source=source, **sent, now=timezone.now())
     except UserError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
     is_python = (sent["filename"] or wanted[0] or PYTHON_NAME).endswith(".py")
-    fault = fault_in(source) if kept is not None and is_python else None
+    fault = first_fault(source.encode(), user) if kept is not None and is_python else None
     return JsonResponse(
         {
             "saved_at": kept.saved_at if kept else None,

@@ -84,6 +84,7 @@ def test_nobody_below_an_owner_edits(stage: Stage, role: str | None) -> None:
     [
         ("name", {"name": " "}),
         ("name", {"name": "x" * 129}),
+        ("name", {"name": "Spring\nBcc: all@example.org"}),
         ("rules", {"rules": "\x00"}),
         ("visibility", {"visibility": "secret"}),
         ("scoring", {"scoring": "dice"}),

@@ -49,6 +49,17 @@ def test_only_an_owner_announces(stage: Stage) -> None:
     assert announce(stage, actor=stage.cleo).author == stage.cleo
 
 
+def test_a_competition_announces_some_times_a_day(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each announcement is a message to every entrant."""
+    monkeypatch.setattr("leaderboard.competitions.access.MOST_A_DAY", 2, raising=False)
+    announce(stage)
+    announce(stage)
+    with pytest.raises(UserError) as caught:
+        announce(stage)
+    assert caught.value.status == 429
+    assert announce(stage, now=NOON + timedelta(days=1))
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [({"title": " "}, "title"), ({"title": "x" * 201}, "title"), ({"text": "x" * 20_001}, "text")],

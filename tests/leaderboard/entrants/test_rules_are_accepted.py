@@ -36,6 +36,13 @@ def test_submitting_without_having_accepted_says_where_to(stage: Stage, cup: Com
     assert not Entrant.objects.exists()
 
 
+def test_a_source_is_not_read_before_the_rules_are_accepted(stage: Stage, cup: Competition, monkeypatch) -> None:
+    """Reading takes up to a second of a processor, and this refusal costs no quota."""
+    monkeypatch.setattr(pipeline, "read", lambda source: pytest.fail("it was read"))
+    with pytest.raises(UserError, match="accepting its rules"):
+        stage.submit(stage.ada)
+
+
 def test_who_accepted_may_submit(stage: Stage, cup: Competition) -> None:
     entrant = enter(stage.ada, cup)
     assert Membership.objects.get().rules_digest == rules_digest(cup)

@@ -8,7 +8,9 @@ import pytest
 from django.db import connection, transaction
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Competition
+from leaderboard.competitions.models import Board, Competition
+from leaderboard.discussion.acts import write_post
+from leaderboard.discussion.models import WRITE_UP, Post
 from leaderboard.entrants import teams
 from leaderboard.entrants.permissions import members_of
 from leaderboard.entrants.teams import create_team
@@ -75,3 +77,19 @@ def test_one_person_in_two_windows_is_in_one_team(live_stage: Stage, competition
         lambda: create_team(user=live_stage.ada, competition=competition, name="Slow", now=live_stage.now),
     )
     assert refused == ["you are in a team already; leave it first"]
+
+
+def test_two_members_at_once_do_not_both_publish_the_write_up(live_stage: Stage, competition: Competition) -> None:
+    team = create_team(user=live_stage.ada, competition=competition, name="Fast", now=live_stage.now)
+    told = {"entrant": team, "username": "ben", "actor": live_stage.ada, "now": live_stage.now}
+    teams.accept_invite(invite_id=teams.invite(**told).pk, user=live_stage.ben, now=live_stage.now)  # type: ignore[arg-type]
+    live_stage.judge(live_stage.submit(live_stage.ada))
+    Competition.objects.update(deadline=live_stage.later(1))
+    board, after = Board.objects.select_related("competition").get(), live_stage.later(1)
+
+    def write(author: User) -> None:
+        write_post(board=board, author=author, kind=WRITE_UP, text="Tiles.", now=after)
+
+    refused = while_first_is_open(lambda: write(live_stage.ada), lambda: write(live_stage.ben))
+    assert refused == ["you have a write-up here; remove it first"]
+    assert Post.objects.get().author == live_stage.ada

@@ -11,6 +11,8 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.core import mail
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from leaderboard.accounts.tokens import unseal
 from leaderboard.errors import UserError
@@ -106,6 +108,15 @@ def test_a_kind_that_is_turned_off_is_not_sent_any_more(ada) -> None:
     assert Preference.objects.get(user=ada).mail == []
 
 
+def test_turning_a_kind_off_writes_no_webhook(ada) -> None:
+    """The person may remove the webhook at the same time, and it must not come back."""
+    tell.set_hook(user=ada, address=ADDRESS, form=SLACK)
+    with CaptureQueriesContext(connection) as asked:
+        tell.stop(account=ada.pk, channel="mail", kind="verdict")
+    [written] = [one["sql"] for one in asked if one["sql"].startswith('UPDATE "inbox_preference"')]
+    assert "hook" not in written.partition(" WHERE ")[0].replace('"webhook"', "")
+
+
 def test_a_message_for_mail_alone_is_not_on_the_page_and_does_not_grow(ada) -> None:
     tell.choose(user=ada, page=(), mail=EVERY, webhook=())
     event(ada)
@@ -181,6 +192,17 @@ def test_a_webhook_that_is_gone_is_off_at_once(ada, posted) -> None:
     assert len(found) == 1
 
 
+def test_a_deactivated_account_stands_before_no_other_webhook(stage, ada, posted, monkeypatch) -> None:
+    monkeypatch.setattr(deliver, "PASS_HOOKS", 1)
+    tell.choose(user=stage.ben, page=EVERY, mail=(), webhook=EVERY)
+    for person in (ada, stage.ben):
+        tell.set_hook(user=person, address=ADDRESS, form=SLACK)
+        event(person)
+    type(ada).objects.filter(pk=ada.pk).update(is_active=False)
+    assert deliver.deliver_posts(now=minutes(1)) == 0
+    assert deliver.deliver_posts(now=minutes(2)) == 1
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -207,7 +229,7 @@ def test_a_wrong_address_is_refused_and_not_repeated(stage, address) -> None:
     "peer",
     ["127.0.0.1", "10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
      "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
-     "2002:7f00:1::", "64:ff9b::7f00:1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "198.18.0.1", "nonsense"],
+     "2002:7f00:1::", "fec0::1", "64:ff9b::7f00:1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "198.18.0.1", "nonsense"],
 )  # fmt: skip
 def test_a_private_address_is_not_public(peer) -> None:
     assert not hooks.is_public(peer)

@@ -3,6 +3,10 @@
 import gzip
 import re
 
+from drf_spectacular.generators import SchemaGenerator
+
+from leaderboard.web import limits
+
 
 def test_every_call_shape_and_code_is_on_the_reference_page(browser, db) -> None:
     from leaderboard.errors import CODES
@@ -26,3 +30,19 @@ def test_links_of_the_reference_page_lead_somewhere(browser, db) -> None:
 
 def test_reference_page_is_light(browser, db) -> None:
     assert len(gzip.compress(browser(None).get("/api/docs").content)) < 60_000
+
+
+def test_the_schema_is_made_once_and_counted(browser, db, monkeypatch) -> None:
+    """A stranger asks for it, and making it takes a tenth of a second or more."""
+    made: list[object] = []
+    make = SchemaGenerator.get_schema
+    monkeypatch.setattr(SchemaGenerator, "get_schema", lambda *given, **named: made.append(1) or make(*given, **named))
+    monkeypatch.setattr(limits, "API_IP", limits.Limit("api ip", 2, 3600))
+    assert [browser(None).get("/api/schema").status_code for _ in range(3)] == [200, 200, 429]
+    assert len(made) <= 1
+
+
+def test_the_name_of_the_schemas_file_is_nobodys_choice(browser, db) -> None:
+    answer = browser(None).get("/api/schema", {"version": 'x\n"; filename="evil.exe'})
+    assert answer.status_code == 200
+    assert "evil" not in str(answer.headers)

@@ -30,9 +30,11 @@ def answers(client, pk: int) -> tuple[int, int, int]:
 def code_of(client, pk: int) -> str | None:
     page = client.get(f"/entries/{pk}")
     check(page)
-    told = client.get(f"/api/v1/entries/{pk}").json()["code"]
+    entry = client.get(f"/api/v1/entries/{pk}").json()
+    told: str | None = entry["code"]
     assert (
         (told is not None)
+        == (entry["filename"] == "kernel.py")  # a name can tell the technique, or who a pseudonym is
         == (SECRET in page.content.decode())
         == (client.get(f"/entries/{pk}/code").status_code == 200)
     )

@@ -1,13 +1,18 @@
 """Entry pages show timed cases; two entries are compared by times, and by code where both are public."""
 
+import difflib
+import time
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from leaderboard.competitions.models import CLOSED, Competition
 from leaderboard.submissions.permissions import release_code
 from leaderboard.web.people.cases import CaseTime, pairs
+from leaderboard.web.review import evidence
 from tests.leaderboard.stage import make_board
 from tests.web.test_pages_are_strict import check
 
@@ -95,3 +100,20 @@ def test_cases_are_matched_by_name() -> None:
     other = CaseTime("b", 10.0, 20.0, 0.5, None)
     found = pairs([one], [other, CaseTime("a", 5.0, 20.0, 0.25, None)])
     assert [(pair.name, pair.change) for pair in found] == [("a", 2.0), ("b", None)]
+
+
+def test_texts_that_were_made_to_be_slow_are_compared_in_bounded_time() -> None:
+    """Lines that repeat fifty times between lines of their own took 2.5 s. /compare is open to strangers."""
+    old, new = ("\n".join(f"p{at % 50}\n{side}{at}" for at in range(1_499)) for side in "ab")
+    began = time.process_time()
+    found = evidence.unified(old, new)
+    assert time.process_time() - began < 1.0
+    assert found.is_cut
+    assert not found.refusal
+
+
+@given(st.lists(st.sampled_from("abcde"), max_size=40), st.lists(st.sampled_from("abcde"), max_size=40))
+@settings(max_examples=200, deadline=None, database=None)
+def test_a_difference_reads_as_usual(old: list[str], new: list[str]) -> None:
+    usual = list(difflib.unified_diff(old, new, lineterm=""))[2:]
+    assert [line.text for line in evidence.unified("\n".join(old), "\n".join(new)).lines] == usual

@@ -117,6 +117,25 @@ def test_a_test_message_says_what_went_wrong_and_is_limited(stage, browser, monk
     assert "tried too often" in text(client, "/notifications/settings")
 
 
+def test_one_webhook_is_tested_at_a_time(stage, browser, monkeypatch) -> None:
+    """Slow servers of strangers must not hold every place of the pages."""
+    ada, ben, found = browser(stage.ada), browser(stage.ben), []
+    for client in (ada, ben):
+        client.post("/notifications/webhook", {"address": ADDRESS, "format": "slack"})
+
+    def post(address, body):
+        found.append(address)
+        if len(found) == 1:
+            ben.post("/notifications/webhook/test")
+
+    monkeypatch.setattr(hooks, "post", post)
+    ada.post("/notifications/webhook/test")
+    assert len(found) == 1
+    assert "Another webhook is being tested" in text(ben, "/notifications/settings")
+    ben.post("/notifications/webhook/test")
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize("kind", ["verdict", ""])
 def test_a_link_in_a_mail_turns_it_off_without_a_sign_in(stage, browser, settings, kind) -> None:
     tell.choose(user=stage.ada, page=KINDS, mail=KINDS, webhook=())

@@ -179,3 +179,15 @@ def test_a_profile_asks_the_same_number_of_queries_for_any_number_of_boards(race
         sent(raced, raced.ada, board=make_board(slug))
     asked()
     assert asked() == before
+
+
+def test_a_profile_finds_its_person_by_an_index(raced, browser) -> None:
+    """Strangers open profiles, and a site may have a million people."""
+    with CaptureQueriesContext(connection) as asked:
+        assert status(browser(None), "/people/ADA") == 302
+    [sql] = [one["sql"] for one in asked if 'FROM "accounts_user" WHERE' in one["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {sql}")
+        plan = "\n".join(row[0] for row in cursor)
+    assert "Seq Scan" not in plan, plan

@@ -9,9 +9,12 @@ from django.utils import timezone
 
 from leaderboard.competitions.access import issue_codes
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
+from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.teams import take_pseudonym
 from leaderboard.judging.models import QUEUED
 from leaderboard.operations import bans, maintenance
-from leaderboard.submissions.models import Submission
+from leaderboard.submissions.models import Submission, Takedown
+from leaderboard.submissions.permissions import release_code
 from leaderboard.web import limits
 from leaderboard.web.popcorn import shapes
 from runner.wire import MODES
@@ -119,7 +122,7 @@ def test_ranking_gives_seconds_and_is_cut_by_limit_and_offset(stage) -> None:
     ben, ada = Client().get("/popcorn/submissions/softmax/cpu").json()
     assert (ben["rank"], ben["user_name"], ben["user_id"], ben["gpu_type"]) == (1, "ben", "ben", "cpu")
     assert ben["submission_score"] == pytest.approx(0.0005)
-    assert (ben["submission_name"], ben["leaderboard_name"]) == ("kernel.py", "softmax")
+    assert (ben["submission_name"], ben["leaderboard_name"]) == ("submission.py", "softmax")
     assert type(ben["submission_id"]) is int
     assert ben["submission_time"].startswith("2026-")
     assert Client().get("/popcorn/submissions/softmax/CPU?limit=1&offset=1").json() == [ada]
@@ -127,13 +130,30 @@ def test_ranking_gives_seconds_and_is_cut_by_limit_and_offset(stage) -> None:
     is_shown(Client().get("/popcorn/submissions/softmax/B200"), 404, "gpu", "it has cpu")
 
 
-def test_submission_count_counts_lines_of_a_ranking(stage) -> None:
+def test_ranking_names_the_files_of_public_code_alone(stage) -> None:
+    """The name of a file can tell the technique, or who a pseudonym is."""
+    sent = stage.submit()
+    stage.judge(sent)
+
+    def named() -> str:
+        return str(Client().get("/popcorn/submissions/softmax/cpu").json()[0]["submission_name"])
+
+    assert named() == "submission.py"
+    release_code(submission=sent, actor=stage.ada, now=timezone.now())
+    assert named() == "kernel.py"
+    Takedown.objects.create(submission=sent, reason="a copy", created_at=timezone.now())
+    assert named() == "submission.py"
+
+
+def test_submission_count_counts_lines_of_a_ranking(stage, monkeypatch) -> None:
     for owner in (stage.ada, stage.ben):
         stage.judge(stage.submit(owner))
+    take_pseudonym(entrant=Entrant.objects.get(name="ben"), actor=stage.ben, pseudonym="Grey Fox", now=stage.now)
+    monkeypatch.setattr("leaderboard.web.boards.standing.lines_of", lambda *_: pytest.fail("it read all lines"))
     path = "/popcorn/submission_count/softmax/cpu"
     assert Client().get(path).json() == {"count": 2}
-    assert Client().get(f"{path}?user_id=ada").json() == {"count": 1}
-    assert Client().get(f"{path}?user_id=cleo").json() == {"count": 0}
+    for name, count in (("ada", 1), ("Grey Fox", 1), ("ben", 0), ("grey fox", 0), ("cleo", 0)):
+        assert Client().get(path, {"user_id": name}).json() == {"count": count}, name
 
 
 # --- tokens ---

@@ -133,3 +133,13 @@ def test_the_map_lists_public_pages_and_robots_name_it(stage, browser) -> None:
     assert {"/", "/boards/softmax", "/boards/softmax/cpu", "/competitions/kernels-101", "/docs/rules"} <= paths
     assert [path for path in sorted(paths) if browser(None).get(path).status_code != 200] == []
     assert b"Sitemap: http://127.0.0.1:8000/sitemap.xml" in browser(None).get("/robots.txt").content
+
+
+@pytest.mark.parametrize("text", ["a\x0bb", "a\x0cb", "a&#12;b", "$\x1f$", "a\uffffb"])
+def test_characters_that_xml_has_not_end_no_feed(stage, browser, text: str) -> None:
+    """An organiser of one competition must not be able to end the feed of the whole site."""
+    publish_announcement(
+        competition=stage.board.competition, title="News", text=text, actor=stage.olga, now=stage.later(1)
+    )
+    for path in ("/feeds/announcements.atom", "/competitions/kernels-101/announcements.atom"):
+        assert titles(browser(None).get(path))

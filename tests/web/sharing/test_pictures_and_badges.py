@@ -8,6 +8,7 @@ import re
 import pytest
 from PIL import Image
 
+from leaderboard.web import limits
 from leaderboard.web.sharing import draw
 
 
@@ -89,6 +90,12 @@ def test_every_name_can_be_drawn(name: str) -> None:
 
 def test_pictures_are_kept_in_a_bounded_memory() -> None:
     assert draw.png.cache_info().maxsize == draw.badge.cache_info().maxsize == draw.MOST_KEPT
+
+
+def test_an_address_has_a_number_of_pictures_a_minute(stage, browser, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "PICTURE_IP", limits.Limit("picture ip", 2, 3600), raising=False)
+    statuses = [browser(None).get("/boards/softmax/cpu/picture.png").status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]
 
 
 def test_the_icons_of_the_site_are_where_browsers_look(client) -> None:

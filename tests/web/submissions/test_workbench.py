@@ -11,6 +11,7 @@ from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.entrants.models import Membership
 from leaderboard.submissions import workspace
 from leaderboard.submissions.models import Draft, Submission, Takedown, Welcome
+from leaderboard.web import limits
 from leaderboard.web.submissions import syntax
 from leaderboard.web.submissions.syntax import marked_lines
 from problems.spec import Build
@@ -64,7 +65,7 @@ def test_a_draft_is_its_authors_alone(stage, browser) -> None:
     ("code", "status"), [("x" * 1_000_001, 413), ("é" * 600_000, 413), ("a\0b", 400), ("x" * 1_000_000, 200)]
 )
 def test_a_draft_has_a_limit_of_size(stage, browser, monkeypatch, code, status) -> None:
-    monkeypatch.setattr("leaderboard.web.submissions.workbench.fault_in", lambda source: None)
+    monkeypatch.setattr(syntax, "fault_in", lambda source: None)
     answer = browser(stage.ada).post(DRAFT, {"code": code})
     assert answer.status_code == status
     assert Draft.objects.exists() == (status == 200)
@@ -110,6 +111,26 @@ def test_a_draft_names_its_first_syntax_error(stage, browser) -> None:
     fault = browser(stage.ada).post(DRAFT, {"code": "x = 1\nf(:\n"}).json()["fault"]
     assert (fault["line"], fault["column"]) == (2, 3)
     assert browser(stage.ada).post(DRAFT, {"code": "int f(:", "filename": "k.cu"}).json()["fault"] is None
+
+
+def test_a_person_has_a_number_of_syntax_checks_a_minute(stage, browser, monkeypatch) -> None:
+    """Each check takes up to a second of a processor. Drafts and refused submissions share the number."""
+    monkeypatch.setattr(limits, "SYNTAX_USER", limits.Limit("syntax check user", 2, 3600), raising=False)
+    client = browser(stage.ada)
+    assert client.post(DRAFT, {"code": "f(:"}).json()["fault"]
+    refused = client.post(ADDRESS, {"code": "f(:", "mode": "test", "hardware": "cpu"})
+    assert b"Python cannot read" in refused.content
+    late = client.post(DRAFT, {"code": "f(:"}).json()
+    assert (late["fault"], bool(late["saved_at"])) == (None, True)
+    assert browser(stage.ben).post(DRAFT, {"code": "f(:"}).json()["fault"]
+
+
+@pytest.mark.parametrize("code", ["x" * 20_000, "x = '" + "\\" * 20_000 + "'", "a = 1\x07"])
+def test_a_draft_that_is_no_source_reaches_no_compiler(stage, browser, monkeypatch, code) -> None:
+    """Long words and many backslashes cost the compiler hundreds of megabytes."""
+    monkeypatch.setattr(syntax.subprocess, "run", lambda *_, **__: pytest.fail("it was compiled"))
+    answer = browser(stage.ada).post(DRAFT, {"code": code}).json()
+    assert (answer["fault"], bool(answer["saved_at"])) == (None, True)
 
 
 def test_python_with_a_syntax_error_is_not_sent(stage, browser) -> None:
