@@ -179,7 +179,7 @@ class BoardsQuery(drf.Serializer[Any]):
         source="is_open",
         help_text="Boards that take submissions, or not.",
     )
-    text = optional_text(100, "Part of the name or title, in any case of letters.")
+    text = optional_text(100, "Words of the name, title, hardware, competition or tags, in any case of letters.")
     limit = drf.IntegerField(
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
@@ -259,6 +259,7 @@ class SubmissionSummary(Sent):
     published = drf.BooleanField(help_text="Whether the submission has an entry on its board.")
     review = drf.ChoiceField(choices=["under_review", "rejected"], allow_null=True)
     unranked = drf.ChoiceField(choices=[NO_TELEMETRY], allow_null=True, help_text="Why it has no entry.")
+    withdrawn = drf.BooleanField(help_text="Whether its kernel was retracted from the board.")
 
 
 class Value(drf.Serializer[Any]):

@@ -77,12 +77,15 @@ def queue(hardware: str, now: datetime) -> dict[str, Any]:
 
 
 def ranking_line(row: BoardRow, board: Board, filenames: Mapping[int, str]) -> dict[str, Any]:
-    """Return a line of a ranking. An entrant has no id for the public, so `user_id` is the shown name as well."""
+    """Return a line of a ranking. An entrant has no id for the public, so `user_id` is the shown name as well.
+
+    `filenames`: of the submissions whose code the caller may read. The name of a private file is "".
+    """
     ranked = row.ranked
     return {
         "submission_id": ranked.entry.submission_id,
         "rank": ranked.rank,
-        "submission_name": filenames[ranked.entry.submission_id],
+        "submission_name": filenames.get(ranked.entry.submission_id, ""),
         "submission_time": ranked.entry.submitted_at.isoformat(),
         "submission_score": seconds(ranked.score_us),
         "leaderboard_name": board.slug,
@@ -138,7 +141,7 @@ def runs(item: Opened) -> list[dict[str, Any]]:
         "result": None if item.mode == "ranked" else result(item),
         "diagnostics": None if is_good(item) else {name: _output(item, name) for name in ("stdout", "stderr")},
     }
-    if item.mode != "ranked" or not is_good(item) or item.unranked:
+    if item.mode != "ranked" or not is_good(item) or item.unranked or item.withdrawn:
         return [run]
     return [run, run | {"secret": True, "score": None}]
 
@@ -160,7 +163,7 @@ def job(item: Shown) -> tuple[str, str | None]:
     if item.status in UNFINISHED:
         return item.status, None
     if is_good(item):
-        return SUCCEEDED, report(item) if item.review or item.unranked else None
+        return SUCCEEDED, report(item) if item.standing_said else None
     return TIMED_OUT if item.outcome == "timeout" else FAILED, report(item)
 
 
@@ -172,6 +175,8 @@ def report(item: Shown) -> str:
         words = ["Rejected in review; the reason is on its page."]
     elif item.review == UNDER_REVIEW:
         words.append("A person looks at this result before it ranks.")
+    elif item.withdrawn:
+        words.append("Its kernel is withdrawn from the board.")
     words.append(UNRANKED.get(item.unranked or "", ""))
     if item.score_us:
         words.append(f"{speedup(item.ratio)} the speed of the baseline, {duration_us(item.score_us)}.")

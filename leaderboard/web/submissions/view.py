@@ -100,12 +100,18 @@ class Shown:
         """The colour of the status in a list."""
         if self.verdict is None:
             return "" if self.state.status == "queued" else "running"
-        return "warn" if self.state.review or self.state.unranked else self.verdict.tone
+        return "warn" if self.standing_said else self.verdict.tone
 
     @property
     def chip_text(self) -> str:
-        unranked = "not ranked" if self.state.unranked else ""
-        return (self.state.review or unranked or self.state.outcome or self.state.status).replace("_", " ")
+        return self.standing_said or (self.state.outcome or self.state.status).replace("_", " ")
+
+    @property
+    def standing_said(self) -> str:
+        """Why a passing result is not on its board, in a word or two; "": it may be there."""
+        if self.state.review:
+            return str(self.state.review).replace("_", " ")
+        return "withdrawn" if self.state.withdrawn else "not ranked" if self.state.unranked else ""
 
 
 class Opened(Shown):
