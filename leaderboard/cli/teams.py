@@ -50,7 +50,7 @@ def _add(act: str, field: str, about: str) -> None:
     def with_value(
         context: typer.Context,
         competition: str,
-        value: Annotated[str, typer.Argument(metavar=field.upper())],
+        value: Annotated[str, typer.Argument(metavar=field)],
         as_json: AsJson = False,
     ) -> None:
         _act(context, competition, act, {field: value}, as_json)

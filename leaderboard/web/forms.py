@@ -12,6 +12,7 @@ from problems.fields import ProblemError
 from problems.spec import MAX_GPUS, as_words
 
 MAX_PASSWORD_CHARS: Final = 4096
+MAX_KEY: Final = 2**63 - 1
 
 
 def plain_input(**attributes: str | bool) -> forms.TextInput:
@@ -86,6 +87,9 @@ class SubmitForm(forms.Form):
     mode = forms.CharField(required=False)
     hardware = forms.CharField(required=False)
     licence = forms.CharField(required=False)
+    remixed_from = forms.IntegerField(
+        required=False, min_value=1, max_value=MAX_KEY, widget=forms.HiddenInput(attrs={"data-remix": ""})
+    )
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

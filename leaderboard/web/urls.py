@@ -223,6 +223,7 @@ people: list[URLPattern | URLResolver] = [
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
+    path("submissions/<int:pk>/seeds", api.Seeds.as_view()),
     path("submissions/<int:pk>/events", stream.events),
     path("submissions/<int:pk>/review", review_api.OwnersSide.as_view()),
     path("submissions/<int:pk>/answer", review_api.Answer.as_view()),

@@ -27,6 +27,7 @@ from leaderboard.judging.lease import clock
 from leaderboard.judging.models import Attempt
 from leaderboard.review.standing import UNDER_REVIEW
 from leaderboard.standings.publish import retract
+from leaderboard.standings.read.code import readable_among
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import may_dispose
@@ -156,7 +157,8 @@ class Ranking(Public):
         asked = standing.Asked(start=query["offset"], most=query["limit"])
         shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
         ids = [row.ranked.entry.submission_id for row in shown.rows]
-        names = dict(Submission.objects.filter(pk__in=ids).values_list("pk", "filename"))
+        readable = readable_among(ids, request.user, timezone.now())
+        names = dict(Submission.objects.filter(pk__in=readable).values_list("pk", "filename"))
         return Response([shapes.ranking_line(row, place.board, names) for row in shown.rows])
 
 
