@@ -109,6 +109,7 @@ pages: list[URLPattern | URLResolver] = [
     path("rejudge/<int:pk>/try", rejudge_pages.attempt),
     path("rejudge/<int:pk>/<slug:name>", rejudge_pages.settle),
     path("sets", problem_pages.sets),
+    path("sets/git", problem_pages.fetch_set),
     path("sets/<int:pk>", problem_pages.uploaded_set),
     path("sets/<int:pk>/apply", problem_pages.apply),
     *pages_of_accounts,
