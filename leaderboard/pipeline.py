@@ -1,7 +1,7 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
-    submit          intake.check → origin_for → admitted? → quota → tokens.read → quota, locked → entrant → save, its cost,
-                    fingerprints → enqueue (event, bell)
+    submit          intake.check → origin_for → admitted? → quota → tokens.read → quota, locked → entrant → save,
+                    its cost, fingerprints → enqueue (event, bell)
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
     take_report     report.keep_content, then as a transaction: receive → record_result → screen → publish | hold |
                     withdraw … and a confirmation, if the result takes first place of a contest; the cost is given

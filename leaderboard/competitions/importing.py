@@ -384,7 +384,7 @@ def fetch_waiting(*, now: datetime) -> bool:
     with transaction.atomic():
         waiting = SetUpload.objects.exclude(address="").filter(commit="", problem="")
         idle = waiting.filter(Q(fetching_since=None) | Q(fetching_since__lt=now - FETCHED_BY))
-        upload = idle.select_for_update(skip_locked=True).select_related(None).order_by("pk").first()
+        upload = idle.select_for_update(skip_locked=True).order_by("pk").first()
         if upload is None:
             return False
         upload.fetching_since = now

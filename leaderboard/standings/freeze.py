@@ -24,7 +24,6 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.review.standing import held_results
 from leaderboard.standings.models import Revision
-from leaderboard.standings.publish import lock_lines
 from leaderboard.standings.read.table import inside
 
 FREEZE: Final = "freeze"
@@ -69,9 +68,9 @@ def _act(times: Callable[..., Times]) -> Callable[..., bool]:
             setattr(locked, field, moment)
         locked.save(update_fields=list(new))
         # The boards show other lines now: inbox/collect.py compares their fronts again.
-        boards = list(locked.boards.values_list("pk", flat=True))
-        lock_lines(boards)
-        Revision.objects.filter(board__in=boards).update(token=RandomUUID())
+        revisions = Revision.objects.filter(board__in=list(locked.boards.values_list("pk", flat=True)))
+        list(revisions.order_by("pk").select_for_update().values_list("pk"))  # in the order of lock_lines
+        revisions.update(token=RandomUUID())
         after = {**new, **options}
         record(f"{name}_standing", locked, actor=actor, reason=reason, now=now, before=before, after=after)
         return True

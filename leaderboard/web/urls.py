@@ -159,6 +159,7 @@ pages: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/boards/<int:pk>/remove", board_pages.remove),
     path("organise/<slug:slug>/problems", authoring_pages.new),
     path("organise/<slug:slug>/problems/<slug:name>", authoring_pages.revise),
+    path("organise/<slug:slug>/problems/<slug:name>/delete", authoring_pages.delete),
     path("organise/<slug:slug>/tracks", board_pages.tracks),
     path("organise/<slug:slug>/tracks/<int:pk>", board_pages.edit_a_track),
     path("organise/<slug:slug>/tracks/<int:pk>/remove", board_pages.remove_a_track),
