@@ -1,10 +1,13 @@
 """What the judge saw, for the sender and the team: cases, both clocks, machine; and a person's own notes."""
 
 import html
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition
 from leaderboard.entrants.closing import close
 from leaderboard.submissions.models import Draft, Note, Welcome
 from leaderboard.web.accounts.export import _tables
@@ -38,6 +41,24 @@ def test_the_sender_sees_cases_both_clocks_and_the_machine(stage, browser, measu
     assert "n=8 on the tenant's clock. baseline:" in page
     assert "rex" in page
     assert "vs incumbent" not in page
+
+
+def test_seeds_are_shown_after_the_contest(stage, browser, tool, measured) -> None:
+    address = f"/submissions/{measured.pk}"
+    hidden = "The seeds and arguments of all cases appear here when the contest is over"
+    assert f"{hidden}; this board has no end yet" in page_of(browser(stage.ada), f"{address}/measured")
+    Competition.objects.update(deadline=timezone.now() + timedelta(days=1))
+    assert f"{hidden}, <time" in page_of(browser(stage.ada), f"{address}/measured")
+    told = tool(stage.ada).get(f"/api/v1{address}/seeds").json()
+    assert (told["public"], told["cases"]) == (False, [])
+    assert told["public_at"].startswith("20")
+    Competition.objects.update(deadline=timezone.now() - timedelta(seconds=1))
+    told = tool(stage.ada).get(f"/api/v1{address}/seeds").json()
+    assert told["public"]
+    assert told["cases"], "the report of the stage has cases"
+    page = page_of(browser(stage.ada), f"{address}/measured")
+    assert all(seed in page for case in told["cases"] for seed in case["seeds"])
+    assert tool(stage.cleo).get(f"/api/v1{address}/seeds").status_code == 404
 
 
 @pytest.mark.parametrize("who", ["ben", "olga"])
