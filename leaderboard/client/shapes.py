@@ -264,6 +264,12 @@ class Declared(TypedDict):
     declared: list[str]
 
 
+class DeleteProblemRequest(TypedDict):
+    board: str
+    slug: str
+    reason: str
+
+
 class DeviceCode(TypedDict):
     device_code: str
 

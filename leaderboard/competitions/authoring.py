@@ -232,7 +232,7 @@ def delete_problem(
     check_reason(reason)
     here = competition.boards.filter(slug=name).first()
     if here is None:
-        raise UserError("name", name, "this competition has no board of that name", status=404)
+        raise UserError("board", name, "this competition has no board of that name", status=404)
     problem = Problem.objects.select_for_update().get(pk=here.problem_id)
     if slug != problem.slug:
         raise UserError("slug", slug, f"type {problem.slug} to confirm")

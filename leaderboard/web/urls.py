@@ -248,6 +248,7 @@ people: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/codes", organise_api.Codes.as_view()),
     path("organise/<slug:slug>/codes/revoke", organise_api.RevokeCode.as_view()),
     path("organise/<slug:slug>/boards/remove", organise_api.RemoveBoard.as_view()),
+    path("organise/<slug:slug>/problems/delete", organise_api.DeleteProblem.as_view()),
     path("admission", api.AdmissionTests.as_view()),
     path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
 ]

@@ -74,7 +74,7 @@ _FOLDER: Final = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_. +-]*(?:/[A-Za-z0-9_.][A-
 _LFS: Final = b"version https://git-lfs.github.com/"
 _PLAIN_FILES: Final = (b"100644", b"100755")
 _UNFIT: Final = {b"120000": "is a symbolic link; commit the file itself", b"160000": "is a submodule; leave it out"}
-_FAULTS: Final = (  # in what git says → sentence
+_FAULTS: Final = (  # in git's message → sentence
     ("File too large", f"the repository has more than {MOST_PACK_BYTES:,} bytes; use a smaller one"),
     ("error: 30", "the address redirects; give the address that it leads to"),
     ("could not read Username", "there is no such repository, or it asks for a password; only public ones are read"),

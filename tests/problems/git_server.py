@@ -1,4 +1,4 @@
-"""A git server over TLS on localhost: git's own http-backend, with addresses that redirect, ask for a password or hang."""
+"""A git server over TLS on localhost, by git's http-backend; some addresses redirect, want a password or hang."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ NAMED = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@x", "GIT_COMMITTER_NAME"
 CLEAN = {"PATH": os.defpath, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", **NAMED}
 
 
-def run(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, env=CLEAN, check=True, capture_output=True, text=True)
+def run(folder: Path, *arguments: str, sent: str = "") -> str:
+    told: dict[str, Any] = {"input": sent, "env": CLEAN, "capture_output": True, "text": True}
+    done = subprocess.run(["git", *arguments], cwd=folder, check=True, **told)
     return done.stdout.strip()
 
 

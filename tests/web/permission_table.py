@@ -472,7 +472,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     **{
         f"api/v1/organise/<slug:slug>/{act}": [(f"/api/v1/organise/{{slug}}/{act}", READ_ONLY, OWNERS)]
-        for act in ("codes/revoke", "boards/remove", "boards/close", "roles/revoke", "announcements/withdraw")
+        for act in (
+            *("codes/revoke", "boards/remove", "boards/close", "roles/revoke", "announcements/withdraw"),
+            "problems/delete",
+        )
     },
     # runners
     "api/runner/v1/enrol": [("/api/runner/v1/enrol", "M", "A")],
