@@ -1,7 +1,7 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
-    submit          intake.check → admitted? → quota → tokens.read → quota, locked → entrant → save, its cost,
-                    fingerprints → enqueue (event, bell)
+    submit          intake.check → origin_for → admitted? → quota → tokens.read → quota, locked → entrant → save,
+                    its cost, fingerprints → enqueue (event, bell)
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
     take_report     report.keep_content, then as a transaction: receive → record_result → screen → publish | hold |
                     withdraw … and a confirmation, if the result takes first place of a contest; the cost is given
@@ -55,6 +55,7 @@ from leaderboard.review.models import Decision, Suspension
 from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
 from leaderboard.standings.publish import kernel_lines, restore
+from leaderboard.standings.read.code import origin_for
 from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.submissions import intake
 from leaderboard.submissions.intake import Upload
@@ -90,6 +91,8 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     submission = intake.check(upload, owner=owner, now=now)
     if submission.mode == "ranked":
         check_confirmed_email(owner)
+    if upload.remixed_from is not None:
+        submission.remixed_from = origin_for(owner, upload.remixed_from, now)
     board = submission.board
     check_admitted(board)
     suspending.check_not_suspended(owner, board.competition)

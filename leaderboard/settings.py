@@ -9,6 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from structlog.stdlib import ProcessorFormatter
 
 from leaderboard import env
+from problems.formats.git import HOST
 from runner.broker import check_broker
 from runner.wire import ANSWER_S, DIGEST
 
@@ -300,14 +301,19 @@ if RENEW_S * 2 > LEASE_S:
 CLAIM_TIMEOUT_S = env.seconds("CLAIM_TIMEOUT_S", 8, least=0.1, most=ANSWER_S - 1)  # the runner gives up at ANSWER_S
 ATTEMPT_OVERHEAD_S = env.seconds("ATTEMPT_OVERHEAD_S", 900, least=1, most=86_400)  # beyond a problem's own timeouts
 HINT_COMMAND = env.words("HINT_COMMAND", ())  # `kernelguard --api-mode`: review/rules/static_check.py; (): no checker
+PROBLEM_GIT_HOSTS = env.words("PROBLEM_GIT_HOSTS", ())  # competitions/importing.py; (): nothing is fetched
+for _host in PROBLEM_GIT_HOSTS:
+    if not HOST.fullmatch(_host):
+        raise env.ConfigError(f"PROBLEM_GIT_HOSTS: {_host!r} is no host such as github.com or git.example.org/team")
 REMEASURE_AFTER_S = env.seconds("REMEASURE_AFTER_S", 120, least=0, most=3600)  # first wait for a calmer machine
 # judging/fleet.py refuses older runners, and other images of the sandbox.
 RUNNER_LEAST_VERSION = env.matching("RUNNER_LEAST_VERSION", "", pattern=r"\d+(\.\d+){0,2}", shape="1.2.3")
 RUNNER_IMAGES = env.pairs("RUNNER_IMAGES", value=DIGEST, shape="HARDWARE=sha256:DIGEST")
 SWEEP_EVERY_S = env.seconds("SWEEP_EVERY_S", 15, least=0.1, most=600)
-SWEEPER_ACTS = (  # of apps above the sweeper's, and the seconds between two calls
+SWEEPER_ACTS = (  # of other apps, and the seconds between two calls
     ("leaderboard.inbox.collect.collect", 15.0),
     ("leaderboard.inbox.deliver.deliver", 15.0),
+    ("leaderboard.competitions.importing.fetch_waiting", 3.0),
 )
 
 # --- monitoring ---

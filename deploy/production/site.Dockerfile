@@ -1,7 +1,8 @@
 # The image of web process, site worker, sweeper and `manage`; the command decides. In the checkout:
 #   docker build -f deploy/production/site.Dockerfile -t photofinish-site --build-arg BASE_IMAGE=python:3.11-slim-bookworm@sha256:… .
 # It holds no setting and no secret. --build-arg EXTRAS='server backup sentry s3' adds optional parts. Without a package index,
-# put wheels into ./wheels and add --build-arg PIP_OPTIONS=--no-index. For the legacy builder and BuildKit.
+# put wheels into ./wheels and add --build-arg PIP_OPTIONS=--no-index. --build-arg PACKAGES=git adds packages of the system:
+# git, for problem sets by address. For the legacy builder and BuildKit.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 FROM ${BASE_IMAGE} AS builder
@@ -14,6 +15,9 @@ RUN python3 -m venv /opt/venv \
  && /opt/venv/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE_IMAGE}
+ARG PACKAGES=
+RUN if [ -n "${PACKAGES}" ]; then \
+      apt-get update && apt-get install --yes --no-install-recommends ca-certificates ${PACKAGES} && rm -r /var/lib/apt/lists/*; fi
 RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin photofinish \
  && install -d -o photofinish -g photofinish -m 700 /var/lib/photofinish/reports
 COPY --from=builder /opt/venv /opt/venv

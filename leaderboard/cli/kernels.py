@@ -5,12 +5,13 @@ import difflib
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from ..client import Client, Misuse, Refused, calls
+from ..client import Client, ClientError, Misuse, Refused, calls
 from ..client.clients import FINAL
 from ..client.values import JSON, mapping, mappings, number, sequence
 from ..source import MAX_SOURCE_BYTES, SourceError, read_file, read_source
@@ -39,6 +40,7 @@ def submit(
     mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
     filename: Annotated[str, typer.Option(help="Name of the file on the site (default: its own).")] = "",
+    remix_of: Annotated[int, typer.Option(min=0, help="Number of the submission whose code this began with.")] = 0,
     watch: Annotated[bool, typer.Option("--watch/--no-watch", help="Wait for the verdict.")] = True,
     no_wait: Annotated[bool, typer.Option("--no-wait", hidden=True)] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the verdict as JSON there.")] = None,
@@ -60,7 +62,8 @@ def submit(
     with connected(context) as site:
         sent = []
         for where in dict.fromkeys(wanted):
-            taken = _send(screen, site, board, where, mode, name, code, licence)
+            more = {"filename": name, "code": code, "licence": licence, "remix_of": remix_of}
+            taken = _send(screen, site, board, where, mode, more)
             board = str(taken.get("board") or board)
             sent.append(taken)
             _tell_sent(screen, site, taken, where, mode, as_json)
@@ -221,7 +224,10 @@ def report(
         with known(submission):
             found = site.submission(submission)
         address = site.address(found.get("url"))
-    text = json.dumps(found, indent=2) + "\n" if as_json else "\n".join(_report(found, address)) + "\n"
+        seeds: Mapping[str, Any] = {}
+        with suppress(ClientError):  # without a verdict, or from an older site, there are none
+            seeds = site.once(calls.seeds(submission))
+    text = json.dumps(found, indent=2) + "\n" if as_json else "\n".join(_report(found, address, seeds)) + "\n"
     if output is None:
         screen.out.file.write(text)
     else:
@@ -241,12 +247,12 @@ def _read(file: str, filename: str) -> tuple[str, str]:
 
 
 def _send(
-    screen: Screen, site: Client, board: str, hardware: str, mode: str, filename: str, code: str, licence: str
+    screen: Screen, site: Client, board: str, hardware: str, mode: str, more: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Send a submission. On a terminal, ask for a board or hardware that the site finds missing."""
     for _ in range(3):
         try:
-            sent = site.submit(board=board, hardware=hardware, mode=mode, filename=filename, code=code, licence=licence)
+            sent = site.submit(board=board, hardware=hardware, mode=mode, **more)
         except Refused as error:
             field = str(error.errors[0].get("field")) if error.errors else ""
             if (
@@ -394,7 +400,7 @@ def _code_of(site: Client, name: str) -> tuple[str, str]:
     return f"{name}/{line(found.get('filename') or 'kernel', 64)}", str(found["code"])
 
 
-def _report(found: JSON, address: str) -> list[str]:
+def _report(found: JSON, address: str, seeds: JSON) -> list[str]:
     where = " on ".join(line(found.get(key, ""), 64) for key in ("board", "hardware"))
     rows = [f"# Submission {line(found.get('id', ''), 32)}: {render.headline(found)}", "", line(address, 500), ""]
     rows += [f"- {where}, mode {line(found.get('mode', ''), 16)}, file {line(found.get('filename', ''), 255)}"]
@@ -407,6 +413,19 @@ def _report(found: JSON, address: str) -> list[str]:
             times = " | ".join(line(render.duration_of(case, key)) for key in ("measured_us", "baseline_us"))
             ratio = speedup(number(case.get("ratio"))) if case.get("ratio") else ""
             rows.append(f"| {line(case.get('name', ''), 200)} | {result.replace('|', '/')} | {times} | {ratio} |")
+    if inputs := mappings(seeds.get("cases")):
+        rows += ["", "## Seeds", "", "| case | kind | arguments | seeds |", "| --- | --- | --- | --- |"]
+        for one in inputs[: render.MAX_CASES]:
+            arguments = " ".join(f"{name}={value}" for name, value in mapping(one.get("arguments")).items())
+            cells = (
+                one.get("case", ""),
+                one.get("kind", ""),
+                arguments,
+                " ".join(map(str, sequence(one.get("seeds")))),
+            )
+            rows.append(f"| {' | '.join(line(cell, 500).replace('|', '/') for cell in cells)} |")
+    elif seeds.get("public_at"):
+        rows += ["", f"The seeds of the cases are public from {render.moment(seeds['public_at'])} on."]
     for name, text in [*mapping(found.get("logs")).items(), ("code", found.get("code"))]:
         if text:
             # Four spaces make a block that no text inside can end.

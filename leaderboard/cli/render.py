@@ -201,6 +201,8 @@ def verdict(screen: Screen, submission: JSON, address: str) -> None:
     """Print the reason of a failure, or speed and rank; then the address of its page."""
     passed, title, out = is_pass(submission), headline(submission), screen.out
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
+    if submission.get("remixed_from"):
+        body.append(plain(f"remix of     submission {line(submission['remixed_from'], 32)}"))
     for flag in (line(flag, 64) for flag in sequence(submission.get("flags"))):
         note = f"{flag}: {outcomes.FLAGS[flag]}" if flag in outcomes.FLAGS else flag
         body.append(plain(f"note         {note}", style="yellow"))
@@ -208,7 +210,8 @@ def verdict(screen: Screen, submission: JSON, address: str) -> None:
         for part in (Text(title), *body):
             out.print(part)
     else:
-        colour = "red" if not passed else "yellow" if submission.get("review") == "under_review" else "green"
+        is_off = submission.get("withdrawn") or submission.get("review") == "under_review"
+        colour = "red" if not passed else "yellow" if is_off else "green"
         fits = cell_len(title) <= out.width - 6
         inside = body if fits else [Text(title, style="bold"), *body]  # a title too long for the edge wraps inside
         panel = Panel(Group(*inside), title=Text(title) if fits else None, title_align="left", border_style=colour)
@@ -226,16 +229,16 @@ def headline(submission: JSON) -> str:
         return f"Not finished: {line(status, 32)}"
     review, reason = line(submission.get("review") or "", 32), line(submission.get("reason") or "", 64)
     title = outcomes.verdict(line(outcome, 64), reason).title
-    if review:
-        return f"{title}, {review.replace('_', ' ')}"
+    if review or submission.get("withdrawn"):
+        return f"{title}, {review.replace('_', ' ') or 'withdrawn'}"
     return f"{title} ({reason})" if reason and outcome != "passed" else title
 
 
 def in_short(submission: JSON) -> str:
     """Return the verdict in a word or two, for a list."""
     review, outcome = str(submission.get("review") or ""), str(submission.get("outcome") or "")
-    unranked = "not ranked" if submission.get("unranked") else ""
-    found = review or unranked or outcome or str(submission.get("status", ""))
+    off_board = "withdrawn" if submission.get("withdrawn") else "not ranked" if submission.get("unranked") else ""
+    found = review or off_board or outcome or str(submission.get("status", ""))
     return line(found, 32).replace("_", " ")
 
 
@@ -279,6 +282,8 @@ def facts(submission: JSON) -> list[str]:
     """Return the sentences of a verdict as plain text."""
     parts = [*_passed(submission)] if is_pass(submission) else [*_failed(submission, logs=False)]
     flags = [line(flag, 64) for flag in sequence(submission.get("flags"))]
+    if submission.get("remixed_from"):
+        parts.append(plain(f"remix of     submission {line(submission['remixed_from'], 32)}"))
     return [str(part) for part in parts] + [f"{flag}: {outcomes.FLAGS.get(flag, '')}" for flag in flags]
 
 
@@ -297,6 +302,8 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
     if submission.get("unranked"):
         reason = line(submission["unranked"], 64)
         yield Text(f"board        not ranked: {outcomes.UNRANKED.get(reason, reason)}", style="yellow")
+    elif submission.get("withdrawn"):
+        yield Text("board        withdrawn: this kernel is off its board and does not rank again", style="yellow")
     elif submission.get("review") == "under_review":
         yield Text("board        held: a person looks at it before it ranks", style="yellow")
     elif submission.get("rank"):

@@ -41,22 +41,34 @@ def create(
     _act(context, competition, "create", {"name": name, "division": division, "model_name": model}, as_json)
 
 
-@app.command()
-def leave(context: typer.Context, competition: str, as_json: AsJson = False) -> None:
-    """Leave the team, or the competition."""
-    _act(context, competition, "leave", {}, as_json)
+def _add(act: str, field: str, about: str) -> None:
+    """Add the command of an act that takes one value, or none if `field` is empty."""
+
+    def alone(context: typer.Context, competition: str, as_json: AsJson = False) -> None:
+        _act(context, competition, act, {}, as_json)
+
+    def with_value(
+        context: typer.Context,
+        competition: str,
+        value: Annotated[str, typer.Argument(metavar=field)],
+        as_json: AsJson = False,
+    ) -> None:
+        _act(context, competition, act, {field: value}, as_json)
+
+    app.command(act, help=about)(with_value if field else alone)
 
 
-@app.command()
-def rename(context: typer.Context, competition: str, name: str, as_json: AsJson = False) -> None:
-    """Rename the team. Captains only."""
-    _act(context, competition, "rename", {"name": name}, as_json)
-
-
-@app.command()
-def invite(context: typer.Context, competition: str, username: str, as_json: AsJson = False) -> None:
-    """Invite a person by username. Captains only."""
-    _act(context, competition, "invite", {"username": username}, as_json)
+for _command in (
+    ("leave", "", "Leave the team, or the competition."),
+    ("rename", "name", "Rename the team. Captains only."),
+    ("invite", "username", "Invite a person by username. Captains only."),
+    ("remove", "username", "Remove a member. Captains only."),
+    ("hand-over", "username", "Make another member captain. Captains only."),
+    ("affiliation", "affiliation", "Set the affiliation. Captains and single entrants."),
+    ("pseudonym", "pseudonym", "Take a public name, once. Captains and single entrants."),
+    ("reveal", "", "Show the real name too, for good. Captains and single entrants."),
+):
+    _add(*_command)
 
 
 @app.command()
@@ -66,41 +78,11 @@ def withdraw(context: typer.Context, competition: str, invite: int, as_json: AsJ
 
 
 @app.command()
-def remove(context: typer.Context, competition: str, username: str, as_json: AsJson = False) -> None:
-    """Remove a member. Captains only."""
-    _act(context, competition, "remove", {"username": username}, as_json)
-
-
-@app.command()
-def hand_over(context: typer.Context, competition: str, username: str, as_json: AsJson = False) -> None:
-    """Make another member captain. Captains only."""
-    _act(context, competition, "hand-over", {"username": username}, as_json)
-
-
-@app.command()
 def division(
     context: typer.Context, competition: str, division: str, model: Model = "", as_json: AsJson = False
 ) -> None:
     """Choose the division: human, agent or mixed. Captains and single entrants."""
     _act(context, competition, "division", {"division": division, "model_name": model}, as_json)
-
-
-@app.command()
-def affiliation(context: typer.Context, competition: str, affiliation: str, as_json: AsJson = False) -> None:
-    """Set the affiliation. Captains and single entrants."""
-    _act(context, competition, "affiliation", {"affiliation": affiliation}, as_json)
-
-
-@app.command()
-def pseudonym(context: typer.Context, competition: str, pseudonym: str, as_json: AsJson = False) -> None:
-    """Take a public name, once. Captains and single entrants."""
-    _act(context, competition, "pseudonym", {"pseudonym": pseudonym}, as_json)
-
-
-@app.command()
-def reveal(context: typer.Context, competition: str, as_json: AsJson = False) -> None:
-    """Show the real name too, for good. Captains and single entrants."""
-    _act(context, competition, "reveal", {}, as_json)
 
 
 @app.command()

@@ -164,13 +164,31 @@ def submission(pk: int | str) -> Call[shapes.Submission]:
     return _get(f"/submissions/{submission_id(pk)}")
 
 
+def seeds(pk: int | str) -> Call[shapes.Seeds]:
+    """Return the inputs of a judged submission's cases, once the contest is over."""
+    return _get(f"/submissions/{submission_id(pk)}/seeds")
+
+
 def submit(
-    *, board: str, hardware: str, mode: str, filename: str, code: str, licence: str = "", key: str = ""
+    *,
+    board: str,
+    hardware: str,
+    mode: str,
+    filename: str,
+    code: str,
+    licence: str = "",
+    remix_of: int = 0,
+    key: str = "",
 ) -> Call[shapes.Accepted]:
-    """Send a submission. With a key, a repetition counts once; the call chooses one by itself."""
-    body = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
+    """Send a submission. With a key, a repetition counts once; the call chooses one by itself.
+
+    `remix_of`: number of the submission whose code this began with; 0: none.
+    """
+    body: dict[str, Any] = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
     if licence:
         body["licence"] = licence
+    if remix_of:
+        body["remixed_from"] = remix_of
     return Call("POST", "/submissions", body=body, headers={"Idempotency-Key": key or str(uuid4())}, is_safe=True)
 
 

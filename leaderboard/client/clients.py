@@ -111,6 +111,7 @@ class _Calls:
     quota = _Method(calls.quota)
     submissions = _Method(calls.submissions)
     submission = _Method(calls.submission)
+    seeds = _Method(calls.seeds)
     submit = _Method(calls.submit)
     cancel = _Method(calls.cancel)
     retract = _Method(calls.retract)

@@ -264,6 +264,12 @@ class Declared(TypedDict):
     declared: list[str]
 
 
+class DeleteProblemRequest(TypedDict):
+    board: str
+    slug: str
+    reason: str
+
+
 class DeviceCode(TypedDict):
     device_code: str
 
@@ -325,6 +331,8 @@ class EntryDetail(TypedDict):
     shown: bool
     filename: str
     licence: str
+    remixed_from: int | None
+    remixes: list[int]
     code_public: bool
     code_public_at: str | None
     code: str | None
@@ -523,6 +531,7 @@ class NewSubmission(TypedDict):
     mode: str
     filename: NotRequired[str]
     licence: NotRequired[str]
+    remixed_from: NotRequired[int | None]
     code: NotRequired[str]
     file: NotRequired[str | None]
 
@@ -758,6 +767,20 @@ class Said(TypedDict):
     at: str
 
 
+class Seeds(TypedDict):
+    public: bool
+    public_at: str | None
+    cases: list[SeedsOfCase]
+
+
+class SeedsOfCase(TypedDict):
+    case: str
+    kind: str
+    arguments: dict[str, Any]
+    seeds: list[str]
+    more: int
+
+
 class ServiceStatus(TypedDict):
     at: str
     ok: bool
@@ -844,6 +867,8 @@ class Submission(TypedDict):
     published: bool
     review: str | None
     unranked: str | None
+    withdrawn: bool
+    remixed_from: NotRequired[int | None]
     code: str | None
     taken_down: str
     cases: list[dict[str, Any]]
@@ -877,6 +902,7 @@ class SubmissionSummary(TypedDict):
     published: bool
     review: str | None
     unranked: str | None
+    withdrawn: bool
 
 
 class Team(TypedDict):

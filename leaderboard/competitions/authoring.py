@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import yaml
 from django.db import transaction
+from django.db.models import ProtectedError
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
@@ -217,6 +218,46 @@ def revise_problem(
         after = {"version": board.version.digest}
         record("edit_board", board, actor=actor, reason=reason, now=now, before={"version": before}, after=after)
     return changed
+
+
+@transaction.atomic
+def delete_problem(
+    *, competition: Competition, name: str, actor: User, slug: str, reason: str, now: datetime
+) -> Problem:
+    """Delete a problem without submissions, with its boards, versions and admission tests.
+
+    `name`: of its boards in this competition. `slug`: as typed to confirm.
+    """
+    check_role(actor, competition, Role.OWNER, "delete a problem")
+    check_reason(reason)
+    here = competition.boards.filter(slug=name).first()
+    if here is None:
+        raise UserError("board", name, "this competition has no board of that name", status=404)
+    problem = Problem.objects.select_for_update().get(pk=here.problem_id)
+    if slug != problem.slug:
+        raise UserError("slug", slug, f"type {problem.slug} to confirm")
+    check_may_revise(actor, problem)
+    boards = list(Board.objects.filter(problem=problem).select_for_update(of=("self",)).with_parts().order_by("pk"))
+    if used := [str(board) for board in boards if board.submissions.exists()]:
+        text = f"submissions to {', '.join(used[:3])} are kept: close the boards of this problem instead"
+        raise UserError("slug", slug, text, status=409)
+    for board in boards:
+        edit.remove_board(board=board, actor=actor, now=now)
+    versions = list(problem.versions.defer("bundle"))
+    before = {"slug": slug, "title": problem.title, "versions": [version.digest for version in versions]}
+    record("delete_problem", problem, actor=actor, reason=reason, now=now, before=before)
+    try:
+        for version in versions:
+            tests = version.admission_tests.all()  # of the app above, which holds no other rows on versions
+            if tests.filter(runner__isnull=False, finished_at=None).exists():
+                raise UserError("slug", slug, "a runner tests it at this moment; wait for the end of the test", 409)
+            tests.delete()
+            version.delete()
+        problem.delete()
+    except ProtectedError:
+        text = "earlier submissions were judged by it, and are kept: close its boards instead"
+        raise UserError("slug", slug, text, status=409) from None
+    return problem
 
 
 def _version(problem: Problem, found: Specification, now: datetime) -> ProblemVersion:

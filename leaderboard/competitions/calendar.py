@@ -165,7 +165,12 @@ def is_over_at(schedule: Schedule, moment: datetime, *, board_deadline: datetime
 
     A board that closes early waits for its competition, unless the competition has no end.
     """
-    return _is_past(_end(schedule) or board_deadline, moment)
+    return _is_past(over_at(schedule, board_deadline), moment)
+
+
+def over_at(schedule: Schedule, board_deadline: datetime | None) -> datetime | None:
+    """Return when the contest is past in the sense of `is_over_at`; None: it has no known end."""
+    return _end(schedule) or board_deadline
 
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)  # earlier than any submission
@@ -188,7 +193,7 @@ def code_public_at(schedule: Schedule, board_deadline: datetime | None, submitte
     """Return the time of publication, apart from a freeze; None: never without the owner's act."""
     if stage_of(schedule, submitted_at, board_deadline=board_deadline) is Stage.AFTERWARDS:
         return None
-    return schedule.deadline or schedule.final_at or board_deadline
+    return over_at(schedule, board_deadline)
 
 
 def is_code_public(

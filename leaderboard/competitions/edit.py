@@ -281,7 +281,8 @@ def remove_board(*, board: Board, actor: User, now: datetime) -> None:
     try:
         board.delete()
     except ProtectedError:
-        raise UserError("board", str(board), "it has submissions, which are kept: close it instead", 409) from None
+        text = "it has submissions, posts or quotas, which are kept: close it instead"
+        raise UserError("board", str(board), text, 409) from None
 
 
 def _own_board(board: Board, actor: User, act: str) -> Board:

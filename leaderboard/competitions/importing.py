@@ -24,7 +24,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils.text import slugify
 
 from leaderboard.accounts.models import User
@@ -35,7 +37,7 @@ from leaderboard.competitions.edit import free_slug, lock_names
 from leaderboard.competitions.models import CLOSED, PUBLIC, Board, Competition, Problem, ProblemVersion, Role, SetUpload
 from leaderboard.errors import UserError
 from problems.fields import ProblemError
-from problems.formats import kernelbench
+from problems.formats import git, kernelbench
 from problems.formats.files import unpack
 from problems.formats.folders import SetFile, adapted, read_sets
 from problems.formats.gpumode import ProblemSet, SetEntry
@@ -58,6 +60,7 @@ class Import:
     actor: User | None  # None: the site's own console
     source: str
     now: datetime
+    origin: str = ""  # of new versions: address and commit
     publish: bool = False  # a new competition is public at once; else closed: only its organisers see it
 
 
@@ -281,7 +284,12 @@ def _board(competition: Competition, entry: SetEntry, hardware: str, act: Import
     problem, _ = Problem.objects.update_or_create(slug=specification.slug, defaults={"title": specification.title})
     version, _ = ProblemVersion.objects.get_or_create(
         digest=specification.digest,
-        defaults={"problem": problem, "bundle": specification.to_bundle(), "created_at": act.now},
+        defaults={
+            "problem": problem,
+            "bundle": specification.to_bundle(),
+            "origin": act.origin,
+            "created_at": act.now,
+        },
     )
     place = {"slug": entry.slug, "hardware": hardware}
     board = Board.objects.select_for_update().filter(**place).first()
@@ -323,6 +331,7 @@ def _normalised(name: str) -> str:
 
 KEPT_FOR: Final = timedelta(days=1)  # for an upload that is not applied
 MAX_WAITING: Final = 5  # per organiser: each may hold 5 MB
+FETCHED_BY: Final = timedelta(minutes=5)  # longer than git may take
 
 
 def take_upload(
@@ -339,13 +348,68 @@ def take_upload(
     upload = SetUpload(actor=actor, filename=filename, digest=digest, data=data, created_at=now)
     upload.hardware, upload.without_deadlines = list(hardware), without_deadlines
     upload.report = _plain(_imported(upload, Import(actor, "a dry run", now), dry_run=True))
+    _keep(upload, now)
+    return upload
+
+
+def ask_fetch(
+    *,
+    actor: User,
+    address: str,
+    ref: str,
+    folder: str,
+    now: datetime,
+    hardware: tuple[str, ...] = (),
+    without_deadlines: bool = False,
+) -> SetUpload:
+    """Keep the wish to fetch a set from a git repository; `fetch_waiting` fulfils it. Raises UserError."""
+    source = git.Source(address.strip(), ref.strip(), folder.strip().strip("/"))
+    try:
+        git.check_source(source, settings.PROBLEM_GIT_HOSTS)
+    except ProblemError as error:
+        raise UserError(error.field, getattr(source, error.field), error.message) from error
+    name = source.address.removeprefix("https://")
+    upload = SetUpload(actor=actor, filename=name[:200], data=b"", created_at=now, **asdict(source))
+    upload.hardware, upload.without_deadlines = list(hardware), without_deadlines
+    upload.report = _plain(Report(dry_run=True, sets=()))
+    _keep(upload, now)
+    return upload
+
+
+def fetch_waiting(*, now: datetime) -> bool:
+    """Fetch the set that has waited longest, and preview it. False: none waits. The sweeper calls it.
+
+    A fetch that its sweeper did not survive begins again after FETCHED_BY.
+    """
+    with transaction.atomic():
+        waiting = SetUpload.objects.exclude(address="").filter(commit="", problem="")
+        idle = waiting.filter(Q(fetching_since=None) | Q(fetching_since__lt=now - FETCHED_BY))
+        upload = idle.select_for_update(skip_locked=True).order_by("pk").first()
+        if upload is None:
+            return False
+        upload.fetching_since = now
+        upload.save(update_fields=["fetching_since"])
+    source = git.Source(upload.address, upload.ref, upload.folder)
+    try:
+        git.check_source(source, settings.PROBLEM_GIT_HOSTS)  # once more: the list may have changed
+        fetched = git.fetch(source)
+        upload.data, upload.digest = fetched.data, "sha256:" + hashlib.sha256(fetched.data).hexdigest()
+        upload.commit = fetched.commit
+        upload.report = _plain(_imported(upload, Import(upload.actor, "a dry run", now), dry_run=True))
+    except (ProblemError, UserError) as error:
+        upload.data, upload.commit, upload.problem = b"", "", str(error)[:500]
+    upload.save(update_fields=["data", "digest", "commit", "problem", "report"])
+    return True
+
+
+def _keep(upload: SetUpload, now: datetime) -> None:
+    """Store an upload, and delete the actor's oldest without an import."""
     with transaction.atomic():
         waiting = SetUpload.objects.filter(applied_at=None)
         waiting.filter(created_at__lt=now - KEPT_FOR).delete()
-        mine = waiting.filter(actor=actor).values_list("pk", flat=True)
+        mine = waiting.filter(actor=upload.actor).values_list("pk", flat=True)
         SetUpload.objects.filter(pk__in=list(mine[MAX_WAITING - 1 :])).delete()
         upload.save()
-    return upload
 
 
 @transaction.atomic
@@ -357,7 +421,9 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
     upload = SetUpload.objects.select_for_update().get(pk=upload.pk)
     if upload.applied_at is not None:
         raise UserError("upload", upload.pk, "it was applied already; send the archive again", status=409)
-    act = Import(actor, f"upload {upload.pk}: {upload}", now)
+    if upload.address and not upload.commit:
+        raise UserError("upload", upload.pk, upload.problem or "it is not fetched yet; wait a moment", status=409)
+    act = Import(actor, f"upload {upload.pk}: {upload}", now, upload.origin)
     with transaction.atomic():
         report = _imported(upload, act, dry_run=False)
         is_as_shown = bool(_plain(report)["sets"] == upload.report["sets"])

@@ -35,6 +35,7 @@ DIVISIONS: Final = (HUMAN, AGENT, MIXED)
 GEOMETRIC_MEAN: Final = "geometric_mean"
 POINTS: Final = "points"
 FAST_P: Final = "fast_p"
+ORIGIN_CHARS: Final = 700  # address, commit and folder
 SCORINGS: Final = (GEOMETRIC_MEAN, POINTS, FAST_P)
 
 
@@ -161,6 +162,7 @@ class ProblemVersion(models.Model):
     problem = models.ForeignKey(Problem, on_delete=models.PROTECT, related_name="versions")
     digest = models.CharField(max_length=80, unique=True)
     bundle = models.JSONField()
+    origin = models.CharField(max_length=ORIGIN_CHARS, blank=True, default="", db_default="")  # SetUpload.origin
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -318,12 +320,21 @@ class Prize(models.Model):
 
 
 class SetUpload(models.Model):
-    """A zip file of problem sets from an organiser, with the report of a dry run, then of the import."""
+    """A zip file of problem sets from an organiser, with the report of a dry run, then of the import.
+
+    A set with an `address` is fetched by the sweeper; until then it has no file. `problem` is the reason of a failure.
+    """
 
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     filename = models.CharField(max_length=200)
     digest = models.CharField(max_length=80)
-    data = models.BinaryField()  # empty after the import
+    data = models.BinaryField()  # empty before it is fetched, and after the import
+    address = models.CharField(max_length=300, blank=True, default="", db_default="")  # of a git repository
+    ref = models.CharField(max_length=200, blank=True, default="", db_default="")
+    folder = models.CharField(max_length=300, blank=True, default="", db_default="")
+    commit = models.CharField(max_length=64, blank=True, default="", db_default="")
+    problem = models.CharField(max_length=500, blank=True, default="", db_default="")
+    fetching_since = models.DateTimeField(null=True, blank=True)
     hardware = models.JSONField(default=list)  # hardware of the boards instead of the sets' own; []: the sets' own
     without_deadlines = models.BooleanField(default=False)
     report = models.JSONField()  # competitions.importing.Report.to_json(): of the dry run, then of the import
@@ -334,4 +345,13 @@ class SetUpload(models.Model):
         ordering = ["-id"]
 
     def __str__(self) -> str:
-        return f"{self.filename} {self.digest[:15]}"
+        return f"{self.filename} {self.commit or self.digest[:15]}"
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self.address) and not (self.commit or self.problem)
+
+    @property
+    def origin(self) -> str:
+        """Return where a fetched set comes from; "": it was uploaded."""
+        return f"{self.address}@{self.commit}" + (f":{self.folder}" if self.folder else "") if self.commit else ""

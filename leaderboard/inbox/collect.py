@@ -21,7 +21,7 @@ from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, 
 from leaderboard.inbox.tell import tell
 from leaderboard.standings.models import Revision
 from leaderboard.standings.read.boards import Look, looks
-from leaderboard.standings.read.table import Table
+from leaderboard.standings.read.table import Table, forget
 
 IS_NEW_FOR: Final = timedelta(hours=6)  # longer than a sweeper is away
 CLOSES_SOON: Final = timedelta(hours=24)
@@ -137,6 +137,7 @@ def tell_overtaken(*, now: datetime) -> int:
         return 0
     boards = list(Board.objects.filter(pk__in=changed).select_related("competition", "problem").order_by("pk"))
     found = looks(boards, now=now)
+    forget()  # a pass needs the tables of changed boards once; kept, they would fill the sweeper's memory
     for board in boards:
         with transaction.atomic():
             compare_front(board, found[board.pk], changed[board.pk], now)
@@ -144,17 +145,19 @@ def tell_overtaken(*, now: datetime) -> int:
 
 
 def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
-    """`token`: the board's revision before its look was read. A later change is found in the next pass."""
-    ranking = f"{look.stage} {look.epochs[0].name if look.epochs else ''}"
+    """Compare within a stage, also after a re-judging in a newer timing epoch: an entrant without a line has no rank.
+
+    `token`: the board's revision before its look was read. A later change is found in the next pass.
+    """
     front = [[place.value.entrant_id, place.rank] for place in look.current.places[:FRONT]]
-    values = {"token": token, "ranking": ranking, "places": front}
+    values = {"token": token, "ranking": look.stage, "places": front}
     known = BoardSeen.objects.select_for_update(skip_locked=True).filter(board=board).first()
     if known is None:
         BoardSeen.objects.bulk_create([BoardSeen(board=board, **values)], ignore_conflicts=True)
         return
     if known.token == token:
         return  # another sweeper was faster
-    if known.ranking == ranking:
+    if known.ranking == look.stage:
         notify_losers(board, dict(known.places), look.current, now)
     BoardSeen.objects.filter(board=board).update(**values)
 

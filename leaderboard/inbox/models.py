@@ -122,7 +122,7 @@ class BoardSeen(models.Model):
 
     board = models.OneToOneField(Board, on_delete=models.CASCADE, primary_key=True, related_name="+")
     token = models.UUIDField()  # the board's Revision
-    ranking = models.CharField(max_length=160)  # stage and timing epoch; no two are comparable
+    ranking = models.CharField(max_length=160)  # its stage; no two are comparable
     places = models.JSONField()  # [entrant, rank] of each, best first
 
     def __str__(self) -> str:

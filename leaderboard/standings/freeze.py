@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import wraps
 from typing import Final
 
+from django.contrib.postgres.functions import RandomUUID
 from django.db import transaction
 
 from leaderboard.accounts.models import User
@@ -22,6 +23,7 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.review.standing import held_results
+from leaderboard.standings.models import Revision
 from leaderboard.standings.read.table import inside
 
 FREEZE: Final = "freeze"
@@ -57,7 +59,7 @@ def _act(times: Callable[..., Times]) -> Callable[..., bool]:
     def act(*, competition: Competition, actor: User, reason: str, now: datetime, **options: bool) -> bool:
         check_role(actor, competition, Role.OWNER, f"{name} its standing")
         check_reason(reason)
-        locked = Competition.objects.select_for_update().get(pk=competition.pk)
+        locked = Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
         new = times(locked, now, **options)
         if not new:
             return False
@@ -65,6 +67,10 @@ def _act(times: Callable[..., Times]) -> Callable[..., bool]:
         for field, moment in new.items():
             setattr(locked, field, moment)
         locked.save(update_fields=list(new))
+        # The boards show other lines now: inbox/collect.py compares their fronts again.
+        revisions = Revision.objects.filter(board__in=list(locked.boards.values_list("pk", flat=True)))
+        list(revisions.order_by("pk").select_for_update().values_list("pk"))  # in the order of lock_lines
+        revisions.update(token=RandomUUID())
         after = {**new, **options}
         record(f"{name}_standing", locked, actor=actor, reason=reason, now=now, before=before, after=after)
         return True

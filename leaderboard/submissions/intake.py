@@ -42,6 +42,7 @@ class Upload:
     filename: str  # "": the problem's submission name
     data: bytes
     licence: str = ""  # "": named by the file's first lines, or the competition's default
+    remixed_from: int | None = None  # the submission whose code it began with
 
 
 def check(upload: Upload, *, owner: User, now: datetime) -> Submission:

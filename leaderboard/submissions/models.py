@@ -27,6 +27,9 @@ class Submission(models.Model):
     code_digest = models.CharField(max_length=80, blank=True)  # tokens.code_digest; "": from before digests
     size_bytes = models.PositiveIntegerField()
     licence = models.CharField(max_length=32, blank=True)  # SPDX; licence of its publication after the deadline
+    remixed_from = models.ForeignKey(  # as its sender named it; who may know: standings/read/code.py
+        "self", on_delete=models.PROTECT, null=True, related_name="remixes", db_index=False
+    )
     created_at = models.DateTimeField()  # deadlines and ties depend on it
 
     class Meta:
@@ -49,6 +52,7 @@ class Submission(models.Model):
             models.Index(fields=["board", "-created_at"], name="submission_by_board"),
             models.Index(fields=["entrant", "board"], name="submission_by_entrant"),
             models.Index(fields=["owner", "board", "-created_at"], name="submission_by_owner_and_board"),
+            models.Index(fields=["remixed_from"], name="submission_by_origin", condition=Q(remixed_from__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -157,6 +161,7 @@ class Draft(models.Model):
     filename = models.CharField(max_length=100, blank=True)
     hardware = models.CharField(max_length=64, blank=True)
     mode = models.CharField(max_length=16, blank=True)
+    remixed_from = models.BigIntegerField(null=True)  # a submission's number, checked on sending
     saved_at = models.DateTimeField()
 
     class Meta:

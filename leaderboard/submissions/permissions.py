@@ -6,15 +6,23 @@ The publication cannot be taken back, and the site warns of this.
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import Viewer, has_role
+from leaderboard.entrants.models import Membership
 from leaderboard.entrants.permissions import members_of
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import CodeRelease, Submission, Takedown
+
+
+def is_own(user: User) -> Q:
+    """Match the submissions of this person, by any of their logins, and of the teams that they are in now."""
+    mine = Membership.objects.filter(user__in=logins_of(user), left_at=None).values("entrant")
+    return Q(owner__in=logins_of(user)) | Q(entrant__in=mine)
 
 
 def may_dispose(user: User, submission: Submission) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -22,7 +22,15 @@ def draft_of(user: User, slug: str) -> Draft | None:
 
 @transaction.atomic
 def save_draft(
-    *, user: User, slug: str, source: str, filename: str, hardware: str, mode: str, now: datetime
+    *,
+    user: User,
+    slug: str,
+    source: str,
+    filename: str,
+    hardware: str,
+    mode: str,
+    now: datetime,
+    remixed_from: int | None = None,
 ) -> Draft | None:
     """Replace the draft of this account and board; empty code removes it. Raises UserError for too large code."""
     if not source.strip():
@@ -34,7 +42,7 @@ def save_draft(
         raise UserError("code", None, text, status=413)
     if "\x00" in source:
         raise UserError("code", None, "NUL character; a source has none. The draft is not saved: remove it")
-    told = {"source": source, "size_bytes": size, "saved_at": now}
+    told: dict[str, Any] = {"source": source, "size_bytes": size, "saved_at": now, "remixed_from": remixed_from}
     for name, text, most in (("filename", filename, 100), ("hardware", hardware, 64), ("mode", mode, 16)):
         told[name] = "" if "\x00" in text or len(text) > most else text  # only sending refuses a wrong choice
     draft, is_new = Draft.objects.update_or_create(user_id=user.account_id, slug=slug, defaults=told)

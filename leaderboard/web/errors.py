@@ -21,6 +21,7 @@ from leaderboard.errors import BY_STATUS, CODES, StaleLease, UserError, error_bo
 BUG: Final = "Internal error. It is in our log. Try again in a moment."
 BUSY: Final = "The database did not answer in time, so nothing was changed. Try again in a moment."
 RETRY_AFTER_S: Final = 5
+ASKED_AGAIN: Final = ("authorization_pending", "slow_down")  # answers to a device that polls every few seconds
 STALE: Final = "The lease on this attempt is lost or the attempt is finished; stop working on it."
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 def handle(exc: Exception, context: dict[str, Any]) -> Response:
     set_rollback()
     response = _answer(exc, context.get("request"))
+    if getattr(exc, "code", "") in ASKED_AGAIN:
+        response._has_been_logged = True  # type: ignore[attr-defined]  # Django's mark: not worth a warning
     if response.status_code >= 500:
         log.exception("unexpected error in %s", type(context.get("view")).__name__, exc_info=exc)
     return response

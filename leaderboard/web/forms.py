@@ -9,9 +9,11 @@ from django.core.files.uploadedfile import UploadedFile
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.errors import UserError
 from problems.fields import ProblemError
+from problems.formats.git import MAX_ADDRESS_CHARS, MAX_FOLDER_CHARS, MAX_REF_CHARS
 from problems.spec import MAX_GPUS, as_words
 
 MAX_PASSWORD_CHARS: Final = 4096
+MAX_KEY: Final = 2**63 - 1
 
 
 def plain_input(**attributes: str | bool) -> forms.TextInput:
@@ -86,6 +88,9 @@ class SubmitForm(forms.Form):
     mode = forms.CharField(required=False)
     hardware = forms.CharField(required=False)
     licence = forms.CharField(required=False)
+    remixed_from = forms.IntegerField(
+        required=False, min_value=1, max_value=MAX_KEY, widget=forms.HiddenInput(attrs={"data-remix": ""})
+    )
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -115,16 +120,9 @@ class EnterForm(forms.Form):
     accept = forms.BooleanField(required=False, label="I have read these rules and accept them")
 
 
-class SetForm(forms.Form):
-    archive = forms.FileField(
-        label="Zip file",
-        allow_empty_file=True,
-        max_length=200,
-        help_text="One or more problem sets (<set>.yaml beside the folders of its problems), or the KernelBench folder "
-        "with its levels.",
-        widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
-        error_messages={"required": "Choose a zip file."},
-    )
+class HardwareForm(forms.Form):
+    """The choices of an import: `hardware` instead of what the sets name, and boards that stay open."""
+
     hardware = forms.CharField(
         required=False,
         max_length=1000,
@@ -140,3 +138,38 @@ class SetForm(forms.Form):
             return as_words(names, "hardware", MAX_GPUS)
         except ProblemError as error:
             raise forms.ValidationError(f"{error.message}.") from error
+
+
+class GitForm(HardwareForm):
+    address = forms.CharField(
+        label="Git address",
+        max_length=MAX_ADDRESS_CHARS,
+        help_text="https, of a public repository.",
+        widget=plain_input(placeholder="https://github.com/team/problems"),
+    )
+    ref = forms.CharField(
+        label="Branch, tag or commit",
+        required=False,
+        max_length=MAX_REF_CHARS,
+        help_text="Empty: the default branch.",
+        widget=plain_input(),
+    )
+    folder = forms.CharField(
+        required=False,
+        max_length=MAX_FOLDER_CHARS,
+        help_text="Of the sets in the repository. Empty: all of it.",
+        widget=plain_input(),
+    )
+    field_order = ("address", "ref", "folder")
+
+
+class SetForm(HardwareForm):
+    archive = forms.FileField(
+        label="Zip file",
+        allow_empty_file=True,
+        max_length=200,
+        help_text="One or more problem sets (<set>.yaml beside the folders of its problems), or the KernelBench folder "
+        "with its levels.",
+        widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
+        error_messages={"required": "Choose a zip file."},
+    )

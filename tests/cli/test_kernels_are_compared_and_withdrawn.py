@@ -120,6 +120,32 @@ def test_report_is_markdown_that_no_log_can_end(site: FakeSite, photofinish: Pho
     assert (tmp_path / "r.md").read_text().startswith("# Submission 7")
 
 
+def test_a_withdrawn_kernel_is_called_so(site: FakeSite, photofinish: Photofinish) -> None:
+    site.verdict = {**PASSED, "published": False, "rank": None, "withdrawn": True}
+    ended = photofinish("show", "7")
+    assert "Passed, withdrawn" in ended.out
+    assert "withdrawn: this kernel is off its board" in ended.out
+    assert render.in_short(site.verdict) == "withdrawn"
+    assert render.in_short(site.verdict | {"review": "rejected"}) == "rejected"
+
+
+def test_a_remix_names_its_origin(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    photofinish("submit", str(kernel), "--board", "softmax", "--remix-of", "12")
+    photofinish("submit", str(kernel), "--board", "softmax")
+    assert [sent.get("remixed_from") for sent in site.sent] == [12, None]
+    site.verdict = {**PASSED, "remixed_from": 12}
+    assert "remix of     submission 12" in photofinish("show", "7").out
+    assert "remix of     submission 12" in photofinish("report", "7").out
+
+
+def test_a_report_has_the_seeds_once_they_are_public(site: FakeSite, photofinish: Photofinish) -> None:
+    case = {"case": "n=8", "kind": "secret", "arguments": {"n": 8}, "seeds": ["4611686018427387904"], "more": 0}
+    site.more["/submissions/7/seeds"] = {"public": True, "public_at": "2026-01-01T00:00:00Z", "cases": [case]}
+    assert "| n=8 | secret | n=8 | 4611686018427387904 |" in photofinish("report", "7").out
+    site.more["/submissions/7/seeds"] = {"public": False, "public_at": "2027-01-01T00:00:00Z", "cases": []}
+    assert "The seeds of the cases are public from 2027-01-01 00:00 UTC on." in photofinish("report", "7").out
+
+
 def test_rm_withdraws_a_ranked_kernel_and_cancels_a_waiting_one(site: FakeSite, photofinish: Photofinish) -> None:
     refused = photofinish("rm", "7")
     assert (refused.code, "--yes" in refused.err) == (2, True)

@@ -214,6 +214,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/runners/rex/nothing", "IMMMMMMM", "IN"),
     ],
     "sets": [("/sets", STAFF, STAFF)],
+    "sets/git": [("/sets/git", "IMMMMMMM", "IN")],  # off, without a host
     "sets/<int:pk>": [("/sets/{upload}", STAFF, READ_ONLY)],
     "sets/<int:pk>/apply": [("/sets/{upload}/apply", "IMMMMMMM", STAFF)],
     **{path: [(f"/{path}", ALL, ALL)] for path in ("sign-up", "sign-in", "account/password/reset")},
@@ -309,6 +310,9 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "organise/<slug:slug>/problems/<slug:name>": [
         ("/organise/{slug}/problems/softmax", OWNERS, OWNERS),
         ("/organise/{slug}/problems/nothing", "INNNNNNN", "INNNFFNN"),
+    ],
+    "organise/<slug:slug>/problems/<slug:name>/delete": [
+        ("/organise/{slug}/problems/softmax/delete", ANY_ROLE, OWNERS),
     ],
     "organise/<slug:slug>/tracks": [("/organise/{slug}/tracks", ANY_ROLE, OWNERS)],
     "organise/<slug:slug>/tracks/<int:pk>": [("/organise/{slug}/tracks/{track}", ANY_ROLE, OWNERS)],
@@ -417,6 +421,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/submissions/{held}", "INNNAAAA", READ_ONLY),
     ],
     "api/v1/submissions/<int:pk>/cancel": [("/api/v1/submissions/{own}/cancel", "IMMMMMMM", "IAFNFFFA")],
+    "api/v1/submissions/<int:pk>/seeds": [
+        ("/api/v1/submissions/{published}/seeds", OWN, READ_ONLY),
+        ("/api/v1/submissions/{held}/seeds", "INNNAAAA", READ_ONLY),
+    ],
     "api/v1/submissions/<int:pk>/events": [("/api/v1/submissions/{own}/events", OWN, NOT_SENT)],
     "api/v1/submissions/<int:pk>/review": [
         ("/api/v1/submissions/{own}/review", OWN, READ_ONLY),
@@ -464,7 +472,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     **{
         f"api/v1/organise/<slug:slug>/{act}": [(f"/api/v1/organise/{{slug}}/{act}", READ_ONLY, OWNERS)]
-        for act in ("codes/revoke", "boards/remove", "boards/close", "roles/revoke", "announcements/withdraw")
+        for act in (
+            *("codes/revoke", "boards/remove", "boards/close", "roles/revoke", "announcements/withdraw"),
+            "problems/delete",
+        )
     },
     # runners
     "api/runner/v1/enrol": [("/api/runner/v1/enrol", "M", "A")],

@@ -38,7 +38,7 @@ def bests(runs: Iterable[Run]) -> list[Best]:
 
 
 class Gap(NamedTuple):
-    """What a line lacks to equal another. Both are shares of the line's own figures."""
+    """Distance of a line from a faster line, as a share and as a time of the line itself."""
 
     share: float  # of its time that it would have to save
     time_us: float
@@ -52,7 +52,7 @@ def gap(value: Value, time_us: float, other: float) -> Gap:
 
 @dataclass(frozen=True)
 class NextRank:
-    """What the next rank takes, if the new kernel were as steady as the present one."""
+    """Ratios that the next rank requires of a kernel as steady as the present kernel."""
 
     rank: int  # of the group ahead
     share_ratio: float | None  # slower than this, it stays behind; None: it shares that rank already
@@ -60,7 +60,7 @@ class NextRank:
 
 
 def next_rank(places: Sequence[Place], at: int) -> NextRank | None:
-    """Return what the line at `at` needs for the next rank; None: it leads alone, or nothing is known to suffice.
+    """Return the requirements of the next rank for the line at `at`; None: it leads alone, or no ratio would suffice.
 
     Lines of near-equal speed share a rank, so there are two thresholds: to join the group ahead, and to pass it.
     """
@@ -111,7 +111,7 @@ def distribution(ratios: Sequence[float], own: float | None = None) -> list[Bin]
 
 
 def faster_than(ratios: Sequence[float], own: float) -> float:
-    """Return the share of the other lines that are slower than the viewer's; 1.0 if there are none."""
+    """Return the share of the remaining lines that are slower than the viewer's; 1.0 on a board with one line."""
     others = len(ratios) - 1
     return sum(ratio > own for ratio in ratios) / others if others > 0 else 1.0
 

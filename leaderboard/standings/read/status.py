@@ -4,7 +4,7 @@ This package has it because it reads judging, review and standings; it stores no
 submission's own run; the ranked value, over all runs of its kernel, is in `standing`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +12,7 @@ from typing import Any, Final
 from leaderboard.judging.archive import look
 from leaderboard.judging.models import Attempt, AttemptEvent
 from leaderboard.review.standing import reviews_of
-from leaderboard.standings.publish import refusal
+from leaderboard.standings.publish import refusal, retracted_kernels
 from leaderboard.standings.read.boards import Standing, published_among, standing_of
 from leaderboard.submissions.models import Submission
 
@@ -36,6 +36,7 @@ class SubmissionStatus:
     published: bool = False
     review: str | None = None  # review.standing: UNDER_REVIEW, REJECTED
     unranked: str | None = None  # reason why a passing ranked result cannot have a line, from publish.py
+    withdrawn: bool = False  # its kernel is retracted
     standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
     logs: dict[str, str] = field(default_factory=dict)  # only from `status_of`
@@ -50,8 +51,7 @@ def status_of(submission: Submission, *, now: datetime, covered: bool = False) -
     """Return all fields, for the page of a submission. `covered`: without texts that its code may have written."""
     attempts = Attempt.objects.current().select_related("result", "submission").defer("result__inline")
     attempt = attempts.get(submission=submission)
-    is_published = bool(published_among([submission.pk]))
-    status = _status(attempt, review=reviews_of([attempt.pk]).get(attempt.pk), is_published=is_published)
+    [status] = _statuses([attempt])
     if not hasattr(attempt, "result"):
         events = AttemptEvent.objects.since(attempt.created_at).filter(attempt=attempt)
         last = events.exclude(message="").order_by("-id").first()
@@ -80,30 +80,46 @@ def statuses_of(submissions: Iterable[Submission]) -> dict[int, SubmissionStatus
         .select_related("result", "submission__takedown")
         .defer("result__inline", "submission__source")
     )
-    reviews = reviews_of([attempt.pk for attempt in attempts])
-    published = published_among(attempt.submission_id for attempt in attempts)
     statuses = {}
-    for attempt in attempts:
-        is_published = attempt.submission_id in published
-        status = _status(attempt, review=reviews.get(attempt.pk), is_published=is_published)
+    for attempt, status in zip(attempts, _statuses(attempts), strict=True):
         covered = hasattr(attempt.submission, "takedown")
         statuses[attempt.submission_id] = replace(status, message="") if covered else status
     return statuses
 
 
-def _status(attempt: Attempt, *, review: str | None, is_published: bool) -> SubmissionStatus:
+def _statuses(attempts: Sequence[Attempt]) -> list[SubmissionStatus]:
+    reviews = reviews_of([attempt.pk for attempt in attempts])
+    published = published_among(attempt.submission_id for attempt in attempts)
+    ranked = [attempt.submission for attempt in attempts if _could_rank(attempt)]
+    boards = {submission.board_id for submission in ranked if submission.pk not in published}
+    retracted = retracted_kernels(boards) if boards else set()
+    return [
+        _status(
+            attempt,
+            review=reviews.get(attempt.pk),
+            published=attempt.submission_id in published,
+            withdrawn=_could_rank(attempt) and attempt.submission.kernel_key in retracted,
+        )
+        for attempt in attempts
+    ]
+
+
+def _could_rank(attempt: Attempt) -> bool:
+    return attempt.outcome == "passed" and attempt.submission.mode == "ranked"
+
+
+def _status(attempt: Attempt, **found: Any) -> SubmissionStatus:
+    """Return the fields of a list. `found`: fields that are read for many attempts at once."""
     status = SubmissionStatus(
         status=attempt.state,
         attempt=attempt.number,
         outcome=attempt.outcome,
         reason=attempt.reason,
-        published=is_published,
-        review=review,
+        **found,
     )
     if not hasattr(attempt, "result"):
         return status
     result = attempt.result
-    passed_ranked = result.outcome == "passed" and attempt.submission.mode == "ranked"
     return replace(
         status,
         message=result.message,
@@ -114,5 +130,5 @@ def _status(attempt: Attempt, *, review: str | None, is_published: bool) -> Subm
         telemetry=result.telemetry,
         epoch=result.epoch,
         flags=list(result.flags),
-        unranked=(refusal(telemetry=result.telemetry) or None) if passed_ranked else None,
+        unranked=(refusal(telemetry=result.telemetry) or None) if _could_rank(attempt) else None,
     )

@@ -16,7 +16,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS, check_staff
 from leaderboard.accounts.tokens import digest_of
-from leaderboard.competitions import access, checks, edit
+from leaderboard.competitions import access, authoring, checks, edit
 from leaderboard.competitions.models import (
     DIVISIONS,
     SCORINGS,
@@ -162,6 +162,12 @@ class RemoveRequest(drf.Serializer[Any]):
     board = drf.CharField(max_length=64)
     force = drf.BooleanField(default=False, help_text="Close boards with submissions, which cannot be removed.")
     reason = optional_text(MAX_REASON_CHARS)
+
+
+class DeleteProblemRequest(drf.Serializer[Any]):
+    board = drf.CharField(max_length=64, source="name", help_text="Name of its boards in this competition.")
+    slug = drf.CharField(max_length=64, help_text="The problem's own name, to confirm.")
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
 
 
 class RemovedBoards(drf.Serializer[Any]):
@@ -503,3 +509,13 @@ class RemoveBoard(Owners):
             now=timezone.now(),
         )
         return Response({"removed": removed, "closed": closed})
+
+
+class DeleteProblem(Owners):
+    @extend_schema(operation_id="delete_problem", request=DeleteProblemRequest, responses={204: None})
+    def post(self, request: Request, slug: str) -> Response:
+        """Delete a problem without submissions, with its boards, versions and admission tests. Owners only."""
+        competition = self.competition(request, slug, "delete a problem")
+        told: dict[str, Any] = {"actor": self.caller(request), "now": timezone.now()}
+        authoring.delete_problem(competition=competition, **told, **parse(DeleteProblemRequest, request.data))
+        return Response(status=204)

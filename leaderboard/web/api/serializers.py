@@ -10,9 +10,10 @@ from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import DIVISIONS, Competition
 from leaderboard.errors import UserError
 from leaderboard.standings.publish import NO_TELEMETRY
+from leaderboard.standings.read.code import origin_seen, remixes_seen
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
 from leaderboard.web.boards.cards import Card
-from leaderboard.web.boards.entries import Published
+from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.paging import CURSOR_CHARS
 from leaderboard.web.submissions.starter_code import REFERENCE
 from runner.wire import MODES, TELEMETRY
@@ -25,6 +26,7 @@ TELEMETRY_MEANS: Final = (
     "`none` or empty: not watched or not reported."
 )
 TAKEN_DOWN: Final = "Why the site took the code down; empty: it did not. Only reviewers get the code then."
+REMIXED_FROM: Final = "Submission that this is a remix of; null: none, or hidden from the caller."
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
@@ -180,7 +182,7 @@ class BoardsQuery(drf.Serializer[Any]):
         source="is_open",
         help_text="Boards that take submissions, or not.",
     )
-    text = optional_text(100, "Part of the name or title, in any case of letters.")
+    text = optional_text(100, "Words of the name, title, hardware, competition or tags, in any case of letters.")
     limit = drf.IntegerField(
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
@@ -212,6 +214,13 @@ class NewSubmission(drf.Serializer[Any]):
     mode = drf.CharField(max_length=64, help_text=", ".join(MODES))
     filename = optional_text(255)
     licence = optional_text(200, ", ".join(LICENCES))
+    remixed_from = drf.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_KEY,
+        help_text="Submission that the code began with.",
+    )
     code = drf.CharField(trim_whitespace=False, allow_blank=True, required=False)
     file = drf.FileField(required=False, allow_empty_file=True)
 
@@ -260,6 +269,7 @@ class SubmissionSummary(Sent):
     published = drf.BooleanField(help_text="Whether the submission has an entry on its board.")
     review = drf.ChoiceField(choices=["under_review", "rejected"], allow_null=True)
     unranked = drf.ChoiceField(choices=[NO_TELEMETRY], allow_null=True, help_text="Why it has no entry.")
+    withdrawn = drf.BooleanField(help_text="Whether its kernel was retracted from the board.")
 
 
 class Value(drf.Serializer[Any]):
@@ -279,6 +289,7 @@ class Value(drf.Serializer[Any]):
 
 
 class Submission(SubmissionSummary):
+    remixed_from = drf.IntegerField(source="origin.pk", default=None, allow_null=True, help_text=REMIXED_FROM)
     code = drf.CharField(allow_null=True, help_text="null: taken down.")
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
     cases = drf.ListField(child=drf.DictField())
@@ -295,6 +306,20 @@ class FinishedSubmission(Submission):
     taken_down = None  # type: ignore[assignment]
 
 
+class SeedsOfCase(drf.Serializer[Any]):
+    case = drf.CharField()
+    kind = drf.ChoiceField(choices=["public", "secret", "timed"])
+    arguments = drf.DictField(help_text="Of the problem's `generate_input`.")
+    seeds = drf.ListField(child=drf.CharField(), help_text="Decimal numbers of up to 62 bits.")
+    more = drf.IntegerField(help_text="Further seeds of a timed case.")
+
+
+class Seeds(drf.Serializer[Any]):
+    public = drf.BooleanField(source="is_public", help_text="Whether the contest is over.")
+    public_at = drf.DateTimeField(allow_null=True, help_text="null: the board has no end yet.")
+    cases = SeedsOfCase(many=True, source="rows", help_text="Empty until the contest is over.")
+
+
 class EntryDetail(drf.Serializer[Any]):
     submission = drf.IntegerField(source="entry.submission_id")
     board = drf.CharField(source="entry.board.slug")
@@ -308,15 +333,24 @@ class EntryDetail(drf.Serializer[Any]):
     half_width = drf.FloatField(source="standing.value.half_width", allow_null=True)
     submitted_at = drf.DateTimeField(source="entry.submitted_at")
     shown = drf.BooleanField(source="is_shown", help_text="False: frozen, visible to owner and organisers.")
-    filename = drf.SerializerMethodField(help_text="Empty where the code is hidden.")
+    filename = drf.CharField(allow_blank=True, help_text="Empty: private, as the code is.")
     licence = drf.CharField(source="submission.licence", allow_blank=True)
+    remixed_from = drf.SerializerMethodField(help_text=REMIXED_FROM)
+    remixes = drf.SerializerMethodField(help_text="Shown entries that are remixes of this, at most 100, newest first.")
     code_public = drf.BooleanField(source="code_is_public")
     code_public_at = drf.DateTimeField(allow_null=True, help_text="null: not automatically.")
     code = drf.CharField(allow_null=True)
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
 
-    def get_filename(self, found: Published) -> str:
-        return "" if found.code is None else found.submission.filename
+    @extend_schema_field(drf.IntegerField(allow_null=True))
+    def get_remixed_from(self, found: Any) -> int | None:
+        origin = origin_seen(found.submission, self.context["viewer"], self.context["now"])
+        return None if origin is None else origin.pk
+
+    @extend_schema_field(drf.ListField(child=drf.IntegerField()))
+    def get_remixes(self, found: Any) -> list[int]:
+        remixes = remixes_seen(found.submission.pk, self.context["viewer"], self.context["now"])
+        return [entry.submission_id for entry in remixes]
 
 
 class RetractRequest(drf.Serializer[Any]):

@@ -30,8 +30,10 @@ from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import boards_seen_by, competitions_of, has_role
 from leaderboard.errors import UserError
+from leaderboard.judging.archive import look
 from leaderboard.judging.attempts import cancel
 from leaderboard.judging.lease import clock
+from leaderboard.judging.models import Result
 from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
@@ -41,8 +43,10 @@ from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
 from leaderboard.web.models import KeyedAnswer
+from leaderboard.web.review.evidence import evidence_of
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.mine import what_is_left
+from leaderboard.web.submissions.progress import seeds_shown
 from leaderboard.web.submissions.starter_code import problem_of
 from problems.directives import overruled_directives
 
@@ -186,6 +190,16 @@ class Submission(Private):
         return Response(serializers.Submission(view.Opened(found, self.caller(request))).data)
 
 
+class Seeds(Private):
+    @extend_schema(operation_id="submission_seeds", responses=serializers.Seeds)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return the inputs of a judged submission's cases, once the contest is over. 404 without a verdict."""
+        found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
+        result = get_object_or_404(Result, attempt__submission=found, attempt__is_current=True)
+        evidence = evidence_of(look(result).report)
+        return Response(serializers.Seeds(seeds_shown(found, evidence, timezone.now())).data)
+
+
 class Cancel(Private):
     @extend_schema(request=None, responses=serializers.Submission)
     def post(self, request: Request, pk: int) -> Response:
@@ -199,7 +213,9 @@ class PublishedEntry(Public):
     @extend_schema(responses=serializers.EntryDetail)
     def get(self, request: Request, pk: int) -> Response:
         """Return a published entry, with its code if that is public. 404 if the caller may not see it."""
-        return Response(serializers.EntryDetail(published(pk, request.user, timezone.now())).data)
+        viewer, now = request.user, timezone.now()
+        context = {"viewer": viewer, "now": now}
+        return Response(serializers.EntryDetail(published(pk, viewer, now), context=context).data)
 
 
 class Retract(Private):

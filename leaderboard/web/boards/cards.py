@@ -76,7 +76,7 @@ def cards(viewer: Viewer, now: datetime) -> list[Card]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A part of the list of boards; an empty field narrows nothing."""
+    """A part of the list of boards. An empty field narrows nothing; the case of letters does not count."""
 
     competition: str = ""
     hardware: str = ""
@@ -84,13 +84,17 @@ class Wanted:
     text: str = ""
 
     def fits(self, board: Board, now: datetime) -> bool:
-        """Return whether the board passes the filters that its own row decides."""
-        words = f"{board.slug} {board.title}".lower()
+        """Return whether the board passes all filters but the hardware, which lists count separately."""
+        names = (board.slug, board.title, board.hardware, board.competition.name, *board.tags)
+        known = " ".join(names).casefold()
         return (
             self.competition in ("", board.competition.slug)
-            and self.text.lower() in words
+            and all(word in known for word in self.text.casefold().split())
             and (self.is_open is None or self.is_open == board.is_open_at(now))
         )
+
+    def is_on(self, board: Board) -> bool:
+        return self.hardware.casefold() in ("", board.hardware.casefold())
 
 
 def page_of_cards(viewer: Viewer, wanted: Wanted, now: datetime, *, name: str, cursor: str, size: int) -> Page:
@@ -98,11 +102,10 @@ def page_of_cards(viewer: Viewer, wanted: Wanted, now: datetime, *, name: str, c
     by_slug: dict[str, list[Board]] = defaultdict(list)
     for board in boards_seen_by(viewer, listed=True).for_lists():
         by_slug[board.slug].append(board)
-    hardware = wanted.hardware.lower()
     found = [
         boards[0]
         for _, boards in sorted(by_slug.items())
-        if any(wanted.fits(board, now) and hardware in ("", board.hardware.lower()) for board in boards)
+        if any(wanted.fits(board, now) and wanted.is_on(board) for board in boards)
     ]
     page = page_of_list(found, key="slug", name=name, cursor=cursor, size=size)
     shown = [board for first in page.rows for board in by_slug[first.slug]]

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.competitions.calendar import code_public_at, current_stage, is_code_public
+from leaderboard.competitions.calendar import code_public_at, current_stage
 from leaderboard.competitions.checks import licence_in_words
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.entrants.permissions import memberships_of
@@ -27,8 +27,9 @@ from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import may_retract
 from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.standings.read.boards import Standing, look, records_of, standing_of
+from leaderboard.standings.read.code import PARTS, is_public, origin_seen, remixes_seen
 from leaderboard.standings.read.table import is_shown
-from leaderboard.submissions.models import CodeRelease, Submission
+from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for, may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves, progress, standing
@@ -52,13 +53,18 @@ class Published:
     code: str | None  # None: hidden from this viewer
     taken_down: str  # the reason; "": it is not
 
+    @property
+    def filename(self) -> str:
+        """The file's name; "": private, as the code is."""
+        return self.submission.filename if self.code is not None else ""
+
 
 def published(pk: int, viewer: Viewer, now: datetime) -> Published:
     """Return an entry.
 
     Raises Http404 if it is not published, or not for this viewer: not shown yet, or on a board hidden from them.
     """
-    parts = ("submission__owner", "entrant", "board__competition", "board__problem", "attempt__result")
+    parts = (*PARTS, "submission__owner", "board__problem", "attempt__result")
     entries = Entry.objects.select_related(*parts).defer("attempt__result__inline")
     entry = get_object_or_404(entries, submission=pk, board__in=boards_seen_by(viewer))
     shown, submission = is_shown(entry.board, entry.submitted_at, now), entry.submission
@@ -69,8 +75,7 @@ def published(pk: int, viewer: Viewer, now: datetime) -> Published:
     if standing is None:
         raise Http404
     schedule, deadline = entry.board.competition.schedule, entry.board.deadline
-    is_released = CodeRelease.objects.filter(submission=pk).exists()
-    is_public = shown and is_code_public(schedule, deadline, entry.submitted_at, is_released=is_released, now=now)
+    code_is_public = is_public(entry, now)
     code, taken_down = code_for(viewer, submission)
     return Published(
         entry=entry,
@@ -79,9 +84,9 @@ def published(pk: int, viewer: Viewer, now: datetime) -> Published:
         is_shown=shown,
         is_own=user is not None and may_dispose(user, submission),
         licence=licence_in_words(submission.licence),
-        code_is_public=is_public and not taken_down,
+        code_is_public=code_is_public,
         code_public_at=code_public_at(schedule, deadline, entry.submitted_at),
-        code=code if is_public or sees_early else None,
+        code=code if code_is_public or sees_early else None,
         taken_down=taken_down,
     )
 
@@ -97,6 +102,9 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
         "meanings": MEANINGS,
         "timed": timed_cases(found.entry),
         "others": others(found, request.user),
+        "origin": origin_seen(found.submission, request.user, now),
+        "remixes": remixes_seen(pk, request.user, now),
+        "may_remix": not found.is_own and found.code is not None and found.entry.board.is_open_at(now),
     }
     return render(request, "web/published.html", context)
 

@@ -16,6 +16,7 @@ from django import forms
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.standings.read.boards import looks, problems_by_collection
+from leaderboard.web.boards.cards import Wanted
 from leaderboard.web.boards.summaries import (
     BoardSummary,
     CollectionSummary,
@@ -73,26 +74,20 @@ class Listing:
 def listing(form: BoardsForm, viewer: Viewer, now: datetime) -> Listing:
     """Return the boards that match, and fill the form's choices. Unknown names match no board."""
     asked: dict[str, Any] = form.cleaned_data if form.is_valid() else {}
-    text, chosen = asked.get("q", ""), asked.get("competition", "")
+    wanted = Wanted(
+        competition=asked.get("competition", ""),
+        hardware=asked.get("hardware", ""),
+        is_open={OPEN: True, CLOSED: False}.get(asked.get("state", "")),
+        text=asked.get("q", ""),
+    )
     seen = boards_seen_by(viewer, listed=True)
     boards = list(seen.select_related("competition", "problem").defer("competition__rules", "competition__description"))
     collected = set(problems_by_collection(seen))
     _fill(form, boards)
-    words = text.casefold().split()
-    texts = {
-        board.pk: " ".join((board.title, board.slug, board.hardware, board.competition.name, *board.tags)).casefold()
-        for board in boards
-    }
-    matching = [
-        board
-        for board in boards
-        if (not chosen or board.competition.slug == chosen)
-        and (not asked.get("state") or board.is_open_at(now) == (asked["state"] == OPEN))
-        and all(word in texts[board.pk] for word in words)
-    ]
-    folded = collected if not (text or chosen) else set()
+    matching = [board for board in boards if wanted.fits(board, now)]
+    folded = collected if not (wanted.text or wanted.competition) else set()
     counts = Counter(board.hardware for board in matching)
-    here = [board for board in matching if asked.get("hardware", "") in ("", board.hardware)]
+    here = [board for board in matching if wanted.is_on(board)]
     rows = [board for board in here if board.competition_id not in folded]
     rows.sort(key=lambda board: (board.hardware, not board.is_open_at(now), by_number(board.title), board.slug))
     start = asked.get("start") or 0

@@ -5,13 +5,13 @@ Nothing is kept until it is saved. "Check" reads a draft as saving does and show
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
 import leaderboard.cli
@@ -20,10 +20,11 @@ from leaderboard.competitions import authoring
 from leaderboard.competitions.authoring import BASELINE, STARTER, TASK, Draft, DraftFile
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
+from leaderboard.submissions.models import Submission
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import add_refusal
-from leaderboard.web.organise.forms import DraftForm
-from leaderboard.web.organise.gate import competition_page, posted, shell
+from leaderboard.web.organise.forms import DeleteForm, DraftForm
+from leaderboard.web.organise.gate import competition_page, posted, send, shell
 from leaderboard.web.review.evidence import unified
 from problems.formats.files import parse_yaml
 
@@ -67,6 +68,20 @@ def revise(request: HttpRequest, competition: Competition, name: str) -> HttpRes
         return f"Saved a new version for {hardware}. It accepts submissions after the admission test."
 
     return _page(request, competition, form, before, draft, save, boards=boards)
+
+
+@competition_page("GET", "POST")
+def delete(request: HttpRequest, competition: Competition, name: str) -> HttpResponse:
+    board = get_object_or_404(competition.boards.filter(slug=name).select_related("problem").order_by("pk")[:1])
+    form = DeleteForm(posted(request))
+    form.fields["slug"].label = "Name of the problem"
+    act, to = (
+        partial(authoring.delete_problem, competition=competition, name=name),
+        f"/organise/{competition.slug}/boards",
+    )
+    answer = send(request, form, act, to=to, done=f"Deleted the problem {board.problem}.", names={"board": "slug"})
+    sent = Submission.objects.filter(board__problem=board.problem_id).count()
+    return answer or shell(request, competition, "delete_problem", {"form": form, "board": board, "sent": sent})
 
 
 @cache

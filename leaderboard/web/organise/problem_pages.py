@@ -6,8 +6,9 @@ A page lists each board's newest admission test. A test has a page with its tabl
 from functools import partial
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
@@ -16,12 +17,12 @@ from leaderboard.admissions import ask as admission_acts
 from leaderboard.admissions.door import newest_tests, refusal, refusals, unadmitted_boards
 from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
-from leaderboard.competitions.importing import CREATED, take_upload
+from leaderboard.competitions.importing import CREATED, ask_fetch, take_upload
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
 from leaderboard.errors import UserError
 from leaderboard.judging.models import AT_WORK, DONE, ERROR
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.forms import ReasonForm, SetForm, sentence
+from leaderboard.web.forms import GitForm, ReasonForm, SetForm, add_refusal, sentence
 from leaderboard.web.organise.gate import is_organiser, posted, restricted_page, send
 from problems.formats.files import MAX_ZIP_BYTES
 from runner.wire import STARTER
@@ -68,8 +69,28 @@ def sets(request: HttpRequest) -> HttpResponse:
             status = error.status
     elif form.is_bound:
         status = 400
+    return _sets_page(request, form, GitForm(auto_id="git_%s"), status)
+
+
+@restricted_page("POST")
+def fetch_set(request: HttpRequest) -> HttpResponse:
+    if not settings.PROBLEM_GIT_HOSTS:
+        raise Http404
+    form, status = GitForm(request.POST, auto_id="git_%s"), 400
+    if form.is_valid():
+        try:
+            upload = ask_fetch(actor=user_of(request), now=timezone.now(), **form.cleaned_data)
+            return redirect(f"/sets/{upload.pk}")
+        except UserError as error:
+            add_refusal(form, error)
+            status = error.status
+    return _sets_page(request, SetForm(), form, status)
+
+
+def _sets_page(request: HttpRequest, form: SetForm, git_form: GitForm, status: int) -> HttpResponse:
     uploads = SetUpload.objects.select_related("actor").defer("data")[:PAST_ROWS]
-    return render(request, "web/sets.html", {"form": form, "uploads": uploads}, status=status)
+    context = {"form": form, "git_form": git_form, "git_hosts": settings.PROBLEM_GIT_HOSTS, "uploads": uploads}
+    return render(request, "web/sets.html", context, status=status)
 
 
 @restricted_page("GET", "HEAD")

@@ -1,7 +1,7 @@
 """Profile of a person, and page of an entrant of a competition: boards, firsts, activity, teams, latest lines.
 
-A profile exists for strangers once it shows a line. Otherwise it answers like an absent page, so that nobody learns who
-has an account or competes under a pseudonym.
+A profile exists for strangers once it shows a line. Until then it answers like an absent page: strangers learn of no
+account from it, and of no person behind a pseudonym.
 """
 
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def awards_url(award: Award) -> str:
 
 
 def awards_of(entrants: Sequence[Entrant], viewer: Viewer) -> list[Award]:
-    """Return the announced awards with one of these entrants in first place, as far as the viewer sees them."""
+    """Return the announced awards with a first place for these entrants, as far as the viewer sees them."""
     keys, here = {entrant.pk for entrant in entrants}, {entrant.competition_id for entrant in entrants}
     shown = announcements_seen_by(viewer).filter(competition__in=here)
     announced = Award.objects.filter(state=ANNOUNCED, announcement__in=shown).select_related("track__competition")

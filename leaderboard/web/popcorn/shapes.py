@@ -79,7 +79,7 @@ def queue(hardware: str, now: datetime) -> dict[str, Any]:
 def ranking_line(row: BoardRow, board: Board, filenames: Mapping[int, str]) -> dict[str, Any]:
     """Return a line of a ranking. An entrant has no id for the public, so `user_id` is the shown name as well.
 
-    A file without a public name gets the name that the problem gives to files.
+    `filenames`: of the submissions whose code the caller may read. Others get the name that the problem gives to files.
     """
     ranked = row.ranked
     return {
@@ -142,7 +142,7 @@ def runs(item: Opened) -> list[dict[str, Any]]:
         "result": None if item.mode == "ranked" else result(item),
         "diagnostics": None if is_good(item) else {name: _output(item, name) for name in ("stdout", "stderr")},
     }
-    if item.mode != "ranked" or not is_good(item) or item.unranked:
+    if item.mode != "ranked" or not is_good(item) or item.unranked or item.withdrawn:
         return [run]
     return [run, run | {"secret": True, "score": None}]
 
@@ -164,7 +164,7 @@ def job(item: Shown) -> tuple[str, str | None]:
     if item.status in UNFINISHED:
         return item.status, None
     if is_good(item):
-        return SUCCEEDED, report(item) if item.review or item.unranked else None
+        return SUCCEEDED, report(item) if item.standing_said else None
     return TIMED_OUT if item.outcome == "timeout" else FAILED, report(item)
 
 
@@ -176,6 +176,8 @@ def report(item: Shown) -> str:
         words = ["Rejected in review; the reason is on its page."]
     elif item.review == UNDER_REVIEW:
         words.append("A person looks at this result before it ranks.")
+    elif item.withdrawn:
+        words.append("Its kernel is withdrawn from the board.")
     words.append(UNRANKED.get(item.unranked or "", ""))
     if item.score_us:
         words.append(f"{speedup(item.ratio)} the speed of the baseline, {duration_us(item.score_us)}.")

@@ -4,8 +4,6 @@ A caller is known by a token of the site in the header `X-Popcorn-Cli-Id`, or as
 client shows errors from the field `detail` alone, and knows only JSON, whatever it accepts.
 """
 
-from collections.abc import Iterable
-from functools import partial
 from typing import Any, Final, NoReturn
 
 from django.conf import settings
@@ -21,7 +19,6 @@ from rest_framework.response import Response
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.access import redeem_code
-from leaderboard.competitions.calendar import is_code_public
 from leaderboard.competitions.models import Board
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.entrants.models import Entrant
@@ -31,10 +28,10 @@ from leaderboard.judging.attempts import cancel
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import Attempt
 from leaderboard.review.standing import UNDER_REVIEW
-from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import retract
+from leaderboard.standings.read.code import readable_among
 from leaderboard.submissions.intake import Upload
-from leaderboard.submissions.models import CodeRelease, Submission
+from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import may_dispose
 from leaderboard.web.api import base
 from leaderboard.web.api.serializers import optional_text
@@ -161,18 +158,10 @@ class Ranking(Public):
         query, place = base.parse(Slice, request.query_params), place_of(request.user, leaderboard, gpu)
         asked = standing.Asked(start=query["offset"], most=query["limit"])
         shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
-        names = public_filenames([row.ranked.entry for row in shown.rows], place.board)
+        ids = [row.ranked.entry.submission_id for row in shown.rows]
+        readable = readable_among(ids, request.user, timezone.now())
+        names = dict(Submission.objects.filter(pk__in=readable).values_list("pk", "filename"))
         return Response([shapes.ranking_line(row, place.board, names) for row in shown.rows])
-
-
-def public_filenames(entries: Iterable[Entry], board: Board) -> dict[int, str]:
-    """Map shown entries to their file's name where the code is public. A name is private as long as its code."""
-    sent = {entry.submission_id: entry.submitted_at for entry in entries}
-    released = set(CodeRelease.objects.filter(submission__in=list(sent)).values_list("submission", flat=True))
-    rule = partial(is_code_public, board.competition.schedule, board.deadline, now=timezone.now())
-    public = [pk for pk, at in sent.items() if rule(at, is_released=pk in released)]
-    shown = Submission.objects.filter(pk__in=public, takedown=None)
-    return dict(shown.values_list("pk", "filename"))
 
 
 class Count(Public):

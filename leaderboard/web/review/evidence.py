@@ -18,11 +18,12 @@ from typing import Any, Final
 
 from leaderboard.web.boards.curves import Tick
 from leaderboard.wording.figures import duration_us
-from runner.evidence.sample import SIDES
+from runner.evidence.sample import CANDIDATE, SIDES
 from runner.evidence.schema import Evidence, ReportError, parse
 from runner.evidence.throttle import Window
 
 MOST_CASES: Final = 12  # in the strip of telemetry
+MOST_SEEDS: Final = 5  # of a timed case
 MOST_DRAWN: Final = 6  # cases whose clocks are drawn
 MOST_FACTS: Final = 24  # of the machine
 MOST_NAME_CHARS: Final = 200
@@ -98,6 +99,33 @@ class CaseRow:
         return self.light_us / self.measured_us if self.light_us and self.measured_us else None
 
 
+@dataclass(frozen=True)
+class SeedRow:
+    """Inputs of a case: the arguments of its generator, and the first seeds."""
+
+    case: str
+    kind: str  # "public" or "secret" of a check; "timed"
+    arguments: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    more: int  # further seeds
+
+
+def seed_rows(evidence: Evidence | None) -> list[SeedRow]:
+    """Return the inputs of the checks, then those of the candidate's timed calls."""
+    if evidence is None:
+        return []
+    rows = [
+        SeedRow(check.case, "public" if check.public else "secret", check.arguments, (check.seed,), 0)
+        for check in evidence.checks
+    ]
+    for timing in evidence.timing:
+        seeds = [seed for quad in timing.quads for block in quad.of(CANDIDATE) for seed in block.seeds]
+        if seeds:
+            shown, more = tuple(seeds[:MOST_SEEDS]), max(0, len(seeds) - MOST_SEEDS)
+            rows.append(SeedRow(timing.case, "timed", timing.arguments, shown, more))
+    return rows
+
+
 def evidence_of(report: Mapping[str, Any]) -> Evidence | None:
     """Return the evidence of a report, of a confirmation that of its first run; None if it does not fit the schema."""
     try:
@@ -152,11 +180,12 @@ def case_rows(
 
 
 def drawings(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the template context of a report's evidence: case_rows, drawn, not_drawn, strip, image, fingerprint."""
+    """Return the template context of a report: parsed, case_rows, drawn, not_drawn, strip, image, fingerprint."""
     known = evidence_of(report)
     timed = timings(known)
     drawn = [(case, panels(case)) for case in timed[:MOST_DRAWN]]
     return {
+        "parsed": known,
         "case_rows": case_rows(report, known, incumbent),
         "drawn": [(case, panels) for case, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),

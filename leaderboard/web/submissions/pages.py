@@ -28,6 +28,7 @@ from leaderboard.judging.lease import clock
 from leaderboard.judging.models import QUEUED, AttemptEvent
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
+from leaderboard.standings.read.code import remixes_seen
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.permissions import may_dispose
 from leaderboard.submissions.workspace import drop_draft, is_welcomed, notes_of
@@ -50,7 +51,14 @@ from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
 
 PAGE_ROWS: Final = 50
-UPLOADED: Final = ("hardware", "mode", "filename", "data", "licence")  # fields of SubmitForm that the pipeline takes
+UPLOADED: Final = (
+    "hardware",
+    "mode",
+    "filename",
+    "data",
+    "licence",
+    "remixed_from",
+)  # fields of SubmitForm that the pipeline takes
 MODES: Final = {
     "test": "Checked on public and secret cases, without timing. The fastest mode.",
     "benchmark": "Checked and timed against the baseline. The result does not go to the board.",
@@ -83,6 +91,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             "mode": mode if mode in MODES else "test",
             "hardware": hardware if hardware in card.hardware else card.places[0].hardware,
             "licence": opened.licence or card.competition.default_licence,
+            "remixed_from": opened.remixed_from,
         }
         return _submit_page(request, card, SubmitForm(initial=first), starters, opened=opened)
     form = SubmitForm(request.POST, request.FILES)
@@ -207,6 +216,7 @@ def detail_page(
     context = {
         "sub": item,
         "retraction": retraction,
+        "remixes": remixes_seen(item.id, user, now),
         "may_restore": retraction is not None and may_review(user_of(request), item.submission),
         "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
         "stations": progress.stations(item, current),

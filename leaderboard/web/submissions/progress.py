@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from leaderboard.competitions.calendar import is_over_at, over_at
 from leaderboard.judging.archive import look
 from leaderboard.judging.models import QUEUED, REMEASURE, UNFINISHED, Attempt, AttemptEvent, Result
 from leaderboard.judging.verdicts import IS_SPOILED, next_try, spoiled_tries
 from leaderboard.standings.read.status import without_text
 from leaderboard.submissions.models import Submission
+from leaderboard.web.review.evidence import SeedRow, seed_rows
 from leaderboard.web.submissions.view import Opened, Shown
+from runner.evidence.schema import Evidence
 
 NOT_RANKED: Final = "not ranked"  # of a case that was timed while the machine was too disturbed
 TONES: Final = {"passed": "good", NOT_RANKED: "warn"}
@@ -38,6 +41,21 @@ def stations(item: Shown, events: Sequence[AttemptEvent]) -> list[dict[str, str]
         title = "Verdict" if name == "done" else name.capitalize()
         lane.append({"state": name, "title": title, "css": css, "at": since})
     return lane
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The inputs of the judged cases. Rows stay hidden until the contest is over: secret cases share their shapes."""
+
+    public_at: datetime | None  # None: the board has no end
+    is_public: bool
+    rows: list[SeedRow]
+
+
+def seeds_shown(submission: Submission, evidence: Evidence | None, now: datetime) -> Seeds:
+    schedule, deadline = submission.board.competition.schedule, submission.board.deadline
+    is_public = is_over_at(schedule, now, board_deadline=deadline)
+    return Seeds(over_at(schedule, deadline), is_public, seed_rows(evidence) if is_public else [])
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import Viewer
-from leaderboard.entrants.models import Membership
 from leaderboard.judging.models import CANCELLED, FINISHED
+from leaderboard.standings.read.code import origin_seen
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
-from leaderboard.submissions.permissions import code_for
+from leaderboard.submissions.permissions import code_for, is_own
 from leaderboard.wording.outcomes import Verdict, verdict
 
 NEWEST_FIRST: Final = ("-created_at", "-pk")  # as in the index of an owner's submissions
@@ -31,17 +31,12 @@ def visible_to(user: User) -> QuerySet[Submission]:
     if user.is_staff or user.is_superuser:
         return every
     organised = Role.objects.filter(user=user).values("competition")
-    return every.filter(_is_own(user) | Q(board__competition__in=organised))
+    return every.filter(is_own(user) | Q(board__competition__in=organised))
 
 
 def own_of(user: User) -> QuerySet[Submission]:
     """Return the submissions of this person and of the teams that they are in now."""
-    return Submission.objects.filter(_is_own(user))
-
-
-def _is_own(user: User) -> Q:
-    mine = Membership.objects.filter(user__in=logins_of(user), left_at=None).values("entrant")
-    return Q(owner__in=logins_of(user)) | Q(entrant__in=mine)
+    return Submission.objects.filter(is_own(user))
 
 
 def sent_by(user: User) -> QuerySet[Submission]:
@@ -100,20 +95,28 @@ class Shown:
         """The colour of the status in a list."""
         if self.verdict is None:
             return "" if self.state.status == "queued" else "running"
-        return "warn" if self.state.review or self.state.unranked else self.verdict.tone
+        return "warn" if self.standing_said else self.verdict.tone
 
     @property
     def chip_text(self) -> str:
-        unranked = "not ranked" if self.state.unranked else ""
-        return (self.state.review or unranked or self.state.outcome or self.state.status).replace("_", " ")
+        return self.standing_said or (self.state.outcome or self.state.status).replace("_", " ")
+
+    @property
+    def standing_said(self) -> str:
+        """Why a passing result is not on its board, in a word or two; "": it may be there."""
+        if self.state.review:
+            return str(self.state.review).replace("_", " ")
+        return "withdrawn" if self.state.withdrawn else "not ranked" if self.state.unranked else ""
 
 
 class Opened(Shown):
     """A submission with its code and logs, unless the code is taken down and not for this viewer."""
 
     def __init__(self, submission: Submission, viewer: Viewer) -> None:
+        now = timezone.now()
         self.code, self.taken_down = code_for(viewer, submission)
-        super().__init__(submission, status_of(submission, now=timezone.now(), covered=self.code is None))
+        self.origin = origin_seen(submission, viewer, now)
+        super().__init__(submission, status_of(submission, now=now, covered=self.code is None))
 
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:

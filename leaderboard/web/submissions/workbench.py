@@ -23,8 +23,9 @@ from leaderboard.submissions.permissions import may_dispose
 from leaderboard.submissions.workspace import drop_draft, end_welcome, save_draft, save_note
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.review import evidence
-from leaderboard.web.submissions import compare, view
+from leaderboard.web.submissions import compare, progress, view
 from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
+from leaderboard.web.submissions.prefill import number_of
 from leaderboard.web.submissions.syntax import PYTHON_NAME, first_fault
 
 PROVENANCE: Final = {  # facts of the machine that come first
@@ -49,9 +50,9 @@ def draft(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     user = user_of(request)
     sent = {name: request.POST.get(name, "") for name in ("filename", "hardware", "mode")}
-    source = request.POST.get("code", "").replace("\r\n", "\n")
+    source, origin = request.POST.get("code", "").replace("\r\n", "\n"), number_of(request.POST.get("remixed_from", ""))
     try:
-        kept = save_draft(user=user, slug=slug, source=source, **sent, now=timezone.now())
+        kept = save_draft(user=user, slug=slug, source=source, **sent, remixed_from=origin, now=timezone.now())
     except UserError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
     is_python = (sent["filename"] or wanted[0] or PYTHON_NAME).endswith(".py")
@@ -84,7 +85,8 @@ def send_again(request: HttpRequest, pk: int) -> HttpResponse:
         messages.warning(request, "Not sent: the code is taken down.")
         return redirect(item.url)
     chosen = request.POST.get("mode", "ranked")
-    upload = Upload(item.board, item.hardware, chosen, item.filename, item.code.encode(), item.submission.licence)
+    same = {"licence": submission.licence, "remixed_from": submission.remixed_from_id}
+    upload = Upload(item.board, item.hardware, chosen, item.filename, item.code.encode(), **same)
     try:
         sent = pipeline.submit(upload, owner=user, now=clock())
     except UserError as error:
@@ -128,6 +130,7 @@ def measured(request: HttpRequest, pk: int) -> HttpResponse:
         "machine": sorted(machine.items()),
         "telemetry_said": TELEMETRY.get(result.telemetry, ""),
         "meanings": MEANINGS,
+        "seeds": progress.seeds_shown(submission, shown["parsed"], timezone.now()),
     }
     return render(request, "web/measured.html", context)
 

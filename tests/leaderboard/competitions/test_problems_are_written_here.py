@@ -9,6 +9,7 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.admissions.models import AdmissionTest
+from leaderboard.audit.models import Row
 from leaderboard.competitions import authoring
 from leaderboard.competitions.authoring import TASK, Draft, DraftFile
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role
@@ -113,3 +114,52 @@ def test_only_owners_write_problems(stage) -> None:
             with pytest.raises(UserError) as refused:
                 act(slug=slug, **told)
             assert refused.value.status == 403
+
+
+def test_an_unused_problem_is_deleted_with_its_boards_versions_and_tests(stage, owner) -> None:
+    competition = stage.board.competition
+    told = {"competition": competition, "actor": owner, "now": stage.now}
+    pipeline.write_problem(slug="sum", draft=DRAFT, **told)
+    pipeline.revise_problem(slug="sum", draft=replace(DRAFT, title="Sum 2"), **told)
+    assert AdmissionTest.objects.filter(version__problem__slug="sum").count() == 2
+    wrong = {"name": "sum", "slug": "softmax", "reason": "a trial"} | told
+    with pytest.raises(UserError, match="type sum to confirm"):
+        authoring.delete_problem(**wrong)
+    authoring.delete_problem(**wrong | {"slug": "sum"})
+    assert not Problem.objects.filter(slug="sum").exists()
+    assert not Board.objects.filter(slug="sum").exists()
+    assert not ProblemVersion.objects.filter(bundle__slug="sum").exists()
+    row = Row.objects.get(act="delete_problem")
+    assert (row.actor, row.reason, row.before["title"], len(row.before["versions"])) == (owner, "a trial", "Sum 2", 2)
+
+
+def test_a_problem_with_submissions_stays(stage, owner) -> None:
+    stage.submit(stage.ada, mode="test")
+    told = {"competition": stage.board.competition, "name": "softmax", "slug": "softmax", "reason": "x"}
+    with pytest.raises(UserError, match="close the boards of this problem instead") as refused:
+        authoring.delete_problem(actor=owner, now=stage.now, **told)
+    assert refused.value.status == 409
+    assert Problem.objects.filter(slug="softmax").exists()
+
+
+def test_only_owners_of_all_its_competitions_delete_a_problem(stage, owner) -> None:
+    told = {"competition": stage.board.competition, "name": "softmax", "slug": "softmax", "reason": "x"}
+    with pytest.raises(UserError, match="delete a problem"):
+        authoring.delete_problem(actor=stage.ben, now=stage.now, **told)
+    other = Competition.objects.create(slug="other", name="Other")
+    Board.objects.create(
+        competition=other, problem=stage.board.problem, version=stage.board.version, slug="soft-2", hardware="cpu"
+    )
+    with pytest.raises(UserError, match="other competitions"):
+        authoring.delete_problem(actor=owner, now=stage.now, **told)
+    authoring.delete_problem(actor=stage.olga, now=stage.now, **told)
+    assert not Board.objects.exists()
+
+
+def test_a_problem_in_its_admission_test_waits(stage, owner) -> None:
+    told = {"competition": stage.board.competition, "actor": owner, "now": stage.now}
+    pipeline.write_problem(slug="sum", draft=DRAFT, **told)
+    assert pipeline.claim_work(runner=stage.rex, now=stage.later(1)) is not None
+    with pytest.raises(UserError, match="a runner tests it at this moment"):
+        authoring.delete_problem(name="sum", slug="sum", reason="x", **told)
+    assert Board.objects.filter(slug="sum").exists()

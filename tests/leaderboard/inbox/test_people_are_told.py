@@ -1,5 +1,6 @@
 """Verdicts, acts of review, announcements, phases and overtakings become messages to the people concerned alone."""
 
+import gc
 from datetime import timedelta
 
 import pytest
@@ -15,7 +16,10 @@ from leaderboard.inbox import tell
 from leaderboard.inbox.collect import collect, tell_overtaken
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Result
+from leaderboard.standings.freeze import freeze, reveal
 from leaderboard.standings.publish import retract
+from leaderboard.standings.read.table import NO_LINES, Table
+from tests.leaderboard.rejudging_stage import apply, judge_shadow, set_of
 
 
 def titles(user, kind: str = "") -> list[str]:
@@ -117,7 +121,42 @@ def test_nobody_is_overtaken_by_a_held_a_frozen_or_a_withdrawn_line(raced) -> No
     assert titles(raced.ada) == titles(raced.ben) == []
 
 
-def test_another_epoch_or_stage_overtakes_nobody(raced) -> None:
+def test_a_reveal_tells_of_overtakings_at_once(raced) -> None:
+    act = {"competition": raced.board.competition, "actor": raced.olga, "reason": "as announced"}
+    Competition.objects.update(deadline=raced.later(3600))
+    freeze(now=raced.later(-3500), **act)
+    raced.board.competition.refresh_from_db()
+    raced.judge(raced.submit(raced.cleo), ratio=0.6, score_us=600.0)
+    tell_overtaken(now=raced.later(1))
+    Message.objects.all().delete()
+    reveal(now=raced.later(3600), **act)
+    assert tell_overtaken(now=raced.later(1)) == 1
+    assert all("Ahead of you now: " in one and "cleo" in one for one in (*titles(raced.ada), *titles(raced.ben)))
+    assert len(titles(raced.ada)) == len(titles(raced.ben)) == 1
+    assert tell_overtaken(now=raced.later(1)) == 0
+
+
+def test_an_applied_rejudging_tells_of_overtakings_in_the_new_epoch(raced) -> None:
+    ada, ben = raced.ada.submissions.get(), raced.ben.submissions.get()
+    chosen = set_of(raced, ada, ben)
+    for submission, ratio in ((ada, 0.9), (ben, 0.7)):
+        judge_shadow(raced, submission, ratio=ratio, score_us=1000 * ratio, epoch="new drivers")
+    raced.choose("new drivers")
+    apply(raced, chosen, anyway=True)
+    tell_overtaken(now=raced.later(1))
+    [said] = titles(raced.ada, "overtaken")
+    assert "Ahead of you now: ben." in said
+    assert titles(raced.ben, "overtaken") == []
+
+
+def test_the_sweeper_keeps_no_table_after_a_pass(raced) -> None:
+    raced.judge(raced.submit(raced.cleo), ratio=0.6, score_us=600.0)
+    assert tell_overtaken(now=raced.later(1)) == 1
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, Table) and one is not NO_LINES]
+
+
+def test_another_stage_overtakes_nobody(raced) -> None:
     Competition.objects.update(practice_at=None, contest_at=raced.later(60))
     raced.board.competition.refresh_from_db()
     raced.later(120)

@@ -14,7 +14,7 @@ SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code taken_down created_at status outcome reason message score_us ratio
     half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
-    events licence
+    events licence withdrawn remixed_from
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
@@ -22,6 +22,7 @@ TEAM_ACTS = """
 """.split()  # noqa: SIM905
 ORGANISE = """
     codes codes/revoke boards boards/close boards/remove roles roles/revoke announcements announcements/withdraw
+    problems/delete
 """.split()  # noqa: SIM905
 REVIEW_ACTS = "claim release clear reject ask overturn uphold grant undo note label unlabel rerun".split()  # noqa: SIM905
 
@@ -287,7 +288,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",
         "/api/v1/submissions/{id}/retract",
-        *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal")),
+        *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal", "seeds")),
         *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
         *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
         "/api/v1/admission",

@@ -25,6 +25,7 @@ def test_boards_are_filtered_by_competition_hardware_state_and_text(boards, brow
     assert {"softmax", "winter-softmax"} <= set(everything)
     assert slugs(client, "?competition=winter") == ["winter-softmax"]
     assert slugs(client, "?text=WINTER") == ["winter-softmax"]
+    assert slugs(client, "?text=softmax WINTER") == ["winter-softmax"], "words in any order, as on the page"
     assert slugs(client, "?hardware=CPU") == everything
     assert slugs(client, "?hardware=H100") == []
     assert sorted(slugs(client, "?open=true") + slugs(client, "?open=false")) == everything

@@ -97,6 +97,23 @@ def test_an_owner_adds_and_closes_a_board(stage, tool) -> None:
     assert closed.json()["deadline"] is not None
 
 
+def test_an_owner_deletes_an_unused_problem(stage, tool) -> None:
+    from tests.leaderboard.stage import make_board
+
+    client, at = tool(owner_of(stage, stage.ben), "review"), "organise/kernels-101/problems/delete"
+    told = {"board": "softmax", "slug": "softmax", "reason": "a trial"}
+    wrong = send(client, at, **told | {"slug": "other"})
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "slug")
+    absent = send(client, at, **told | {"board": "other"})
+    assert (absent.status_code, absent.json()["errors"][0]["field"]) == (404, "board")
+    submission = stage.submit()
+    assert (send(client, at, **told).status_code, send(client, at, **told).json()["code"]) == (409, "conflict")
+    other = make_board("layernorm")
+    assert send(client, at, board="layernorm", slug="layernorm", reason="a trial").status_code == 204
+    assert not type(other).objects.filter(pk=other.pk).exists()
+    assert tool(stage.ada).get(f"/api/v1/submissions/{submission.pk}").status_code == 200
+
+
 def test_a_problem_of_a_closed_competition_cannot_be_added_elsewhere(stage, tool) -> None:
     from leaderboard.competitions.models import Board, ProblemVersion
     from tests.web.matrix_stage import build

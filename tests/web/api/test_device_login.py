@@ -59,6 +59,15 @@ def test_a_confirmed_code_becomes_a_token_once(stage, browser) -> None:
     assert (again.status_code, again.json()["code"]) == (400, "expired_code")
 
 
+def test_waiting_for_a_confirmation_warns_of_nothing(stage, browser, caplog) -> None:
+    asked = begin(browser)
+    caplog.clear()
+    assert ask(browser, asked).json()["code"] == "authorization_pending"
+    assert caplog.records == []
+    browser(None).post("/api/v1/login/device/token", {"device_code": "pfd_no"}, content_type="application/json")
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 def test_a_refused_code_gives_no_token(stage, browser) -> None:
     asked = begin(browser)
     browser(stage.ada).post("/device", {"code": asked["user_code"], "act": "refuse"})

@@ -61,3 +61,22 @@ def test_board_chart_and_filters_work_in_a_browser(stage) -> None:
         ]
         watched.fits()
         watched.is_calm()
+
+
+@pytest.mark.browser
+def test_the_header_of_staff_takes_one_row(stage) -> None:
+    from leaderboard.accounts.models import User
+    from leaderboard.inbox.models import Message
+
+    long = User.objects.create_superuser("organiser-with-a-long-name")
+    told = {"kind": "verdict", "title": "x", "url": "/elsewhere", "created_at": stage.now, "updated_at": stage.now}
+    Message.objects.bulk_create(Message(user=long, subject=f"board:{number}", **told) for number in range(101))
+    cookies = cookies_of(long)
+    with live_site() as site, chromium() as browser:
+        context = browser.new_context(base_url=site.address, viewport={"width": 1400, "height": 800})
+        context.add_cookies([{"name": name, "value": value, "url": site.address} for name, value in cookies.items()])
+        page = context.new_page()
+        page.goto("/boards")
+        tops = page.locator(".site-header nav").evaluate_all("navs => navs.map(nav => nav.getBoundingClientRect())")
+        assert page.locator(".bell span").text_content() == "99+"
+        assert max(box["bottom"] for box in tops) - min(box["top"] for box in tops) < 45

@@ -50,6 +50,8 @@ def test_code_is_private_until_the_deadline(stage, browser, sent) -> None:
     assert code_of(browser(stage.cleo), sent.pk) is None
     assert SECRET in code_of(browser(stage.ada), sent.pk)
     assert SECRET in code_of(browser(stage.olga), sent.pk)
+    names = [browser(who).get(f"/api/v1/entries/{sent.pk}").json()["filename"] for who in (None, stage.cleo, stage.ada)]
+    assert names == ["", "", "kernel.py"]
     assert (
         "Only the entrant and organisers see the code now"
         in browser(stage.ada).get(f"/entries/{sent.pk}").content.decode()

@@ -67,3 +67,18 @@ def test_a_problem_of_other_competitions_is_not_shown(stage, browser) -> None:
     assert answer.status_code == 403
     assert "def ref_kernel" not in answer.content.decode()
     assert "only an administrator may change it" in answer.content.decode()
+
+
+def test_an_unused_problem_is_deleted_on_its_page(stage, browser) -> None:
+    client, address = browser(owner(stage)), "/organise/kernels-101/problems/softmax/delete"
+    assert f'href="{address}"' in client.get("/organise/kernels-101/problems/softmax").content.decode()
+    assert client.post(address, {"slug": "no", "reason": "x"}).status_code == 400
+    stage.submit(stage.ada, mode="test")
+    page = client.get(address).content.decode()
+    assert "1 submission was sent to its boards and is kept" in page
+    assert "<form method" not in page.partition("<main")[2]
+    assert client.post(address, {"slug": "softmax", "reason": "x"}).status_code == 409
+    client.post("/organise/kernels-101/problems", form(authoring_pages.example(), slug="trial", title="T", act="save"))
+    answer = client.post("/organise/kernels-101/problems/trial/delete", {"slug": "trial", "reason": "a trial"})
+    assert (answer.status_code, answer["Location"]) == (302, "/organise/kernels-101/boards")
+    assert not Board.objects.filter(slug="trial").exists()

@@ -87,6 +87,30 @@ def test_an_imported_competition_stays_closed_until_it_is_published(stage, brows
     assert Row.objects.get(act="edit_competition").after == {"visibility": "public"}
 
 
+def test_a_git_address_is_kept_for_the_sweeper_and_its_page_reloads(stage, browser, settings) -> None:
+    client = browser(stage.olga)
+    wanted = {"address": "https://git.example.org/team/sets", "ref": "main", "folder": "", "hardware": ""}
+    assert client.post("/sets/git", wanted).status_code == 404
+    assert b"git repository" not in client.get("/sets").content
+    settings.PROBLEM_GIT_HOSTS = ["git.example.org/team"]
+    assert b"<code>git.example.org/team</code>" in client.get("/sets").content
+    refused = client.post("/sets/git", wanted | {"address": "https://git.example.org/other/x"})
+    check(refused)
+    assert refused.status_code == 400
+    assert "allows git.example.org/team, not" in refused.content.decode()
+    page = client.post("/sets/git", wanted, follow=True)
+    check(page)
+    assert b'http-equiv="refresh"' in page.content
+    upload = SetUpload.objects.get()
+    upload.problem = "there is no such branch"
+    upload.save()
+    page = client.get(f"/sets/{upload.pk}")
+    check(page)
+    assert b"there is no such branch" in page.content
+    assert b"refresh" not in page.content
+    assert b"not fetched" in client.get("/sets").content
+
+
 def test_an_import_into_a_public_competition_warns_that_boards_show_at_once(stage, browser) -> None:
     client = browser(stage.olga)
     client.post(send(client, packed())["Location"] + "/apply")

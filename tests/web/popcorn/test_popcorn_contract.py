@@ -116,13 +116,17 @@ def test_runner_queue_counts_jobs_and_runners(stage) -> None:
     is_shown(Client().get("/popcorn/runner_queue/B200"), 404, "gpu", "no leaderboard")
 
 
-def test_ranking_gives_seconds_and_is_cut_by_limit_and_offset(stage) -> None:
+def test_ranking_gives_seconds_and_is_cut_by_limit_and_offset(stage, cli) -> None:
     for owner, ratio in ((stage.ada, 0.9), (stage.ben, 0.5)):
         stage.judge(stage.submit(owner), ratio=ratio, score_us=1000 * ratio)
     ben, ada = Client().get("/popcorn/submissions/softmax/cpu").json()
     assert (ben["rank"], ben["user_name"], ben["user_id"], ben["gpu_type"]) == (1, "ben", "ben", "cpu")
     assert ben["submission_score"] == pytest.approx(0.0005)
-    assert (ben["submission_name"], ben["leaderboard_name"]) == ("submission.py", "softmax")
+    assert (ben["submission_name"], ben["leaderboard_name"]) == ("submission.py", "softmax"), "its code is private"
+    assert cli(stage.ben).get("/popcorn/submissions/softmax/cpu").json()[0]["submission_name"] == "kernel.py"
+    release_code(submission=stage.ben.submissions.get(), actor=stage.ben, now=stage.now)
+    assert Client().get("/popcorn/submissions/softmax/cpu").json()[0]["submission_name"] == "kernel.py"
+    ben, ada = Client().get("/popcorn/submissions/softmax/cpu").json()
     assert type(ben["submission_id"]) is int
     assert ben["submission_time"].startswith("2026-")
     assert Client().get("/popcorn/submissions/softmax/CPU?limit=1&offset=1").json() == [ada]

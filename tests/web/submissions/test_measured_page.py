@@ -1,10 +1,13 @@
 """What the judge saw, for the sender and the team: cases, both clocks, machine; and a person's own notes."""
 
 import html
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from leaderboard.accounts.models import User
+from leaderboard.competitions.models import Competition
 from leaderboard.entrants.closing import close
 from leaderboard.submissions.models import Draft, Note, Welcome
 from leaderboard.web.accounts.export import _tables
@@ -13,11 +16,19 @@ from tests.runner.judge.suspects import case, evidence
 
 FIGURES = {"name": "n=8", "good": True, "public": True, "measured_us": 900.0, "baseline_us": 1000.0, "half_width": 0.01}
 
+SEED = 4_611_686_018_427_387_000  # beyond the exact numbers of a browser
+CHECK = {"case": "n=9", "seed": SEED, "public": False, "good": True, "reason": "", "message": "", "figures": []}
+CHECK |= {"arguments": {"n": 9}}
+
 
 @pytest.fixture
 def measured(stage: Stage):
     submission = stage.submit(stage.ada)
-    told = {"ratio": 0.9, "cases": [FIGURES], "evidence": evidence(case(candidate=9e5, baseline=1e6, name="n=8"))}
+    timed = case(candidate=9e5, baseline=1e6, name="n=8")
+    for number, quad in enumerate(timed["quads"]):
+        for block in quad["blocks"]:
+            block["seeds"] = [SEED + number] if block["side"] == "candidate" else [1]
+    told = {"ratio": 0.9, "cases": [FIGURES], "evidence": evidence(timed, checks=[CHECK])}
     stage.judge(submission, **told)
     return submission
 
@@ -38,6 +49,26 @@ def test_the_sender_sees_cases_both_clocks_and_the_machine(stage, browser, measu
     assert "n=8 on the tenant's clock. baseline:" in page
     assert "rex" in page
     assert "vs incumbent" not in page
+
+
+def test_seeds_are_shown_after_the_contest(stage, browser, tool, measured) -> None:
+    address = f"/submissions/{measured.pk}"
+    hidden = "The seeds and arguments of all cases appear here when the contest is over"
+    assert f"{hidden}; this board has no end yet" in page_of(browser(stage.ada), f"{address}/measured")
+    Competition.objects.update(deadline=timezone.now() + timedelta(days=1))
+    assert f"{hidden}, <time" in page_of(browser(stage.ada), f"{address}/measured")
+    told = tool(stage.ada).get(f"/api/v1{address}/seeds").json()
+    assert (told["public"], told["cases"]) == (False, [])
+    assert told["public_at"].startswith("20")
+    Competition.objects.update(deadline=timezone.now() - timedelta(seconds=1))
+    told = tool(stage.ada).get(f"/api/v1{address}/seeds").json()
+    assert told["public"]
+    secret, timed = told["cases"]
+    assert (secret["kind"], secret["arguments"], secret["seeds"]) == ("secret", {"n": 9}, [str(SEED)])
+    assert (timed["case"], timed["seeds"], timed["more"]) == ("n=8", [str(SEED + n // 2) for n in range(5)], 19)
+    page = page_of(browser(stage.ada), f"{address}/measured")
+    assert all(seed in page for case in told["cases"] for seed in case["seeds"])
+    assert tool(stage.cleo).get(f"/api/v1{address}/seeds").status_code == 404
 
 
 @pytest.mark.parametrize("who", ["ben", "olga"])

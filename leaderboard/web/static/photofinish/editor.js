@@ -211,6 +211,8 @@ function fill(link) {
   const starter = document.getElementById(link.dataset.fill).textContent;
   if (text().trim() && text() !== starter && !confirm("Replace the code in the editor?")) return;
   filename.value = "";
+  form.querySelector("[data-remix]").value = ""; // a starter is nobody's code
+  document.getElementById("remix-note")?.remove();
   const place = link.closest("[data-hardware]").dataset.hardware;
   const choice = form.querySelector(`input[name=hardware][value="${CSS.escape(place)}"]`);
   if (choice) choice.checked = true;

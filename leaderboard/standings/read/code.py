@@ -1,0 +1,93 @@
+"""Published code: whether it is public, which code a person may remix, and the remixes that a viewer sees.
+
+A submission keeps the number of the submission that it is a remix of. A viewer learns of it only if they see both: the
+board's shown entry of the original, or an original of their own. The sender of a remix always sees the number.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.models import User
+from leaderboard.competitions.calendar import is_code_public
+from leaderboard.competitions.permissions import Viewer, boards_seen_by
+from leaderboard.errors import UserError
+from leaderboard.standings.models import Entry
+from leaderboard.standings.read.table import is_shown
+from leaderboard.submissions.models import Submission
+from leaderboard.submissions.permissions import is_own
+
+PARTS: Final = ("board__competition", "entrant", "submission__code_release", "submission__takedown")
+MOST_REMIXES: Final = 100  # newest, of a submission
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The submission that another is a remix of, as a viewer sees it."""
+
+    pk: int
+    name: str = ""  # of its entrant; "": not for this viewer
+    url: str = ""
+
+
+def is_public(entry: Entry, now: datetime) -> bool:
+    """Return whether everybody who sees the board may read the code of this entry, which comes with its PARTS."""
+    board, submission = entry.board, entry.submission
+    return (
+        not hasattr(submission, "takedown")
+        and is_shown(board, entry.submitted_at, now)
+        and is_code_public(
+            board.competition.schedule,
+            board.deadline,
+            entry.submitted_at,
+            is_released=hasattr(submission, "code_release"),
+            now=now,
+        )
+    )
+
+
+def readable_among(keys: Collection[int], viewer: Viewer, now: datetime) -> set[int]:
+    """Return the submissions whose code is public, or belongs to the viewer or their team. Two queries at most."""
+    entries = Entry.objects.filter(submission__in=keys, board__in=boards_seen_by(viewer)).select_related(*PARTS)
+    found = {entry.submission_id for entry in entries.defer("submission__source") if is_public(entry, now)}
+    if isinstance(viewer, User):
+        found |= set(Submission.objects.filter(is_own(viewer), pk__in=keys, takedown=None).values_list("pk", flat=True))
+    return found
+
+
+def origin_for(user: User, pk: int, now: datetime) -> Submission:
+    """Return the submission that this person may send a remix of: its code is readable, or they remixed it before.
+
+    Raises UserError, with the same words for an absent and a private submission.
+    """
+    remixed = Submission.objects.filter(owner__in=logins_of(user), remixed_from=pk)
+    found = Submission.objects.filter(pk=pk).first()
+    if found is None or not (readable_among([pk], user, now) or remixed.exists()):
+        text = f"there is no code of a submission {pk} that you may read; take the number from an entry's page"
+        raise UserError("remixed_from", pk, text)
+    return found
+
+
+def origin_seen(submission: Submission, viewer: Viewer, now: datetime) -> Origin | None:
+    """Return the original of a remix; None: it is no remix, or not for this viewer. Three queries at most."""
+    pk = submission.remixed_from_id
+    if pk is None:
+        return None
+    entries = Entry.objects.filter(submission=pk, board__in=boards_seen_by(viewer))
+    entry = entries.select_related("board__competition", "entrant").first()
+    if entry is not None and is_shown(entry.board, entry.submitted_at, now):
+        return Origin(pk, entry.entrant.shown_name, f"/entries/{pk}")
+    if not isinstance(viewer, User):
+        return None
+    if own := Submission.objects.filter(is_own(viewer), pk=pk).select_related("entrant").defer("source").first():
+        return Origin(pk, own.entrant.shown_name, f"/submissions/{pk}")
+    return Origin(pk) if submission.owner.account_id == viewer.account_id else None
+
+
+def remixes_seen(pk: int, viewer: Viewer, now: datetime) -> list[Entry]:
+    """Return the shown entries that are remixes of this submission, newest first."""
+    entries = Entry.objects.filter(submission__remixed_from=pk, board__in=boards_seen_by(viewer))
+    newest = entries.select_related("board__competition", "entrant").order_by("-submission_id")[:MOST_REMIXES]
+    return [entry for entry in newest if is_shown(entry.board, entry.submitted_at, now)]
