@@ -5,7 +5,7 @@ from typing import Final
 
 from leaderboard.accounts.models import User
 from leaderboard.inbox.models import REVIEW, VERDICT
-from leaderboard.inbox.tell import tell
+from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.case import states
 from leaderboard.review.models import Case
@@ -31,6 +31,7 @@ def tell_verdict(result: Result, now: datetime) -> None:
     title = verdict(result.outcome, result.reason).title
     if reviews_of([attempt.pk]).get(attempt.pk) == UNDER_REVIEW:
         title = f"{title}, under review"
+        tell_held(submission, now)
     speed = f" {figures.speedup(result.ratio)} as fast as the baseline." if result.ratio is not None else ""
     tell(
         [account_of(submission)],
@@ -49,6 +50,8 @@ def tell_review(result: Result, now: datetime) -> None:
     submission = result.attempt.submission
     if state not in SAID:
         return
+    if state == states.WAITING:
+        tell_held(submission, now)
     tell(
         [account_of(submission)],
         REVIEW,
@@ -58,6 +61,14 @@ def tell_review(result: Result, now: datetime) -> None:
         url=f"/submissions/{submission.pk}",
         now=now,
     )
+
+
+def tell_held(submission: Submission, now: datetime) -> None:
+    """Write to organisers that a result waits for review. All results of a competition share an unread message."""
+    competition = submission.board.competition
+    subject = f"held:{competition.pk}"
+    title, text = "a result waits for review", f"Submission {submission.pk}, {place_of(submission)}."
+    tell_organisers(competition, subject=subject, title=title, text=text, url="/review", now=now)
 
 
 def account_of(submission: Submission) -> int:
