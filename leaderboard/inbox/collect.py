@@ -166,11 +166,9 @@ def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
 
 def tell_record(board: Board, before: Mapping[int, int], table: Table, now: datetime) -> None:
     """Write to organisers once the first place has another entrant, and its former holder fell behind."""
-    fell = [
-        entrant for entrant, rank in before.items() if rank == 1 and (at := table.place_of(entrant)) and at.rank > 1
-    ]
+    led = [place for entrant, rank in before.items() if rank == 1 and (place := table.place_of(entrant)) is not None]
     first = table.places[0].value.entrant_id if table.places else 0
-    if not fell or before.get(first) == 1:
+    if before.get(first) == 1 or all(place.rank == 1 for place in led):
         return
     tell_organisers(
         board.competition,

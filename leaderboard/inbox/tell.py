@@ -28,7 +28,7 @@ from leaderboard.inbox.models import (
 
 MOST_COUNTED: Final = 99  # unread messages on the bell
 MAX_HOOK_CHARS: Final = 500
-SECRET_PREFIX: Final = "pfw_"
+SECRET_PREFIX: Final = "pfw_"  # noqa: S105
 OVERLAP: Final = timedelta(hours=24)  # both secrets sign after a change
 BATCH: Final = 5_000
 
