@@ -78,9 +78,9 @@ def status() -> Call[shapes.ServiceStatus]:
     return _get("/status", public=True)
 
 
-def competitions() -> Call[list[shapes.CompetitionSummary]]:
+def competitions(most: int = 1_000) -> Call[list[shapes.CompetitionSummary]]:
     """List the competitions: running, coming, past."""
-    return _list("/competitions", public=True)
+    return _list("/competitions", public=True, most=most)
 
 
 def competition(slug: str) -> Call[shapes.CompetitionDetail]:
@@ -96,9 +96,19 @@ def enter(
     return _act(f"/competitions/{segment(slug)}/enter", code=code, rules_digest=rules_digest, **more)
 
 
-def standings(slug: str) -> Call[list[shapes.StandingsLine]]:
+def standings(slug: str, most: int = 1_000) -> Call[list[shapes.StandingsLine]]:
     """Return the overall standings of a competition, best first."""
-    return _list(f"/competitions/{segment(slug)}/standings", public=True)
+    return _list(f"/competitions/{segment(slug)}/standings", public=True, most=most)
+
+
+def awards(slug: str, most: int = PAGE) -> Call[list[shapes.Awards]]:
+    """List tracks and prizes of a competition, and its winners once they are announced."""
+    return _list(f"/competitions/{segment(slug)}/awards", public=True, most=most)
+
+
+def announcements(slug: str, most: int = PAGE) -> Call[list[shapes.News]]:
+    """List the announcements of a competition, newest first."""
+    return _list(f"/competitions/{segment(slug)}/announcements", public=True, most=most)
 
 
 def team(slug: str) -> Call[shapes.Team]:
@@ -142,6 +152,11 @@ def problem(slug: str, hardware: str = "") -> Call[shapes.ProblemFolder]:
 def entries(slug: str, hardware: str, most: int = 1_000) -> Call[list[shapes.Entry]]:
     """Return a ranking, best first, with the best kernel of each entrant."""
     return _list(f"/boards/{segment(slug)}/{segment(hardware)}/entries", public=True, most=most)
+
+
+def history(slug: str, hardware: str, most: int = PAGE) -> Call[list[shapes.Record]]:
+    """List the former leaders of a board, oldest first."""
+    return _list(f"/boards/{segment(slug)}/{segment(hardware)}/history", public=True, most=most)
 
 
 def entry(pk: int | str) -> Call[shapes.EntryDetail]:
@@ -192,6 +207,11 @@ def stop_intake() -> Call[shapes.Intake]:
 def start_intake() -> Call[shapes.Intake]:
     """End the maintenance, so that submissions count again. Administrators only."""
     return _act("/admin/start")
+
+
+def admission_tests(mark: str = "", most: int = PAGE) -> Call[list[shapes.AdmissionSummary]]:
+    """List admission tests of problems, newest first. Organisers only."""
+    return _list("/admission", mark=mark, most=most)
 
 
 def stats(last_day: bool = False) -> Call[shapes.Stats]:

@@ -128,19 +128,28 @@ class Entry(drf.Serializer[Any]):
     )
 
 
-class Paging(drf.Serializer[Any]):
-    limit = drf.IntegerField(default=50, min_value=1, max_value=200, help_text="At most 200.")
-    offset = drf.IntegerField(default=0, min_value=0, max_value=1_000_000)
-
-
 class Keyed(drf.Serializer[Any]):
     limit = drf.IntegerField(default=50, min_value=1, max_value=200, help_text="At most 200.")
     cursor = optional_text(CURSOR_CHARS, "Of the header Link; without it the list begins.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "offset" in self.initial_data:
+        if "offset" in self.initial_data and "offset" not in self.fields:
             raise drf.ValidationError({"offset": "this list has no offset; follow the header Link from page to page"})
+        if self.initial_data.get("offset") and attrs["cursor"]:
+            raise drf.ValidationError(
+                {"offset": "send either an offset or a cursor; the cursor follows lines that move"}
+            )
         return attrs
+
+
+class LongPage(Keyed):
+    limit = drf.IntegerField(default=200, min_value=1, max_value=200, help_text="At most 200.")
+
+
+class Paging(Keyed):
+    offset = drf.IntegerField(
+        default=0, min_value=0, max_value=1_000_000, help_text="Place to begin at, in place of a cursor."
+    )
 
 
 class LinesQuery(Paging):
@@ -153,7 +162,13 @@ class LinesQuery(Paging):
     limit = drf.IntegerField(
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
-    offset = drf.IntegerField(default=0, min_value=0, max_value=1_000_000, source="start")
+    offset = drf.IntegerField(
+        default=0,
+        min_value=0,
+        max_value=1_000_000,
+        help_text="Place to begin at, in place of a cursor.",
+        source="start",
+    )
 
 
 def in_full_refused(competition: Competition) -> UserError:
