@@ -136,9 +136,7 @@ class Keyed(drf.Serializer[Any]):
         if "offset" in self.initial_data and "offset" not in self.fields:
             raise drf.ValidationError({"offset": "this list has no offset; follow the header Link from page to page"})
         if self.initial_data.get("offset") and attrs["cursor"]:
-            raise drf.ValidationError(
-                {"offset": "send either an offset or a cursor; the cursor follows lines that move"}
-            )
+            raise drf.ValidationError({"offset": "send either an offset or a cursor"})
         return attrs
 
 
@@ -148,7 +146,7 @@ class LongPage(Keyed):
 
 class Paging(Keyed):
     offset = drf.IntegerField(
-        default=0, min_value=0, max_value=1_000_000, help_text="Place to begin at, in place of a cursor."
+        default=0, min_value=0, max_value=1_000_000, help_text="Place to begin at instead of a cursor."
     )
 
 
@@ -163,11 +161,7 @@ class LinesQuery(Paging):
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
     offset = drf.IntegerField(
-        default=0,
-        min_value=0,
-        max_value=1_000_000,
-        help_text="Place to begin at, in place of a cursor.",
-        source="start",
+        default=0, min_value=0, max_value=1_000_000, source="start", help_text="Place to begin at instead of a cursor."
     )
 
 
@@ -182,7 +176,7 @@ class EntriesQuery(LinesQuery):
     division = drf.ChoiceField(choices=DIVISIONS, required=False)
 
 
-class BoardsQuery(drf.Serializer[Any]):
+class BoardsQuery(Keyed):
     """The part of the list of boards, by the names of cards.Wanted."""
 
     competition = optional_text(64, "Slug of a competition.")
@@ -198,7 +192,6 @@ class BoardsQuery(drf.Serializer[Any]):
     limit = drf.IntegerField(
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
-    cursor = optional_text(CURSOR_CHARS, "Of the header Link; without it the list begins.")
 
 
 class ProblemQuery(drf.Serializer[Any]):
