@@ -33,6 +33,7 @@ from leaderboard.accounts.tokens import find_token
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle, rate_headers
 from leaderboard.web.paging import Page, page_of, page_of_list
+from leaderboard.web.parquet import IS_INSTALLED, ParquetRenderer
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
@@ -182,7 +183,8 @@ class Negotiation(DefaultContentNegotiation):
         return found
 
 
-AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer]  # of a view whose list may be CSV
+# Of a view whose list may be a table.
+AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer, *([ParquetRenderer] * IS_INSTALLED)]
 
 
 class Public(APIView):
