@@ -102,8 +102,10 @@ def unread(user: User, path: str, now: datetime) -> int:
     return len(waiting) - len(here)
 
 
-def read_all(user: User, now: datetime) -> int:
-    return messages_of(user).filter(read_at=None).update(read_at=now)
+def read_all(user: User, now: datetime, only: Collection[int] = ()) -> int:
+    """Mark messages as read; return their number. `only`: keys of messages, or empty for all."""
+    found = messages_of(user).filter(read_at=None)
+    return (found.filter(pk__in=only) if only else found).update(read_at=now)
 
 
 def preference_of(user: User) -> Preference:
