@@ -188,6 +188,13 @@ class CaseSummary(TypedDict):
     ratio: float | None
 
 
+class CaseTime(TypedDict):
+    measured_us: float
+    baseline_us: float | None
+    ratio: float | None
+    half_width: float | None
+
+
 class ClaimRequest(TypedDict):
     reason: NotRequired[str]
 
@@ -210,6 +217,14 @@ class CloseRequest(TypedDict):
     reason: str
 
 
+class CodeDifference(TypedDict):
+    lines: list[str]
+    cut: bool
+    refusal: str
+    added: int
+    removed: int
+
+
 class Compared(TypedDict):
     title: str
     submission: int
@@ -219,6 +234,36 @@ class Compared(TypedDict):
     cut: bool
     refusal: str
     diff: list[str]
+
+
+class ComparedCase(TypedDict):
+    name: str
+    first: CaseTime | None
+    second: CaseTime | None
+    change: float | None
+
+
+class ComparedEntry(TypedDict):
+    submission: int
+    board: str
+    hardware: str
+    user: str
+    rank: int | None
+    ratio: float
+    score_us: float
+    half_width: float | None
+    epoch: str
+    submitted_at: str
+
+
+class Comparison(TypedDict):
+    first: ComparedEntry
+    second: ComparedEntry
+    same_problem: bool
+    comparable: bool
+    change: float
+    cases: list[ComparedCase]
+    code: CodeDifference
 
 
 class CompetitionDetail(TypedDict):
@@ -275,6 +320,15 @@ class DeviceLogin(TypedDict):
     verification_uri_complete: str
     expires_in: int
     interval: int
+
+
+class DiscussionPost(TypedDict):
+    id: int
+    kind: str
+    author: str
+    text: str
+    created_at: str
+    removal: str
 
 
 class Division(TypedDict):
@@ -517,6 +571,11 @@ class NewCompetition(TypedDict):
     slug: str
 
 
+class NewPost(TypedDict):
+    kind: NotRequired[str]
+    text: str
+
+
 class NewSubmission(TypedDict):
     board: NotRequired[str]
     hardware: NotRequired[str]
@@ -562,6 +621,36 @@ class NewsRequest(TypedDict):
 
 class NoteRequest(TypedDict):
     text: str
+
+
+class Notification(TypedDict):
+    id: int
+    kind: str
+    subject: str
+    title: str
+    text: str
+    url: str
+    count: int
+    created_at: str
+    updated_at: str
+    read_at: str | None
+
+
+class NotificationChoices(TypedDict):
+    page: NotRequired[list[str]]
+    mail: NotRequired[list[str]]
+    webhook: NotRequired[list[str]]
+
+
+class NotificationSettings(TypedDict):
+    page: list[str]
+    mail: list[str]
+    webhook: list[str]
+    webhook_host: str
+    webhook_format: str
+    webhook_on: bool
+    webhook_failure: str
+    sends_mail: bool
 
 
 class Organised(TypedDict):
@@ -628,6 +717,55 @@ class OwnersView(TypedDict):
     appeal_until: str | None
 
 
+class PersonBadge(TypedDict):
+    text: str
+    url: str
+
+
+class PersonBoard(TypedDict):
+    board: str
+    title: str
+    hardware: str
+    competition: str
+    entrant: str
+    rank: int
+    tied: bool
+    entrants: int
+    ratio: float
+    score_us: float
+    submission: int
+    was_first: bool
+
+
+class PersonEntry(TypedDict):
+    submission: int
+    board: str
+    hardware: str
+    entrant: str
+    ratio: float
+    score_us: float
+    epoch: str
+    submitted_at: str
+
+
+class PersonProfile(TypedDict):
+    name: str
+    boards: list[PersonBoard]
+    badges: list[PersonBadge]
+    activity: list[PersonWeek]
+    teams: list[PersonTeam]
+
+
+class PersonTeam(TypedDict):
+    name: str
+    url: str
+
+
+class PersonWeek(TypedDict):
+    since: str
+    entries: int
+
+
 class PhaseStep(TypedDict):
     title: str
     since: str | None
@@ -645,6 +783,14 @@ class Podium(TypedDict):
     on: str
 
 
+class PostRemoved(TypedDict):
+    removed: bool
+
+
+class PostReported(TypedDict):
+    reported: bool
+
+
 class Prize(TypedDict):
     place: int
     amount: str | None
@@ -658,6 +804,19 @@ class ProblemFolder(TypedDict):
     hardware: str
     digest: str
     problem: dict[str, Any]
+
+
+class ProblemLine(TypedDict):
+    slug: str
+    title: str
+    competition: str
+    competition_slug: str
+    hardware: list[str]
+    tags: list[str]
+    level: int | None
+    open: bool
+    status: str
+    ranks: dict[str, int]
 
 
 class ProblemOf(TypedDict):
@@ -675,6 +834,14 @@ class Quantity(TypedDict):
     unit: str
     low: float
     high: float
+
+
+class ReadCount(TypedDict):
+    read: int
+
+
+class ReadRequest(TypedDict):
+    ids: NotRequired[list[int]]
 
 
 class Reason(TypedDict):
@@ -705,6 +872,10 @@ class Rejection(TypedDict):
     code: str
 
 
+class RemovePostRequest(TypedDict):
+    reason: NotRequired[str]
+
+
 class RemoveRequest(TypedDict):
     board: str
     force: NotRequired[bool]
@@ -714,6 +885,10 @@ class RemoveRequest(TypedDict):
 class RemovedBoards(TypedDict):
     removed: int
     closed: int
+
+
+class ReportPostRequest(TypedDict):
+    reason: str
 
 
 class RerunRequest(TypedDict):
@@ -756,6 +931,18 @@ class RoleRequest(TypedDict):
 class Said(TypedDict):
     text: str
     at: str
+
+
+class SearchHit(TypedDict):
+    title: str
+    about: str
+    url: str
+
+
+class SearchResults(TypedDict):
+    people: list[SearchHit]
+    problems: list[SearchHit]
+    competitions: list[SearchHit]
 
 
 class ServiceStatus(TypedDict):
@@ -954,6 +1141,25 @@ class Waiting(TypedDict):
     id: int
     username: str
     created_at: str
+
+
+class WebhookRequest(TypedDict):
+    address: str
+    format: NotRequired[str]
+
+
+class WebhookSaved(TypedDict):
+    host: str
+    format: str
+    secret: str
+
+
+class WebhookSecret(TypedDict):
+    secret: str
+
+
+class WebhookTested(TypedDict):
+    host: str
 
 
 class Winner(TypedDict):
