@@ -8,6 +8,8 @@ import re
 import pytest
 from django.core.management import call_command
 
+from leaderboard.web import parquet
+
 CODE = "def custom_kernel(data):\n    return data\n"
 SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "code": CODE}
 SUBMISSION_FIELDS = set(
@@ -382,6 +384,35 @@ def test_lists_are_csv_when_asked_for(stage, browser, tool) -> None:
     wrong = browser(None).get(f"{address}?format=csv&limit=0")
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
     assert tool(stage.ada).get("/api/v1/submissions?format=csv").content.count(b"\r\n") == 2
+
+
+@pytest.mark.skipif(not parquet.IS_INSTALLED, reason="pyarrow is not installed")
+def test_lists_are_parquet_with_types_and_meanings(stage, browser) -> None:
+    from pyarrow.parquet import read_table
+
+    stage.judge(stage.submit(stage.ada), score_us=900.0, ratio=0.9)
+    for address in ("/api/v1/boards/softmax/cpu/entries", "/api/v1/boards/softmax/cpu/history", "/api/v1/boards"):
+        expected = browser(None).get(address).json()
+        answer = browser(None).get(f"{address}?format=parquet")
+        assert answer["Content-Type"] == parquet.MEDIA_TYPE
+        table = read_table(io.BytesIO(answer.content))
+        assert table.column_names == list(expected[0])
+        assert table.num_rows == 1
+    table = read_table(io.BytesIO(browser(None).get("/api/v1/boards/softmax/cpu/entries?format=parquet").content))
+    (row,) = table.to_pylist()
+    assert (row["rank"], row["tied"], row["score_us"], row["submitted_at"].tzinfo is not None) == (
+        1,
+        False,
+        900.0,
+        True,
+    )
+    assert b"Candidate / baseline" in table.schema.field("ratio").metadata[b"description"]
+    assert (
+        read_table(io.BytesIO(browser(None).get("/api/v1/boards?format=parquet&text=nothing").content)).column_names[0]
+        == "slug"
+    )
+    wrong = browser(None).get("/api/v1/boards?format=parquet&limit=0")
+    assert wrong.json()["errors"][0]["field"] == "limit"
 
 
 def pages_of(client, address: str) -> list[list[dict]]:
