@@ -88,12 +88,12 @@ def report_post(*, post: Post, actor: User, reason: str, now: datetime) -> None:
     reason = reason.strip()
     check_reason(reason)
     if not is_open(post.board, now):
-        raise UserError("post", post.pk, "nobody sees it now", status=409)
+        raise UserError("post", post.pk, "nobody sees it now", 409, "discussion_closed")
     if is_author(actor, post):
         raise UserError("post", post.pk, "it is yours; remove it instead", status=409)
     known = Row.objects.filter(act=REPORT, object_type=post._meta.label_lower, object_id=str(post.pk))
     if known.filter(actor__in=logins_of(actor)).exists():
-        raise UserError("post", post.pk, "you reported it already", status=409)
+        raise UserError("post", post.pk, "you reported it already", 409, "already_reported")
     record(REPORT, post, actor=actor, reason=reason, now=now)
     board = post.board
     url = f"/boards/{board.slug}/{quote(board.hardware, safe='')}/discussion"

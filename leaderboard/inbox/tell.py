@@ -161,7 +161,8 @@ def rotate_secret(*, user: User, now: datetime) -> str:
     """Return a new secret of the person's webhook. The secret before signs beside it for OVERLAP."""
     found = Preference.objects.select_for_update().filter(user=user.account_id, hook_format=SIGNED_JSON).first()
     if found is None or not found.hook:
-        raise UserError("webhook", "", "only a webhook of the format json has a secret; set its address first", 409)
+        text = "only a webhook of the format json has a secret; set its address first"
+        raise UserError("webhook", "", text, 409, "no_webhook")
     secret = new_secret()
     found.hook_former, found.hook_secret, found.hook_former_until = found.hook_secret, seal(secret), now + OVERLAP
     found.save(update_fields=["hook_former", "hook_secret", "hook_former_until"])

@@ -116,14 +116,14 @@ def send_sample(user: User) -> str:
     """Post a test message to the person's webhook; return its host."""
     preference = tell.preference_of(user)
     if not preference.hook:
-        raise UserError("webhook", "", "there is no webhook; enter its address first", 409)
+        raise UserError("webhook", "", "there is no webhook; enter its address first", 409, "no_webhook")
     if wait := limits.take(limits.HOOK_USER, str(user.account_id)):
         text = f"that was tried too often; wait {limits.minutes(wait)}"
         raise RateLimited("webhook", "", text, retry_after_s=wait)
     sample = Message(kind="test", title="A test from Photofinish", text="Your webhook works.", url=SETTINGS)
     sample.updated_at = timezone.now()
     if problem := deliver.try_post(preference, [sample]):
-        raise UserError("webhook", preference.hook_host, f"the test message was not sent: {problem}", 409)
+        raise UserError("webhook", "", f"the test message was not sent: {problem}", 409, "webhook_failed")
     return preference.hook_host
 
 

@@ -120,7 +120,7 @@ def test_channels_and_a_webhook_are_chosen(raced, tool, monkeypatch) -> None:
     chosen = post(client, "/notifications/settings", webhook=["verdict"], mail=[]).json()
     assert (chosen["webhook"], chosen["mail"], chosen["page"]) == (["verdict"], [], list(KINDS))
     assert post(client, "/notifications/settings", mail=["gossip"]).json()["errors"][0]["field"] == "mail"
-    assert post(client, "/notifications/webhook/test").status_code == 409
+    assert post(client, "/notifications/webhook/test").json()["code"] == "no_webhook"
     saved = post(client, "/notifications/webhook", address=ADDRESS).json()
     assert (saved["host"], saved["format"], saved["secret"][:4]) == ("hooks.example", "json", "pfw_")
     assert post(client, "/notifications/webhook/test").json() == {"host": "hooks.example"}
@@ -137,7 +137,7 @@ def test_channels_and_a_webhook_are_chosen(raced, tool, monkeypatch) -> None:
 
 def test_a_discussion_is_read_written_reported_and_moderated(raced, browser, tool) -> None:
     writer, reader, owner = tool(raced.ada), tool(raced.cleo), tool(raced.olga)
-    assert post(writer, POSTS.removeprefix("/api/v1"), text="too soon").status_code == 409
+    assert post(writer, POSTS.removeprefix("/api/v1"), text="too soon").json()["code"] == "discussion_closed"
     Competition.objects.update(deadline=timezone.now() - timedelta(hours=1))
     Role.objects.create(competition=raced.board.competition, user=raced.olga, role=Role.REVIEWER)
     made = post(writer, POSTS.removeprefix("/api/v1"), text="Shared memory", kind="write_up")
@@ -150,7 +150,7 @@ def test_a_discussion_is_read_written_reported_and_moderated(raced, browser, too
     assert shown == made.json()
     one = f"{POSTS}/{shown['id']}".removeprefix("/api/v1")
     assert post(reader, f"{one}/report", reason="copied").json() == {"reported": True}
-    assert post(reader, f"{one}/report", reason="copied").json()["code"] == "conflict"
+    assert post(reader, f"{one}/report", reason="copied").json()["code"] == "already_reported"
     assert post(owner, f"{one}/remove").json()["errors"][0]["field"] == "reason"
     assert post(owner, f"{one}/remove", reason="copied").json() == {"removed": True}
     (gone,) = browser(None).get(f"{POSTS}?kind=write_up").json()
