@@ -15,7 +15,7 @@ from typing import Final
 from deploy.console import SetupError, exit_status, step
 from deploy.parties import CHECKOUT
 
-EXTRAS: Final = ("server", "sentry", "s3", "backup", "embedded", "runner", "dev", "bench")
+EXTRAS: Final = ("server", "sentry", "s3", "parquet", "backup", "embedded", "runner", "dev", "bench")
 REQUIREMENTS: Final = CHECKOUT / "requirements"
 IMAGE: Final = CHECKOUT / "sandbox" / "image"
 HEADER: Final = "# Made by `make lock` from pyproject.toml and constraints.txt. Do not edit.\n"

@@ -1,8 +1,8 @@
 # The image of web process, site worker, sweeper and `manage`; the command decides. In the checkout:
 #   docker build -f deploy/production/site.Dockerfile -t photofinish-site --build-arg BASE_IMAGE=python:3.11-slim-bookworm@sha256:… .
-# It holds no setting and no secret. --build-arg EXTRAS='server backup sentry s3' adds optional parts. Without a package index,
-# put wheels into ./wheels and add --build-arg PIP_OPTIONS=--no-index. --build-arg PACKAGES=git adds packages of the system:
-# git, for problem sets by address. For the legacy builder and BuildKit.
+# It holds no setting and no secret. --build-arg EXTRAS='server backup sentry s3 parquet' adds optional parts. Without a package
+# index, put wheels into ./wheels and add --build-arg PIP_OPTIONS=--no-index. --build-arg PACKAGES=git adds packages of the
+# system: git, for problem sets by address. For the legacy builder and BuildKit.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 FROM ${BASE_IMAGE} AS builder

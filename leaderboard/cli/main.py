@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from ..client import ClientError
-from . import accounts, admin, boards, contests, kernels, problem, teams, tools
+from . import accounts, admin, boards, contests, inbox, kernels, people, problem, teams, tools
 from .api import exit_code
 from .config import Options
 from .render import Screen
@@ -55,6 +55,13 @@ app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)
 app.add_typer(teams.app, name="team")
+app.add_typer(inbox.app, name="inbox")
+app.command()(people.person)
+app.command()(people.compare)
+app.command()(people.search)
+app.command()(people.problems)
+app.command()(people.comments)
+app.command()(people.comment)
 app.add_typer(admin.app, name="admin")
 app.command()(tools.completion)
 app.command()(tools.doctor)

@@ -78,9 +78,9 @@ def status() -> Call[shapes.ServiceStatus]:
     return _get("/status", public=True)
 
 
-def competitions() -> Call[list[shapes.CompetitionSummary]]:
+def competitions(most: int = 1_000) -> Call[list[shapes.CompetitionSummary]]:
     """List the competitions: running, coming, past."""
-    return _list("/competitions", public=True)
+    return _list("/competitions", public=True, most=most)
 
 
 def competition(slug: str) -> Call[shapes.CompetitionDetail]:
@@ -96,9 +96,19 @@ def enter(
     return _act(f"/competitions/{segment(slug)}/enter", code=code, rules_digest=rules_digest, **more)
 
 
-def standings(slug: str) -> Call[list[shapes.StandingsLine]]:
+def standings(slug: str, most: int = 1_000) -> Call[list[shapes.StandingsLine]]:
     """Return the overall standings of a competition, best first."""
-    return _list(f"/competitions/{segment(slug)}/standings", public=True)
+    return _list(f"/competitions/{segment(slug)}/standings", public=True, most=most)
+
+
+def awards(slug: str, most: int = PAGE) -> Call[list[shapes.Awards]]:
+    """List tracks and prizes of a competition, and its winners once they are announced."""
+    return _list(f"/competitions/{segment(slug)}/awards", public=True, most=most)
+
+
+def announcements(slug: str, most: int = PAGE) -> Call[list[shapes.News]]:
+    """List the announcements of a competition, newest first."""
+    return _list(f"/competitions/{segment(slug)}/announcements", public=True, most=most)
 
 
 def team(slug: str) -> Call[shapes.Team]:
@@ -142,6 +152,11 @@ def problem(slug: str, hardware: str = "") -> Call[shapes.ProblemFolder]:
 def entries(slug: str, hardware: str, most: int = 1_000) -> Call[list[shapes.Entry]]:
     """Return a ranking, best first, with the best kernel of each entrant."""
     return _list(f"/boards/{segment(slug)}/{segment(hardware)}/entries", public=True, most=most)
+
+
+def history(slug: str, hardware: str, most: int = PAGE) -> Call[list[shapes.Record]]:
+    """List the former leaders of a board, oldest first."""
+    return _list(f"/boards/{segment(slug)}/{segment(hardware)}/history", public=True, most=most)
 
 
 def entry(pk: int | str) -> Call[shapes.EntryDetail]:
@@ -202,6 +217,110 @@ def retract(pk: int | str, reason: str = "") -> Call[shapes.Retracted]:
     return _act(f"/submissions/{submission_id(pk)}/retract", reason=reason)
 
 
+def person(username: str) -> Call[shapes.PersonProfile]:
+    """Return the public profile of a person."""
+    return _get(f"/people/{segment(username)}", public=True)
+
+
+def person_entries(username: str, most: int = PAGE) -> Call[list[shapes.PersonEntry]]:
+    """List the public entries of a person, newest first."""
+    return _list(f"/people/{segment(username)}/entries", public=True, most=most)
+
+
+def entrant(competition: str, name: str) -> Call[shapes.PersonProfile]:
+    """Return the profile of a team, a pseudonym or a person within a competition."""
+    return _get(f"/competitions/{segment(competition)}/entrants/{segment(name)}", public=True)
+
+
+def compare(first: int | str, second: int | str) -> Call[shapes.Comparison]:
+    """Compare two published entries: figures, timed cases, and code that the caller may see."""
+    return _get("/compare", public=True, a=submission_id(first), b=submission_id(second))
+
+
+def search(text: str) -> Call[shapes.SearchResults]:
+    """Search people, problems and competitions by words of their names."""
+    return _get("/search", public=True, q=text)
+
+
+def problems(
+    *,
+    text: str = "",
+    tag: str = "",
+    level: int | None = None,
+    hardware: str = "",
+    status: str = "",
+    open: bool = False,
+    most: int = 1_000,
+) -> Call[list[shapes.ProblemLine]]:
+    """List the problems by title, with the caller's status: ranked, tried or new. Each argument narrows the list."""
+    given = {"text": text, "tag": tag, "level": "" if level is None else str(level), "hardware": hardware}
+    given |= {"status": status, "open": "true" if open else ""}
+    return _list("/problems", public=True, most=most, **given)
+
+
+def notifications(*, unread: bool = False, kind: str = "", most: int = PAGE) -> Call[list[shapes.Notification]]:
+    """List the caller's messages, newest first. They stay unread."""
+    return _list("/notifications", unread="true" if unread else "", kind=kind, most=most)
+
+
+def read_notifications(ids: Sequence[int] = ()) -> Call[shapes.ReadCount]:
+    """Mark messages as read; without ids, all of them."""
+    return _act("/notifications/read", ids=list(ids))
+
+
+def notification_settings() -> Call[shapes.NotificationSettings]:
+    """Return the kinds of messages by channel, and the state of the webhook."""
+    return _get("/notifications/settings")
+
+
+def choose_notifications(
+    *, page: Sequence[str] | None = None, mail: Sequence[str] | None = None, webhook: Sequence[str] | None = None
+) -> Call[shapes.NotificationSettings]:
+    """Choose the kinds of messages by channel. None leaves a channel as it is."""
+    given = {"page": page, "mail": mail, "webhook": webhook}
+    return _act("/notifications/settings", **{name: list(kinds) for name, kinds in given.items() if kinds is not None})
+
+
+def set_webhook(address: str, form: str = "json") -> Call[shapes.WebhookSaved]:
+    """Set the address of the caller's webhook. The answer has the secret of the format json, only now."""
+    return _act("/notifications/webhook", address=address, format=form)
+
+
+def rotate_webhook() -> Call[shapes.WebhookSecret]:
+    """Replace the secret of the caller's webhook. For 24 hours both secrets sign."""
+    return _act("/notifications/webhook/rotate")
+
+
+def test_webhook() -> Call[shapes.WebhookTested]:
+    """Post a test message to the caller's webhook."""
+    return _act("/notifications/webhook/test")
+
+
+def remove_webhook() -> Call[shapes.NotificationSettings]:
+    """Remove the caller's webhook."""
+    return _act("/notifications/webhook/remove")
+
+
+def posts(slug: str, hardware: str, kind: str = "comment", most: int = PAGE) -> Call[list[shapes.DiscussionPost]]:
+    """List comments or write-ups of a board, newest first."""
+    return _list(f"/boards/{segment(slug)}/{segment(hardware)}/posts", public=True, kind=kind, most=most)
+
+
+def write_post(slug: str, hardware: str, text: str, kind: str = "comment") -> Call[shapes.DiscussionPost]:
+    """Write a comment, or the write-up of the caller's entrant."""
+    return _act(f"/boards/{segment(slug)}/{segment(hardware)}/posts", kind=kind, text=text)
+
+
+def remove_post(slug: str, hardware: str, pk: int | str, reason: str = "") -> Call[shapes.PostRemoved]:
+    """Remove a post; moderators give a reason."""
+    return _act(f"/boards/{segment(slug)}/{segment(hardware)}/posts/{submission_id(pk)}/remove", reason=reason)
+
+
+def report_post(slug: str, hardware: str, pk: int | str, reason: str) -> Call[shapes.PostReported]:
+    """Report a post to the organisers of the competition."""
+    return _act(f"/boards/{segment(slug)}/{segment(hardware)}/posts/{submission_id(pk)}/report", reason=reason)
+
+
 def stop_intake() -> Call[shapes.Intake]:
     """Stop new submissions for everybody but staff. Administrators only."""
     return _act("/admin/stop")
@@ -210,6 +329,11 @@ def stop_intake() -> Call[shapes.Intake]:
 def start_intake() -> Call[shapes.Intake]:
     """End the maintenance, so that submissions count again. Administrators only."""
     return _act("/admin/start")
+
+
+def admission_tests(mark: str = "", most: int = PAGE) -> Call[list[shapes.AdmissionSummary]]:
+    """List admission tests of problems, newest first. Organisers only."""
+    return _list("/admission", mark=mark, most=most)
 
 
 def stats(last_day: bool = False) -> Call[shapes.Stats]:

@@ -39,7 +39,7 @@ T = TypeVar("T")
 TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)  # seconds
 STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site sends a message every 15 s
 MAX_ANSWER_BYTES: Final = 8_000_000
-ENTRIES_AT_ONCE: Final = 1_000  # maximum of a page of a ranking, and of boards
+LINES_AT_ONCE: Final = 1_000  # maximum of a page of a ranking, and of boards
 TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
 FINAL: Final = ("done", "cancelled")  # states of a submission
@@ -99,6 +99,8 @@ class _Calls:
     competition = _Method(calls.competition)
     enter = _Method(calls.enter)
     standings = _Method(calls.standings)
+    awards = _Method(calls.awards)
+    announcements = _Method(calls.announcements)
     team = _Method(calls.team)
     team_act = _Method(calls.team_act)
     invites = _Method(calls.invites)
@@ -107,6 +109,7 @@ class _Calls:
     board = _Method(calls.board)
     problem = _Method(calls.problem)
     entries = _Method(calls.entries)
+    history = _Method(calls.history)
     entry = _Method(calls.entry)
     quota = _Method(calls.quota)
     submissions = _Method(calls.submissions)
@@ -115,8 +118,27 @@ class _Calls:
     submit = _Method(calls.submit)
     cancel = _Method(calls.cancel)
     retract = _Method(calls.retract)
+    person = _Method(calls.person)
+    person_entries = _Method(calls.person_entries)
+    entrant = _Method(calls.entrant)
+    compare = _Method(calls.compare)
+    search = _Method(calls.search)
+    problems = _Method(calls.problems)
+    notifications = _Method(calls.notifications)
+    read_notifications = _Method(calls.read_notifications)
+    notification_settings = _Method(calls.notification_settings)
+    choose_notifications = _Method(calls.choose_notifications)
+    set_webhook = _Method(calls.set_webhook)
+    rotate_webhook = _Method(calls.rotate_webhook)
+    test_webhook = _Method(calls.test_webhook)
+    remove_webhook = _Method(calls.remove_webhook)
+    posts = _Method(calls.posts)
+    write_post = _Method(calls.write_post)
+    remove_post = _Method(calls.remove_post)
+    report_post = _Method(calls.report_post)
     stop_intake = _Method(calls.stop_intake)
     start_intake = _Method(calls.start_intake)
+    admission_tests = _Method(calls.admission_tests)
     stats = _Method(calls.stats)
     invite_codes = _Method(calls.invite_codes)
     make_invite_codes = _Method(calls.make_invite_codes)
@@ -393,28 +415,25 @@ class _Content:
 
 
 class _Pages:
-    """The pages of a list, followed by cursor or by offset until enough items are there."""
+    """The pages of a list, followed by cursor until enough items are there."""
 
     def __init__(self, call: Call[Any]) -> None:
         self.found: list[Any] = []
         self._call, self._cursor, self._is_over = call, "", False
-        self._by_offset = call.path.endswith("/entries")
-        self._size = ENTRIES_AT_ONCE if self._by_offset or call.path == "/boards" else PAGE
+        self._size = LINES_AT_ONCE if call.path.endswith(("/entries", "/standings", "/boards")) else PAGE
 
     def next_call(self) -> Call[Any] | None:
         left = self._call.most - len(self.found)
         if self._is_over or left <= 0:
             return None
         self._asked = min(left, self._size)
-        place = {"offset": str(len(self.found))} if self._by_offset else {}
-        if self._cursor:
-            place["cursor"] = self._cursor
+        place = {"cursor": self._cursor} if self._cursor else {}
         return replace(self._call, most=0, params={**self._call.params, "limit": str(self._asked), **place})
 
     def take(self, items: list[Any], cursor: str) -> None:
         self.found += items[: self._call.most - len(self.found)]
         self._cursor = cursor
-        self._is_over = len(items) < self._asked or (not self._by_offset and not cursor)
+        self._is_over = not cursor
 
 
 class _Watch:

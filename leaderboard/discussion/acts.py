@@ -49,7 +49,8 @@ def write_post(*, board: Board, author: User, kind: str, text: str, now: datetim
     if not text or len(text) > MOST_CHARS[kind] or "\x00" in text:
         raise UserError("text", text, f"expected 1 to {MOST_CHARS[kind]:,} characters")
     if not is_open(board, now):
-        raise UserError("board", str(board), "takes posts once its contest is over and nothing is frozen", status=409)
+        text = "takes posts once its contest is over and nothing is frozen"
+        raise UserError("board", str(board), text, 409, "discussion_closed")
     check_not_suspended(author, board.competition)
     author = User.objects.select_for_update(no_key=True).get(pk=author.account_id)  # counts one post after the other
     entrant = entrant_of(author, board.competition)

@@ -1,4 +1,4 @@
-"""Messages to many people: announcements, phases, and overtakings. The sweeper calls `collect`.
+"""Messages to many people: announcements, phases, overtakings and records. The sweeper calls `collect`.
 
 Everything is derived from tables, so no act of an organiser waits for thousands of rows. Noted keeps a message
 from being written twice. The public standing decides on an overtaking: a held result and a submission during the freeze
@@ -18,7 +18,7 @@ from leaderboard.competitions.calendar import Phase, span_at
 from leaderboard.competitions.models import CLOSED, Announcement, Board, Competition, InviteCode, Role
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, Noted
-from leaderboard.inbox.tell import tell
+from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.standings.models import Revision
 from leaderboard.standings.read.boards import Look, looks
 from leaderboard.standings.read.table import Table, forget
@@ -88,6 +88,8 @@ def tell_announcements(*, now: datetime) -> int:
                 url=f"/competitions/{one.competition.slug}",
                 now=now,
             )
+            url = f"/organise/{one.competition.slug}/announcements"
+            tell_organisers(one.competition, subject=key, title=f"announced: {one.title}", url=url, now=now)
     return len(waiting)
 
 
@@ -113,6 +115,8 @@ def tell_phases(*, now: datetime) -> int:
             people = recipients(one).values_list("account", flat=True)
             url = f"/competitions/{one.slug}"
             tell(people, PHASE, subject=f"competition:{one.pk}", title=f"{one}: {said}", url=url, now=now)
+            url = f"/organise/{one.slug}"
+            tell_organisers(one, subject=f"competition:{one.pk}", title=said, url=url, now=now)
     return len(waiting)
 
 
@@ -159,7 +163,24 @@ def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
         return  # another sweeper was faster
     if known.ranking == look.stage:
         notify_losers(board, dict(known.places), look.current, now)
+        tell_record(board, dict(known.places), look.current, now)
     BoardSeen.objects.filter(board=board).update(**values)
+
+
+def tell_record(board: Board, before: Mapping[int, int], table: Table, now: datetime) -> None:
+    """Write to organisers once the first place has another entrant, and its former holder fell behind."""
+    led = [place for entrant, rank in before.items() if rank == 1 and (place := table.place_of(entrant)) is not None]
+    first = table.places[0].value.entrant_id if table.places else 0
+    if before.get(first) == 1 or all(place.rank == 1 for place in led):
+        return
+    tell_organisers(
+        board.competition,
+        subject=f"record:{board.pk}",
+        title=f"new first place on {board.title}, {board.hardware}",
+        text=f"Now first: {Entrant.objects.get(pk=first).shown_name}.",
+        url=f"/boards/{board.slug}/{quote(board.hardware, safe='')}",
+        now=now,
+    )
 
 
 def notify_losers(board: Board, before: Mapping[int, int], table: Table, now: datetime) -> None:

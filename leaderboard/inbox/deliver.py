@@ -2,13 +2,15 @@
 
 The events of GATHER go into one mail or post, and a person gets the next one after MAIL_EVERY or HOOK_EVERY at
 the earliest. A storm of events is one message. A post that fails is tried again at most HOOK_TRIES times, then the
-webhook is off and its page shows the reason.
+webhook is off and its page shows the reason. A post of JSON has at most MOST_EVENTS events; the newer ones wait for
+the next post.
 """
 
+import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from allauth.account.models import EmailAddress
@@ -21,7 +23,7 @@ from django.db.models import Exists, OuterRef, Q
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import unseal
 from leaderboard.inbox import hooks
-from leaderboard.inbox.models import Message, Preference
+from leaderboard.inbox.models import SIGNED_JSON, Message, Preference
 
 GATHER: Final = timedelta(seconds=30)
 MAIL_EVERY: Final = timedelta(minutes=10)
@@ -33,7 +35,9 @@ LEASE: Final = timedelta(minutes=5)  # longer than any post
 PASS_MAILS: Final = 100  # people in a pass
 PASS_HOOKS: Final = 32
 AT_ONCE: Final = 8
-MOST_LINES: Final = 20  # messages in a mail or post; the rest is counted
+MOST_LINES: Final = 20  # messages in a mail, or in a post to a chat; the rest is counted
+MOST_EVENTS: Final = 100  # messages in a post of JSON
+DELIVERY_CHARS: Final = 32
 OFF_SALT: Final = "photofinish.inbox.off"
 KIND_WORDS: Final = {
     "verdict": "verdicts",
@@ -41,6 +45,7 @@ KIND_WORDS: Final = {
     "review": "review decisions",
     "announcement": "announcements",
     "phase": "phases of competitions",
+    "organising": "competitions that you organise",
 }
 
 log = structlog.get_logger(__name__)
@@ -151,22 +156,57 @@ def claim_hook(account: int, now: datetime) -> tuple[Preference, list[Message]] 
         return None
     preference.hook_at = now + LEASE
     preference.save(update_fields=["hook_at"])
-    return preference, messages
+    return preference, messages[-MOST_EVENTS:] if preference.hook_format == SIGNED_JSON else messages
 
 
 def try_post(preference: Preference, messages: Sequence[Message]) -> hooks.HookError | None:
     """Post the messages; return the failure. It uses no database, so that it can run in a thread."""
-    lines = [(f"{line_of(one)}. {one.text}", f"{settings.SITE_URL}{one.url}") for one in messages[:MOST_LINES]]
-    if len(messages) > MOST_LINES:
-        lines.append((f"And {len(messages) - MOST_LINES} more:", f"{settings.SITE_URL}/notifications"))
     try:
-        hooks.post(unseal(preference.hook), hooks.payload(preference.hook_format, lines))
+        if preference.hook_format == SIGNED_JSON:
+            body = {"events": [event_of(one) for one in reversed(messages)]}
+            hooks.post(unseal(preference.hook), body, signed_headers(preference, body))
+        else:
+            hooks.post(unseal(preference.hook), hooks.payload(preference.hook_format, lines_of(messages)))
     except hooks.HookError as error:
         return error
     except Exception:  # any: a message that cannot be posted must not stop the others
         log.exception("hook_failed", account=preference.user_id)
         return hooks.HookError("it could not be sent")
     return None
+
+
+def lines_of(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    lines = [(f"{line_of(one)}. {one.text}", f"{settings.SITE_URL}{one.url}") for one in messages[:MOST_LINES]]
+    if len(messages) > MOST_LINES:
+        lines.append((f"And {len(messages) - MOST_LINES} more:", f"{settings.SITE_URL}/notifications"))
+    return lines
+
+
+def event_of(message: Message) -> dict[str, Any]:
+    """Return a message as JSON. Its id changes once a further event joins the message."""
+    return {
+        "id": f"{message.pk or 0}.{message.count}",
+        "kind": message.kind,
+        "subject": message.subject,
+        "title": message.title,
+        "text": message.text,
+        "url": f"{settings.SITE_URL}{message.url}",
+        "count": message.count,
+        "at": message.updated_at.isoformat(),
+    }
+
+
+def signed_headers(preference: Preference, body: dict[str, Any]) -> dict[str, str]:
+    """Return the headers of a post of JSON. Another try with the same events has the same delivery id."""
+    data, now = hooks.encode(body), datetime.now(UTC)
+    secrets = [unseal(preference.hook_secret)]
+    if preference.hook_former_until is not None and now < preference.hook_former_until:
+        secrets.append(unseal(preference.hook_former))
+    return {
+        "Photofinish-Event": ",".join(sorted({event["kind"] for event in body["events"]})),
+        "Photofinish-Delivery": hashlib.sha256(data).hexdigest()[:DELIVERY_CHARS],
+        "Photofinish-Signature": hooks.signature(data, secrets, time_s=int(now.timestamp())),
+    }
 
 
 @transaction.atomic

@@ -1,11 +1,21 @@
-"""Messages about a single submission: its verdict, and acts of review on it. pipeline.py calls them."""
+"""Messages about a single submission: its verdict, and acts of review on it. Reports of posts to moderators."""
 
 from datetime import datetime
 from typing import Final
+from urllib.parse import quote
 
+from django.db import transaction
+
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_reason
+from leaderboard.audit.models import Row
+from leaderboard.audit.record import record
+from leaderboard.discussion.acts import is_author, is_open
+from leaderboard.discussion.models import Post
+from leaderboard.errors import UserError
 from leaderboard.inbox.models import REVIEW, VERDICT
-from leaderboard.inbox.tell import tell
+from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.case import states
 from leaderboard.review.models import Case
@@ -14,6 +24,7 @@ from leaderboard.submissions.models import Submission
 from leaderboard.wording import figures
 from leaderboard.wording.outcomes import verdict
 
+REPORT: Final = "report_post"
 SAID: Final = {  # state of a case, in words for the owner
     states.WAITING: "Under review",
     states.ASKED: "A reviewer has a question",
@@ -31,6 +42,7 @@ def tell_verdict(result: Result, now: datetime) -> None:
     title = verdict(result.outcome, result.reason).title
     if reviews_of([attempt.pk]).get(attempt.pk) == UNDER_REVIEW:
         title = f"{title}, under review"
+        tell_held(submission, now)
     speed = f" {figures.speedup(result.ratio)} as fast as the baseline." if result.ratio is not None else ""
     tell(
         [account_of(submission)],
@@ -49,6 +61,8 @@ def tell_review(result: Result, now: datetime) -> None:
     submission = result.attempt.submission
     if state not in SAID:
         return
+    if state == states.WAITING:
+        tell_held(submission, now)
     tell(
         [account_of(submission)],
         REVIEW,
@@ -58,6 +72,33 @@ def tell_review(result: Result, now: datetime) -> None:
         url=f"/submissions/{submission.pk}",
         now=now,
     )
+
+
+def tell_held(submission: Submission, now: datetime) -> None:
+    """Write to organisers that a result waits for review. All results of a competition share an unread message."""
+    competition = submission.board.competition
+    subject = f"held:{competition.pk}"
+    title, text = "a result waits for review", f"Submission {submission.pk}, {place_of(submission)}."
+    tell_organisers(competition, subject=subject, title=title, text=text, url="/review", now=now)
+
+
+@transaction.atomic
+def report_post(*, post: Post, actor: User, reason: str, now: datetime) -> None:
+    """Ask the organisers to look at a post. Its author does not learn of it, and a person reports a post once."""
+    reason = reason.strip()
+    check_reason(reason)
+    if not is_open(post.board, now):
+        raise UserError("post", post.pk, "nobody sees it now", 409, "discussion_closed")
+    if is_author(actor, post):
+        raise UserError("post", post.pk, "it is yours; remove it instead", status=409)
+    known = Row.objects.filter(act=REPORT, object_type=post._meta.label_lower, object_id=str(post.pk))
+    if known.filter(actor__in=logins_of(actor)).exists():
+        raise UserError("post", post.pk, "you reported it already", 409, "already_reported")
+    record(REPORT, post, actor=actor, reason=reason, now=now)
+    board = post.board
+    url = f"/boards/{board.slug}/{quote(board.hardware, safe='')}/discussion"
+    title = f"a post on {board.title}, {board.hardware}, is reported"
+    tell_organisers(board.competition, subject=f"post:{post.pk}", title=title, text=reason, url=url, now=now)
 
 
 def account_of(submission: Submission) -> int:

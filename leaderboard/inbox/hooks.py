@@ -1,4 +1,4 @@
-"""Post a message to a person's webhook, in the format of Discord or Slack.
+"""Post messages to a person's webhook: in the format of Discord or Slack, or as signed JSON.
 
 The address is a stranger's, so a post must not become a way into the operator's network. It is https on port 443, its
 host is resolved at the time of sending, every address of the host must be public, and the connection goes to the
@@ -6,11 +6,13 @@ address that was checked. There are no redirects and no proxies. The answer's bo
 whole exchange after TOTAL_S, however slowly the server sends.
 """
 
+import hmac
 import http.client
 import json
 import re
 import socket
 import ssl
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from threading import Timer
 from typing import Any, Final
@@ -58,7 +60,17 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def post(address: str, body: dict[str, Any]) -> None:
+def encode(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body).encode()
+
+
+def signature(body: bytes, secrets: Sequence[str], *, time_s: int) -> str:
+    """Return the header that proves the sender of a body: a time, and an HMAC of time and body for each secret."""
+    signed = f"{time_s}.".encode() + body
+    return ",".join([f"t={time_s}", *(f"v1={hmac.digest(one.encode(), signed, 'sha256').hex()}" for one in secrets)])
+
+
+def post(address: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
     """Send a body to an address. Raises HookError."""
     parts = urlsplit(address)
     host = parts.hostname or ""
@@ -67,7 +79,7 @@ def post(address: str, body: dict[str, Any]) -> None:
     peer = public_address(host)
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
     try:
-        status = exchange(host, peer, path, json.dumps(body).encode())
+        status = exchange(host, peer, path, encode(body), headers or {})
     except ssl.SSLCertVerificationError:
         raise HookError("its certificate is not valid") from None
     except (OSError, http.client.HTTPException):
@@ -130,7 +142,7 @@ def context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def exchange(host: str, peer: str, path: str, body: bytes) -> int:
+def exchange(host: str, peer: str, path: str, body: bytes, more: Mapping[str, str]) -> int:
     connection = _Pinned(host, PORT, timeout=STEP_S)
     connection.peer = peer
     watchdog = Timer(TOTAL_S, connection.cut_off)
@@ -138,7 +150,7 @@ def exchange(host: str, peer: str, path: str, body: bytes) -> int:
     watchdog.start()
     try:
         headers = {"Content-Type": "application/json", "User-Agent": "Photofinish", "Connection": "close"}
-        connection.request("POST", path, body, headers)
+        connection.request("POST", path, body, headers | dict(more))
         status = connection.getresponse().status
         if connection.is_cut_off:  # a head that was cut reads like a whole one
             raise TimeoutError

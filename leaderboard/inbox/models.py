@@ -18,7 +18,8 @@ OVERTAKEN: Final = "overtaken"
 REVIEW: Final = "review"
 ANNOUNCEMENT: Final = "announcement"
 PHASE: Final = "phase"
-KINDS: Final = (VERDICT, OVERTAKEN, REVIEW, ANNOUNCEMENT, PHASE)
+ORGANISING: Final = "organising"
+KINDS: Final = (VERDICT, OVERTAKEN, REVIEW, ANNOUNCEMENT, PHASE, ORGANISING)
 
 PAGE: Final = "page"
 MAIL: Final = "mail"
@@ -27,7 +28,8 @@ CHANNELS: Final = (PAGE, MAIL, WEBHOOK)
 
 DISCORD: Final = "discord"
 SLACK: Final = "slack"
-FORMATS: Final = (DISCORD, SLACK)
+SIGNED_JSON: Final = "json"
+FORMATS: Final = (DISCORD, SLACK, SIGNED_JSON)
 
 
 def every_kind() -> list[str]:
@@ -88,13 +90,16 @@ class Preference(models.Model):
     hook_at = models.DateTimeField(null=True)  # no further post before
     hook_tries = models.PositiveIntegerField(default=0)  # failed in a row
     hook_failure = models.CharField(max_length=200, blank=True)
+    hook_secret = models.TextField(blank=True, default="", db_default="")  # signs posts of JSON; sealed
+    hook_former = models.TextField(blank=True, default="", db_default="")  # the secret before, sealed
+    hook_former_until = models.DateTimeField(null=True)  # it signs beside the new one until then
 
     class Meta:
         constraints = [
             CheckConstraint(
-                condition=Q(page__contained_by=list(KINDS))
-                & Q(mail__contained_by=list(KINDS))
-                & Q(webhook__contained_by=list(KINDS)),
+                condition=Q(
+                    page__contained_by=list(KINDS), mail__contained_by=list(KINDS), webhook__contained_by=list(KINDS)
+                ),
                 name="preference_kinds_are_known",
             ),
             CheckConstraint(condition=Q(hook_format__in=FORMATS), name="preference_hook_format_is_known"),

@@ -1,20 +1,35 @@
 """Write messages, read them, and choose their channels."""
 
+import secrets
 from collections.abc import Collection, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import seal
+from leaderboard.competitions.models import Competition, Role
 from leaderboard.errors import UserError
-from leaderboard.inbox.models import CHANNELS, FORMATS, KINDS, MAIL, WEBHOOK, Message, Preference
+from leaderboard.inbox.models import (
+    CHANNELS,
+    FORMATS,
+    KINDS,
+    MAIL,
+    ORGANISING,
+    SIGNED_JSON,
+    WEBHOOK,
+    Message,
+    Preference,
+)
 
 MOST_COUNTED: Final = 99  # unread messages on the bell
 MAX_HOOK_CHARS: Final = 500
+SECRET_PREFIX: Final = "pfw_"  # noqa: S105
+OVERLAP: Final = timedelta(hours=24)  # both secrets sign after a change
 BATCH: Final = 5_000
 
 _WRITE: Final = """
@@ -41,6 +56,15 @@ def tell(
     keys = sorted(set(people))
     for start in range(0, len(keys), BATCH):
         write(keys[start : start + BATCH], kind, subject, title[:200], text[:500], url[:300], now)
+
+
+def tell_organisers(
+    competition: Competition, *, subject: str, title: str, url: str, text: str = "", now: datetime
+) -> None:
+    """Write to everybody with a role in a competition."""
+    roles = Role.objects.filter(competition=competition, user__is_active=True).order_by()
+    people = roles.annotate(account=Coalesce(F("user__linked_to"), F("user"))).values_list("account", flat=True)
+    tell(people, ORGANISING, subject=subject, title=f"{competition}: {title}", text=text, url=url, now=now)
 
 
 def write(keys: list[int], kind: str, subject: str, title: str, text: str, url: str, now: datetime) -> None:
@@ -78,8 +102,10 @@ def unread(user: User, path: str, now: datetime) -> int:
     return len(waiting) - len(here)
 
 
-def read_all(user: User, now: datetime) -> int:
-    return messages_of(user).filter(read_at=None).update(read_at=now)
+def read_all(user: User, now: datetime, only: Collection[int] = ()) -> int:
+    """Mark messages as read; return their number. `only`: keys of messages, or empty for all."""
+    found = messages_of(user).filter(read_at=None)
+    return (found.filter(pk__in=only) if only else found).update(read_at=now)
 
 
 def preference_of(user: User) -> Preference:
@@ -114,21 +140,44 @@ def stop(*, account: int, channel: str, kind: str) -> None:
 
 
 @transaction.atomic
-def set_hook(*, user: User, address: str, form: str) -> Preference:
-    """Keep the address of a webhook, sealed: it is a secret, and no page shows it again."""
+def set_hook(*, user: User, address: str, form: str) -> tuple[Preference, str]:
+    """Keep the address of a webhook, sealed: it is a secret, and no page shows it again.
+
+    Return also the secret that signs posts of JSON, to be shown once; "" for a chat.
+    """
     address = address.strip()
     if form not in FORMATS:
-        raise UserError("format", form[:40], f"choose {' or '.join(FORMATS)}")
+        raise UserError("format", form[:40], f"choose {', '.join(FORMATS)}")
     host = checked_hook(address)
     values: dict[str, Any] = {"hook": seal(address), "hook_host": host, "hook_format": form}
-    values |= {"hook_at": None, "hook_tries": 0, "hook_failure": ""}
+    secret = new_secret() if form == SIGNED_JSON else ""
+    values |= {"hook_at": None, "hook_tries": 0, "hook_failure": "", "hook_secret": seal(secret) if secret else ""}
+    values |= {"hook_former": "", "hook_former_until": None}
     found, _ = Preference.objects.update_or_create(user_id=user.account_id, defaults=values)
-    return found
+    return found, secret
+
+
+@transaction.atomic
+def rotate_secret(*, user: User, now: datetime) -> str:
+    """Return a new secret of the person's webhook. The secret before signs beside it for OVERLAP."""
+    found = Preference.objects.select_for_update().filter(user=user.account_id, hook_format=SIGNED_JSON).first()
+    if found is None or not found.hook:
+        text = "only a webhook of the format json has a secret; set its address first"
+        raise UserError("webhook", "", text, 409, "no_webhook")
+    secret = new_secret()
+    found.hook_former, found.hook_secret, found.hook_former_until = found.hook_secret, seal(secret), now + OVERLAP
+    found.save(update_fields=["hook_former", "hook_secret", "hook_former_until"])
+    return secret
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
 
 
 @transaction.atomic
 def remove_hook(*, user: User) -> None:
-    values = {"hook": "", "hook_host": "", "hook_tries": 0, "hook_failure": "", "hook_at": None}
+    values: dict[str, Any] = {"hook": "", "hook_host": "", "hook_tries": 0, "hook_failure": "", "hook_at": None}
+    values |= {"hook_secret": "", "hook_former": "", "hook_former_until": None}
     Preference.objects.filter(user=user.account_id).update(**values)
     Message.objects.filter(user=user.account_id, webhook_due=True).update(webhook_due=False)
 

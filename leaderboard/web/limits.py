@@ -82,6 +82,7 @@ STREAM_USER: Final = Limit("stream user", 60, 60)
 HOOK_USER: Final = Limit("webhook test user", 10, 3600)
 SYNTAX_USER: Final = Limit("syntax check user", 60, 60)  # an editor asks every four seconds
 PICTURE_IP: Final = Limit("picture ip", 120, 60)  # drawing one takes a tenth of a second
+REPORT_USER: Final = Limit("report of a post user", 20, 86_400)
 SEARCH_USER: Final = Limit("search user", 60, 60)
 SEARCH_IP: Final = Limit("search ip", 120, 60)
 DESK_SEARCH_USER: Final = Limit("desk search user", 60, 60)

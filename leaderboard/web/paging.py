@@ -4,7 +4,7 @@ A cursor names that row and the direction. It is signed: nobody can make a curso
 No page counts the rows of a table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ class Page:
     rows: list[Any]
     before: str = ""  # cursor of the rows above; "": these are the first
     after: str = ""  # cursor of the rows below; "": these are the last
+    start: int = 0  # place of the first row in a list in memory
 
 
 def page_of(rows: QuerySet[Any], *, order: Sequence[str], name: str, cursor: str, size: int) -> Page:
@@ -50,21 +51,34 @@ def page_of(rows: QuerySet[Any], *, order: Sequence[str], name: str, cursor: str
     )
 
 
-def page_of_list(rows: Sequence[Any], *, key: str, name: str, cursor: str, size: int) -> Page:
-    """Return the page of a list in memory, which is sorted by the attribute `key`, a unique text."""
-    direction, values = _read(cursor, name, 1) if cursor else (ON, [])
-    backwards = direction == BACK
-    if values:
-        rows = [row for row in rows if (getattr(row, key) < values[0] if backwards else getattr(row, key) > values[0])]
-    more = len(rows) > size
-    found = list(rows[-size:] if backwards else rows[:size])
+def page_of_list(
+    rows: Sequence[Any], *, key: Callable[[Any], object], name: str, cursor: str, size: int, start: int = 0
+) -> Page:
+    """Return the page of a list in memory at a cursor; the page from `start` on for "".
+
+    `key`: of a row, unique. Rows that arrive meanwhile shift no page. If the row of the cursor is gone, the page begins
+    at its former place.
+    """
+    end = start + size
+    if cursor:
+        direction, (anchor, place) = _read(cursor, name, 2)
+        at = next((number for number, row in enumerate(rows) if str(key(row)) == anchor), None)
+        if direction == BACK:
+            end = min(int(place), len(rows)) if at is None else at
+            start = max(0, end - size)
+        else:
+            start = int(place) if at is None else at + 1
+            end = start + size
+    found = list(rows[start:end])
     if not found:
-        return Page([])
-    has_above, has_below = (more, True) if backwards else (bool(values), more)
+        return Page([], start=start)
+    last = start + len(found)
+    above, below = ([str(key(row)), str(place)] for row, place in ((found[0], start), (found[-1], last - 1)))
     return Page(
         found,
-        before=_write(BACK, found[0], [key], name) if has_above else "",
-        after=_write(ON, found[-1], [key], name) if has_below else "",
+        before=_signer(name).sign_object([BACK, *above]) if start else "",
+        after=_signer(name).sign_object([ON, *below]) if last < len(rows) else "",
+        start=start,
     )
 
 
@@ -100,7 +114,8 @@ def _read(cursor: str, name: str, fields: int) -> tuple[str, list[str]]:
         if len(cursor) > CURSOR_CHARS:
             raise BadSignature
         direction, *values = _signer(name).unsign_object(cursor)
+        if len(values) != fields:  # of an earlier version
+            raise BadSignature
     except (BadSignature, ValueError):
         raise UserError("cursor", cursor, "is no cursor of this list; begin without one") from None
-    assert len(values) == fields
     return direction, values

@@ -7,7 +7,10 @@ from leaderboard.web import documents, metrics, service, status, stream
 from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import competitions as competitions_api
+from leaderboard.web.api import discussion as discussion_api
+from leaderboard.web.api import inbox as inbox_api
 from leaderboard.web.api import organise as organise_api
+from leaderboard.web.api import people as people_api
 from leaderboard.web.api import reference
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import teams as teams_api
@@ -47,6 +50,7 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/pulse", entries.pulse),
     path("boards/<slug:slug>/<str:hardware>/discussion", discussion.index),
     path("boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove", discussion.remove),
+    path("boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/report", discussion.report),
     path("boards/<slug:slug>/<str:hardware>", boards.board),
     path("competitions", competition_pages.index),
     path("competitions/<slug:slug>", competition_pages.detail),
@@ -219,6 +223,20 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
+    path("compare", people_api.Compare.as_view()),
+    path("people/<str:username>", people_api.Person.as_view()),
+    path("people/<str:username>/entries", people_api.PersonEntries.as_view()),
+    path("competitions/<slug:slug>/entrants/<path:name>", people_api.EntrantOfCompetition.as_view()),
+    path("search", people_api.Search.as_view()),
+    path("problems", people_api.Problems.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/posts", discussion_api.Posts.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/posts/<int:pk>/remove", discussion_api.Remove.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/posts/<int:pk>/report", discussion_api.Report.as_view()),
+    path("notifications", inbox_api.Notifications.as_view()),
+    path("notifications/read", inbox_api.Read.as_view()),
+    path("notifications/settings", inbox_api.Settings.as_view()),
+    path("notifications/webhook", inbox_api.Webhook.as_view()),
+    *(path(f"notifications/webhook/{act}", view.as_view()) for act, view in inbox_api.VIEWS.items()),
     path("submissions/<int:pk>/retract", api.Retract.as_view()),
     path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),

@@ -96,6 +96,7 @@ class FakeSite:
         self.more: dict[str, object] = {}  # path → answer of further GETs
         self.refusals: list[tuple[int, dict[str, Any]]] = []  # of submissions, in order
         self.machines: list[dict[str, Any]] = []
+        self.after = ""  # cursor of the next page of the answer at hand
         site = self
 
         class Handler(_Handler):
@@ -140,7 +141,8 @@ class FakeSite:
         if parts[-1] == "entries":
             if parts[3] not in known["hardware"]:
                 return 404, NOTHING
-            start, most = int(query["offset"][0]), min(1_000, int(query["limit"][0]))
+            start, most = int(query.get("cursor", ["0"])[0]), min(1_000, int(query["limit"][0]))
+            self.after = str(start + most) if start + most < len(self.entries) else ""
             return 200, self.entries[start : start + most]
         return 200, known
 
@@ -180,7 +182,11 @@ class _Handler(BaseHTTPRequestHandler):
         if path.endswith("/events"):
             self._send(503, {"detail": "no streams here"}) if self.site.no_stream else self._stream()
         else:
-            self._send(*self.site.get(path, parse_qs(parts.query)))
+            self.site.after = ""
+            status, answer = self.site.get(path, parse_qs(parts.query))
+            link = f'<{parts.path}?cursor={self.site.after}>; rel="next"'
+            headers = {"Content-Type": "application/json"} | ({"Link": link} if self.site.after else {})
+            self._raw(status, json.dumps(answer).encode(), headers)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -14,7 +14,7 @@ from tests.cli.fake_site import TOKEN, FakeSite
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("photofinish pro", {"profile", "problem"}),
+        ("photofinish pro", {"profile", "problem", "problems"}),
         ("photofinish problem pu", {"pull"}),
         ("photofinish submit k.py --hard", {"--hardware"}),
         ("photofinish --profile x problem ne", {"new"}),

@@ -55,12 +55,16 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "notifications/webhook/<slug:name>": [
         ("/notifications/webhook/remove", "IMMMMMMM", SIGNED_IN),
         ("/notifications/webhook/test", "IMMMMMMM", SIGNED_IN),
+        ("/notifications/webhook/rotate", "IMMMMMMM", SIGNED_IN),
         ("/notifications/webhook/nothing", "IMMMMMMM", "IN"),
     ],
     "notifications/off/<str:token>": [("/notifications/off/nonsense", "N", "N")],
     "boards/<slug:slug>/<str:hardware>/discussion": [("/boards/softmax/cpu/discussion", ALL, SIGNED_IN)],
     "boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove": [
         ("/boards/softmax/cpu/discussion/999999/remove", "IMMMMMMM", "IN")
+    ],
+    "boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/report": [
+        ("/boards/softmax/cpu/discussion/999999/report", "IMMMMMMM", "IN")
     ],
     "search": [("/search?q=ada", ALL, NOT_SENT)],
     "problems": [("/problems", ALL, NOT_SENT)],
@@ -413,6 +417,40 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/entries/{published}", ALL, NOT_SENT),
         ("/api/v1/entries/{frozen}", "NNNNNNNA", NOT_SENT),
     ],
+    "api/v1/compare": [
+        ("/api/v1/compare?a={published}&b={published}", ALL, NOT_SENT),
+        ("/api/v1/compare?a={published}&b={frozen}", "NNNNNNNA", NOT_SENT),
+        ("/api/v1/compare?a={published}&b={held}", "N", NOT_SENT),
+    ],
+    **{
+        f"api/v1/people/<str:username>{part}": [
+            (f"/api/v1/people/ada{part}", ALL, NOT_SENT),
+            (f"/api/v1/people/cleo{part}", "NNNANNNN", NOT_SENT),
+        ]
+        for part in ("", "/entries")
+    },
+    "api/v1/competitions/<slug:slug>/entrants/<path:name>": [
+        ("/api/v1/competitions/{slug}/entrants/nobody", "N", NOT_SENT),
+        ("/api/v1/competitions/{secret}/entrants/nobody", "N", NOT_SENT),
+    ],
+    "api/v1/search": [("/api/v1/search?q=ada", ALL, NOT_SENT)],
+    "api/v1/problems": [("/api/v1/problems", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>/<str:hardware>/posts": [
+        ("/api/v1/boards/softmax/cpu/posts", ALL, SIGNED_IN),
+        ("/api/v1/boards/{secret}/cpu/posts", "NNNNNNNA", "INNNNNNA"),
+    ],
+    **{
+        f"api/v1/boards/<slug:slug>/<str:hardware>/posts/<int:pk>/{act}": [
+            (f"/api/v1/boards/softmax/cpu/posts/999999/{act}", "IMMMMMMM", "IN")
+        ]
+        for act in ("remove", "report")
+    },
+    "api/v1/notifications": [("/api/v1/notifications", SIGNED_IN, READ_ONLY)],
+    "api/v1/notifications/settings": [("/api/v1/notifications/settings", SIGNED_IN, SIGNED_IN)],
+    **{
+        f"api/v1/notifications/{act}": [(f"/api/v1/notifications/{act}", READ_ONLY, SIGNED_IN)]
+        for act in ("read", "webhook", "webhook/rotate", "webhook/test", "webhook/remove")
+    },
     "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", "IAFNFAAA")],
     "api/v1/quota": [("/api/v1/quota", SIGNED_IN, READ_ONLY)],
     "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],

@@ -32,7 +32,8 @@ from leaderboard.accounts.permissions import lacks_second_factor
 from leaderboard.accounts.tokens import find_token
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle, rate_headers
-from leaderboard.web.paging import Page, page_of
+from leaderboard.web.paging import Page, page_of, page_of_list
+from leaderboard.web.parquet import IS_INSTALLED, ParquetRenderer
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
@@ -182,7 +183,8 @@ class Negotiation(DefaultContentNegotiation):
         return found
 
 
-AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer]  # of a view whose list may be CSV
+# Of a view whose list may be a table.
+AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer, *([ParquetRenderer] * IS_INSTALLED)]
 
 
 class Public(APIView):
@@ -223,22 +225,16 @@ def parse(shape: Shape | None, data: Any) -> dict[str, Any]:
     return valid
 
 
-def cut(request: Request, found: Sequence[Any], query: Mapping[str, Any], shape: Shape) -> Response:
-    """Answer with the part of a list in memory that `limit` and `offset` name; X-Total-Count gives its length."""
-    items = found[query["offset"] : query["offset"] + query["limit"]]
-    headers = offset_links(request, query["offset"], query["limit"], len(found))
-    return Response(shape(items, many=True).data, headers=headers)
+def cut(
+    request: Request, found: Sequence[Any], query: Mapping[str, Any], shape: Shape, key: Callable[[Any], object]
+) -> Response:
+    """Answer with the part of a list in memory that `limit` and `cursor` (or `offset`) name.
 
-
-def offset_links(request: Request, start: int, most: int, total: int) -> dict[str, str]:
-    """Return the length of a list in memory, and the header Link with the addresses of the pages beside this page."""
-    found = []
-    for relation, offset in (("prev", max(0, start - most)), ("next", start + most)):
-        if (relation == "prev" and start > 0) or (relation == "next" and offset < total):
-            asked = request.query_params.copy()
-            asked["offset"] = str(offset)
-            found.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
-    return {"X-Total-Count": str(total)} | ({"Link": ", ".join(found)} if found else {})
+    `key`: of an item, unique.
+    """
+    place = {"cursor": query["cursor"], "size": query["limit"], "start": query.get("offset", 0)}
+    page = page_of_list(found, key=key, name=request.path, **place)
+    return Response(shape(page.rows, many=True).data, headers=links(request, page, len(found)))
 
 
 def paged(
@@ -258,15 +254,17 @@ def paged(
     return Response(shape(prepare(page.rows), many=True, context=context).data, headers=links(request, page))
 
 
-def links(request: Request, page: Page) -> dict[str, str]:
-    """Return the header Link with the addresses of the pages beside this page."""
+def links(request: Request, page: Page, total: int | None = None) -> dict[str, str]:
+    """Return the header Link with the addresses of the pages beside this page; X-Total-Count for a known length."""
     found = []
     for relation, cursor in (("prev", page.before), ("next", page.after)):
         if cursor:
             asked = request.query_params.copy()
+            asked.pop("offset", None)
             asked["cursor"] = cursor
             found.append(f'<{request.path}?{asked.urlencode()}>; rel="{relation}"')
-    return {"Link": ", ".join(found)} if found else {}
+    length = {"X-Total-Count": str(total)} if total is not None else {}
+    return length | ({"Link": ", ".join(found)} if found else {})
 
 
 def act_view(

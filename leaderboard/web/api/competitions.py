@@ -19,8 +19,8 @@ from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.read.boards import board_records
-from leaderboard.web.api.base import AS_TABLE, Private, Public, cut, offset_links, paged, parse
-from leaderboard.web.api.serializers import Keyed, Left, LinesQuery, Paging, in_full_refused, optional_text
+from leaderboard.web.api.base import AS_TABLE, Private, Public, cut, links, paged, parse
+from leaderboard.web.api.serializers import Keyed, Left, LinesQuery, LongPage, Paging, in_full_refused, optional_text
 from leaderboard.web.boards import cards, contests, standing
 from leaderboard.web.boards.contests import track_said
 from leaderboard.web.limits import check_code_tries
@@ -127,12 +127,12 @@ class EnterRequest(drf.Serializer[Any]):
 
 
 class Competitions(Public):
-    @extend_schema(responses=CompetitionSummary(many=True))
+    @extend_schema(parameters=[LongPage], responses=CompetitionSummary(many=True))
     def get(self, request: Request) -> Response:
         """List the running, coming and past competitions that are listed for the caller."""
-        found = contests.sections(request.user, timezone.now())
+        query, found = parse(LongPage, request.query_params), contests.sections(request.user, timezone.now())
         summaries = [summary for section in found.values() for summary in section]
-        return Response(CompetitionSummary(summaries, many=True).data)
+        return cut(request, summaries, query, CompetitionSummary, lambda one: one.competition.slug)
 
 
 class Competition(Public):
@@ -270,12 +270,13 @@ class Announcements(Public):
 
 
 class AwardsOf(Public):
-    @extend_schema(responses=Awards(many=True))
+    @extend_schema(parameters=[LongPage], responses=Awards(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List tracks and prizes of a competition, and its winners once they are announced."""
+        query = parse(LongPage, request.query_params)
         competition = get_object_or_404(competitions_seen_by(request.user), slug=slug)
         shown = awards.shown(competition, request.user, now=timezone.now(), as_owner=False)
-        return Response(Awards(shown, many=True).data)
+        return cut(request, shown, query, Awards, lambda one: one["track"].pk)
 
 
 class IntegrityOf(Public):
@@ -295,7 +296,8 @@ class History(Public):
         query, now = parse(Paging, request.query_params), timezone.now()
         board = cards.card(slug, request.user, now).place(hardware).board
         stage = current_stage(board.competition.schedule, now)
-        return cut(request, board_records(board, stage=stage, now=now), query, Record)
+        found = board_records(board, stage=stage, now=now)
+        return cut(request, found, query, Record, lambda line: line.record.since.isoformat())
 
 
 class BoardResult(drf.Serializer[Any]):
@@ -338,9 +340,9 @@ class Standings(Public):
     def get(self, request: Request, slug: str) -> Response:
         """Return the overall standings of a competition, best first."""
         query = parse(StandingsQuery, request.query_params)
-        shown = standing.show_overall(slug, standing.Asked(**query), request.user, timezone.now())
+        asked = standing.Asked(name=request.path, **query)
+        shown = standing.show_overall(slug, asked, request.user, timezone.now())
         if query["in_full"] and not shown.sees_more:
             raise in_full_refused(shown.competition)
         lines = StandingsLine(shown.rows, many=True, context={"boards": shown.standing.boards})
-        headers = offset_links(request, query["start"], query["most"], shown.total)
-        return Response(lines.data, headers=headers)
+        return Response(lines.data, headers=links(request, shown.page, shown.total))

@@ -28,7 +28,7 @@ OF_AN_ACT: Final = {
     "415": "A body of a type that the call does not read.",
 }
 # Calls without a name in their address that answer 404: to callers without a role, or for an unknown board.
-MAY_HIDE: Final = ("/api/v1/admission", "/api/v1/quota", "/api/v1/review")
+MAY_HIDE: Final = ("/api/v1/admission", "/api/v1/compare", "/api/v1/quota", "/api/v1/review")
 SHAPES: Final = {
     "Error": {
         "type": "object",
@@ -51,10 +51,13 @@ SHAPES: Final = {
 }
 AREAS: Final = {  # tag → meaning
     "Account": "The caller, and signing in from a command line.",
-    "Boards": "Boards, rankings and published entries.",
+    "Boards": "Boards, rankings, published entries, and problems.",
     "Competitions": "Competitions, their standings, awards and news.",
     "Teams": "The caller's entries, teams and invites.",
     "Submissions": "Sending kernels, their verdicts and quotas.",
+    "People": "Profiles, comparison of entries, and search.",
+    "Notifications": "The caller's messages, their channels, and a webhook.",
+    "Discussion": "Write-ups and comments of a board.",
     "Review": "Held results: the reviewers' queue and the owner's side.",
     "Organising": "Acts of organisers and administrators.",
     "Site": "Machines, queues and incidents.",
@@ -64,11 +67,18 @@ _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that
     ("/submissions/{id}/answer", "Review"),
     ("/submissions/{id}/appeal", "Review"),
     ("/competitions/{slug}/team", "Teams"),
+    ("/competitions/{slug}/entrants", "People"),
     ("/competitions", "Competitions"),
     ("/entrants", "Teams"),
     ("/invites", "Teams"),
+    ("/boards/{slug}/{hardware}/posts", "Discussion"),
     ("/boards", "Boards"),
     ("/entries", "Boards"),
+    ("/problems", "Boards"),
+    ("/people", "People"),
+    ("/compare", "People"),
+    ("/search", "People"),
+    ("/notifications", "Notifications"),
     ("/submissions", "Submissions"),
     ("/quota", "Submissions"),
     ("/review", "Review"),

@@ -131,19 +131,26 @@ class Entry(drf.Serializer[Any]):
     )
 
 
-class Paging(drf.Serializer[Any]):
-    limit = drf.IntegerField(default=50, min_value=1, max_value=200, help_text="At most 200.")
-    offset = drf.IntegerField(default=0, min_value=0, max_value=1_000_000)
-
-
 class Keyed(drf.Serializer[Any]):
     limit = drf.IntegerField(default=50, min_value=1, max_value=200, help_text="At most 200.")
     cursor = optional_text(CURSOR_CHARS, "Of the header Link; without it the list begins.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "offset" in self.initial_data:
+        if "offset" in self.initial_data and "offset" not in self.fields:
             raise drf.ValidationError({"offset": "this list has no offset; follow the header Link from page to page"})
+        if self.initial_data.get("offset") and attrs["cursor"]:
+            raise drf.ValidationError({"offset": "send either an offset or a cursor"})
         return attrs
+
+
+class LongPage(Keyed):
+    limit = drf.IntegerField(default=200, min_value=1, max_value=200, help_text="At most 200.")
+
+
+class Paging(Keyed):
+    offset = drf.IntegerField(
+        default=0, min_value=0, max_value=1_000_000, help_text="Place to begin at instead of a cursor."
+    )
 
 
 class LinesQuery(Paging):
@@ -156,7 +163,9 @@ class LinesQuery(Paging):
     limit = drf.IntegerField(
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
-    offset = drf.IntegerField(default=0, min_value=0, max_value=1_000_000, source="start")
+    offset = drf.IntegerField(
+        default=0, min_value=0, max_value=1_000_000, source="start", help_text="Place to begin at instead of a cursor."
+    )
 
 
 def in_full_refused(competition: Competition) -> UserError:
@@ -170,7 +179,7 @@ class EntriesQuery(LinesQuery):
     division = drf.ChoiceField(choices=DIVISIONS, required=False)
 
 
-class BoardsQuery(drf.Serializer[Any]):
+class BoardsQuery(Keyed):
     """The part of the list of boards, by the names of cards.Wanted."""
 
     competition = optional_text(64, "Slug of a competition.")
@@ -186,7 +195,6 @@ class BoardsQuery(drf.Serializer[Any]):
     limit = drf.IntegerField(
         default=MAX_LINES, min_value=1, max_value=MAX_LINES, help_text="At most 1000.", source="most"
     )
-    cursor = optional_text(CURSOR_CHARS, "Of the header Link; without it the list begins.")
 
 
 class ProblemQuery(drf.Serializer[Any]):

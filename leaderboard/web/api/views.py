@@ -38,7 +38,7 @@ from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
-from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Private, Public, links, offset_links, paged, parse
+from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Private, Public, links, paged, parse
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
@@ -57,7 +57,6 @@ KEYED: Final = OpenApiParameter(
 )
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 MAX_MARK_CHARS: Final = 64  # of an admission test
-MAX_ROWS: Final = 200  # admission tests in an answer
 
 
 class Me(Private):
@@ -115,10 +114,11 @@ class Entries(Public):
         """Return a ranking, best first, with the best kernel of each entrant."""
         query = parse(serializers.EntriesQuery, request.query_params)
         place = cards.card(slug, request.user, timezone.now()).place(hardware)
-        shown = standing.show(place.board, standing.Asked(**query), request.user, timezone.now(), known=place.look)
+        asked = standing.Asked(name=request.path, **query)
+        shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
         if shown.in_full and not has_role(request.user, place.board.competition, Role.VIEWER):
             raise serializers.in_full_refused(place.board.competition)
-        headers = offset_links(request, query["start"], query["most"], shown.total)
+        headers = links(request, shown.page, shown.total)
         return Response(serializers.Entry(shown.rows, many=True).data, headers=headers)
 
 
@@ -280,6 +280,10 @@ class AdmissionDetail(AdmissionSummary):
     lines = AdmissionLine(many=True)
 
 
+class AdmissionQuery(serializers.LongPage):
+    mark = serializers.optional_text(MAX_MARK_CHARS, "Only tests with this mark, such as near_constant.")
+
+
 class AskForTest(drf.Serializer[Any]):
     board = drf.SlugField()
     hardware = drf.CharField(max_length=64)
@@ -296,16 +300,13 @@ class Organisers(Private):
 
 
 class AdmissionTests(Organisers):
-    @extend_schema(
-        parameters=[OpenApiParameter("mark", description="Only tests with this mark, such as near_constant.")],
-        responses=AdmissionSummary(many=True),
-    )
+    @extend_schema(parameters=[AdmissionQuery], responses=AdmissionSummary(many=True))
     def get(self, request: Request) -> Response:
         """List admission tests, newest first. Organisers only."""
-        tests = tests_of(self.caller(request))
-        if mark := request.query_params.get("mark", ""):
-            tests = tests.filter(told__marks__contains=[mark[:MAX_MARK_CHARS].replace("\0", "?")])
-        return Response(AdmissionSummary(tests[:MAX_ROWS], many=True).data)
+        query, tests = parse(AdmissionQuery, request.query_params), tests_of(self.caller(request))
+        if query["mark"]:
+            tests = tests.filter(told__marks__contains=[query["mark"]])
+        return paged(request, tests, query, AdmissionSummary, ["-pk"])
 
     @extend_schema(request=AskForTest, responses={201: AdmissionDetail})
     def post(self, request: Request) -> Response:

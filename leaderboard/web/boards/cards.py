@@ -107,7 +107,7 @@ def page_of_cards(viewer: Viewer, wanted: Wanted, now: datetime, *, name: str, c
         for _, boards in sorted(by_slug.items())
         if any(wanted.fits(board, now) and wanted.is_on(board) for board in boards)
     ]
-    page = page_of_list(found, key="slug", name=name, cursor=cursor, size=size)
+    page = page_of_list(found, key=lambda board: board.slug, name=name, cursor=cursor, size=size)
     shown = [board for first in page.rows for board in by_slug[first.slug]]
     return replace(page, rows=_cards(shown, now))
 

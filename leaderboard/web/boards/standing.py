@@ -4,7 +4,7 @@ While a standing is frozen the public sees it as it was at the freeze. People wi
 full: on pages unless they ask for the public standing, over the API when they ask for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -23,6 +23,7 @@ from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import BoardEpoch, Look, Overall, RankedEntry, lines_of, look, overall_standing
 from leaderboard.standings.read.records import marks
 from leaderboard.standings.read.table import NO_LINES, Table
+from leaderboard.web.paging import Page, page_of_list
 
 MIN_BAND: Final = 0.4  # per cent of the strip: a narrower interval could not be seen
 MOST_COLUMNS: Final = 10  # boards with their own column; more do not fit on a page
@@ -136,7 +137,10 @@ def own_standing(table: Table, entrant: int | None, known: Sequence[RankedEntry]
 
 @dataclass(frozen=True)
 class Asked:
-    """The part of a standing that an address asks for; None: the default. `scoring` and `hardware`: over boards."""
+    """The part of a standing that an address asks for; None: the default. `scoring` and `hardware`: over boards.
+
+    `cursor`: of the list `name`, in place of `start`.
+    """
 
     stage: Stage | None = None
     epoch: str | None = None
@@ -146,6 +150,12 @@ class Asked:
     in_full: bool = False
     start: int = 0
     most: int = 100
+    cursor: str = ""
+    name: str = ""
+
+    def page(self, lines: Sequence[Any], entrant: Callable[[Any], int]) -> Page:
+        """Return the asked part of all lines. `entrant`: of a line."""
+        return page_of_list(lines, key=entrant, name=self.name, cursor=self.cursor, size=self.most, start=self.start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +163,7 @@ class Shown:
     """Some rows of a standing."""
 
     asked: Asked
+    page: Page
     stages: list[Stage]
     rows: Sequence[Any]
     total: int
@@ -223,9 +234,11 @@ def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Lo
         places = tuple(place for place in places if place.value.entrant_id in entrants)
     own = own_entrant(viewer, board.competition)
     asked_before = schedule.freeze_at if is_frozen and not in_full else None
-    ranked = lines_of(table, places[asked.start : asked.start + asked.most])
+    page = asked.page(places, lambda place: place.value.entrant_id)
+    ranked = lines_of(table, page.rows)
     return BoardShown(
         asked=asked,
+        page=page,
         stage=stage,
         stages=stages,
         epochs=seen.epochs,
@@ -234,7 +247,7 @@ def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Lo
             ranked,
             own,
             marks(table.places, asked_before) if stage is Stage.CONTEST else None,
-            places[asked.start - 1] if 0 < asked.start <= len(places) else None,
+            places[page.start - 1] if 0 < page.start <= len(places) else None,
         ),
         total=len(places),
         frozen_at=schedule.freeze_at if is_frozen else None,
@@ -266,13 +279,15 @@ def show_overall(slug: str, asked: Asked, viewer: Viewer, now: datetime) -> Over
     standing = overall_standing(
         competition, boards=boards, in_full=in_full, scoring=asked.scoring, stage=asked.stage, now=now
     )
+    page = asked.page(standing.lines, lambda line: line.entrant_id)
     return OverallShown(
         competition=competition,
+        page=page,
         standing=standing,
         asked=asked,
         places=places,
         stages=stages,
-        rows=standing.rows(asked.start, asked.most),
+        rows=standing.rows(page.start, len(page.rows)),
         total=len(standing.lines),
         own=own_entrant(viewer, competition),
         frozen_at=competition.freeze_at if is_frozen else None,

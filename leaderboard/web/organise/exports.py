@@ -1,7 +1,7 @@
-"""Exports for organisers: rows of a competition as CSV or JSON, written page by page.
+"""Exports for organisers: rows of a competition as CSV, JSON or Parquet, written page by page.
 
-Only one page of rows is in memory at a time. A cell that a spreadsheet would take for a formula is marked as text,
-because competitors choose names and file names.
+Only one page of rows is in memory at a time, or one row group of Parquet. A cell of CSV that a spreadsheet would take
+for a formula is marked as text, because competitors choose names and file names.
 """
 
 import json
@@ -28,6 +28,7 @@ from leaderboard.review.models import Decision
 from leaderboard.standings.read.boards import lines_of, look
 from leaderboard.standings.read.table import NO_LINES
 from leaderboard.submissions.models import Submission, Takedown
+from leaderboard.web import parquet
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.api.base import csv_lines, plain
 from leaderboard.web.organise.gate import competition_page, shell
@@ -36,7 +37,19 @@ PAGE_ROWS: Final = 500
 CODE_ROWS: Final = 10  # a source may have 1 MB
 CSV: Final = "csv"
 JSON: Final = "json"
-TYPES: Final = {CSV: "text/csv; charset=utf-8", JSON: "application/json"}
+PARQUET: Final = "parquet"
+TYPES: Final = {CSV: "text/csv; charset=utf-8", JSON: "application/json"} | (
+    {PARQUET: parquet.MEDIA_TYPE} if parquet.IS_INSTALLED else {}
+)
+GROUP_ROWS: Final = 10_000  # of a row group
+KINDS: Final = {  # columns of Parquet that are no text
+    **dict.fromkeys(
+        ["entrant", "submission", "result", "decision", "attempt", "size_bytes", "rank", "runs", "about"], parquet.WHOLE
+    ),
+    **dict.fromkeys(["ratio", "half_width", "score_us", "forgeable"], parquet.REAL),
+    **dict.fromkeys(["is_team", "is_current", "is_current_epoch", "is_tied", "needs_two"], parquet.TRUTH),
+    **dict.fromkeys(("created_at", "submitted_at"), parquet.TIME),
+}
 
 Column = str | Callable[[Any], Any]  # an attribute's dotted path, or a function of the exported object
 
@@ -81,7 +94,7 @@ class Export:
 def index(request: HttpRequest, competition: Competition) -> HttpResponse:
     role = role_of(user_of(request), competition)
     allowed = {name: export for name, export in EXPORTS.items() if ORDER[role] >= ORDER[export.least]}
-    return shell(request, competition, "exports", {"exports": allowed})
+    return shell(request, competition, "exports", {"exports": allowed, "kinds": list(TYPES)})
 
 
 @competition_page("GET", "HEAD")
@@ -95,7 +108,8 @@ def file(request: HttpRequest, competition: Competition, name: str, kind: str) -
         record(f"export_{name}", competition, actor=actor, now=timezone.now())
     saved_as = f"{competition.slug}-{name}-{timezone.now():%Y-%m-%d}.{kind}"
     headers = {"Content-Disposition": f'attachment; filename="{saved_as}"'}
-    return StreamingHttpResponse(stream(export, competition, kind), content_type=TYPES[kind], headers=headers)
+    pieces = parquet_pieces(export, competition) if kind == PARQUET else stream(export, competition, kind)
+    return StreamingHttpResponse(pieces, content_type=TYPES[kind], headers=headers)
 
 
 async def stream(export: Export, competition: Competition, kind: str) -> AsyncIterator[str]:
@@ -112,6 +126,20 @@ async def stream(export: Export, competition: Competition, kind: str) -> AsyncIt
             yield ("\n" if is_first else ",\n") + ",\n".join(objects)
             is_first = False
     yield "" if kind == CSV else "\n]\n"
+
+
+async def parquet_pieces(export: Export, competition: Competition) -> AsyncIterator[bytes]:
+    writer = await sync_to_async(parquet.Writer)({name: KINDS.get(name, parquet.TEXT) for name in export.columns})
+    most = GROUP_ROWS if export.page_rows == PAGE_ROWS else export.page_rows
+    after: int | None = 0
+    waiting: list[list[Any]] = []
+    while after is not None:
+        rows, after = await sync_to_async(export.page)(competition, after)
+        waiting += rows
+        if waiting and (after is None or len(waiting) >= most):
+            yield await sync_to_async(writer.group)(waiting)
+            waiting = []
+    yield await sync_to_async(writer.end)()
 
 
 def _of_attempt(name: str) -> Callable[[Any], str]:

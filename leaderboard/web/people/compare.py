@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from leaderboard.competitions.permissions import Viewer
 from leaderboard.web.boards.entries import Published, published
 from leaderboard.web.people.cases import pairs, timed_cases
 from leaderboard.web.review.evidence import Diff, unified
@@ -24,17 +25,22 @@ def compare(request: HttpRequest) -> HttpResponse:
     if wrong is not None:
         context = {"numbers": [text[:40] for text in numbers], "problem": wrong_number(wrong)}
         return render(request, "web/compare.html", context, status=400)
-    now = timezone.now()
     try:
-        first = published(int(numbers[0]), request.user, now)
-        second = first if numbers[0] == numbers[1] else published(int(numbers[1]), request.user, now)
+        found = comparison(int(numbers[0]), int(numbers[1]), request.user)
     except Http404:
         problem = "One of these entries is not published. Take the number from the address of an entry’s page."
         return render(request, "web/compare.html", {"numbers": numbers, "problem": problem}, status=404)
+    return render(request, "web/compare.html", {"numbers": numbers, **found})
+
+
+def comparison(first_pk: int, second_pk: int, viewer: Viewer) -> dict[str, Any]:
+    """Return two entries as page and API compare them. Raises Http404 unless this viewer may see both."""
+    now = timezone.now()
+    first = published(first_pk, viewer, now)
+    second = first if first_pk == second_pk else published(second_pk, viewer, now)
     times = [timed_cases(found.entry) for found in (first, second)]
     same_problem = first.entry.board.problem_id == second.entry.board.problem_id
-    shown: dict[str, Any] = {
-        "numbers": numbers,
+    return {
         "sides": [first, second],
         "times": times,
         "pairs": pairs(times[0].rows, times[1].rows) if same_problem else [],
@@ -44,7 +50,6 @@ def compare(request: HttpRequest) -> HttpResponse:
         "change": first.standing.value.ratio / second.standing.value.ratio,
         "diff": difference(first, second),
     }
-    return render(request, "web/compare.html", shown)
 
 
 def wrong_number(text: str) -> str:

@@ -11,11 +11,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board
-from leaderboard.competitions.permissions import boards_seen_by
+from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.discussion import acts
 from leaderboard.discussion.models import COMMENT, MOST_CHARS, WRITE_UP, Post
 from leaderboard.entrants.enter import entrant_of
-from leaderboard.errors import UserError
+from leaderboard.errors import RateLimited, UserError
+from leaderboard.inbox.events import report_post
+from leaderboard.web import limits
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import sentence
 from leaderboard.web.middleware import with_wait
@@ -27,14 +29,14 @@ MOST_WRITE_UPS: Final = 50  # on the page
 CHOICES: Final = {WRITE_UP: "Write-up", COMMENT: "Comment"}
 
 
-def board_of(request: HttpRequest, slug: str, hardware: str) -> Board:
-    boards = boards_seen_by(request.user).select_related("competition", "problem")
+def board_of(viewer: Viewer, slug: str, hardware: str) -> Board:
+    boards = boards_seen_by(viewer).select_related("competition", "problem")
     return get_object_or_404(boards, slug=slug, hardware=hardware)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
-    board = board_of(request, slug, hardware)
+    board = board_of(request.user, slug, hardware)
     if request.method != "POST":
         return discussion_page(request, board)
     return write(request, board)
@@ -54,16 +56,39 @@ def write(request: HttpRequest, board: Board) -> HttpResponse:
 @login_required
 @require_POST
 def remove(request: HttpRequest, slug: str, hardware: str, pk: int) -> HttpResponse:
-    board = board_of(request, slug, hardware)
-    post = get_object_or_404(
-        Post.objects.filter(board=board, removed_at=None).select_related("board__competition"), pk=pk
-    )
+    board = board_of(request.user, slug, hardware)
+    post = standing_post(board, pk)
     try:
         acts.remove_post(post=post, actor=user_of(request), reason=request.POST.get("reason", ""), now=timezone.now())
         messages.success(request, "Removed.")
     except UserError as error:
         messages.warning(request, f"Not removed. {sentence(error.message)}")
     return redirect(f"{board_url(board)}/discussion")
+
+
+@login_required
+@require_POST
+def report(request: HttpRequest, slug: str, hardware: str, pk: int) -> HttpResponse:
+    board = board_of(request.user, slug, hardware)
+    try:
+        send_report(standing_post(board, pk), user_of(request), request.POST.get("reason", ""))
+        messages.success(request, "Reported to the organisers.")
+    except UserError as error:
+        messages.warning(request, f"Not reported. {sentence(error.message)}")
+    return redirect(f"{board_url(board)}/discussion")
+
+
+def send_report(post: Post, reporter: User, reason: str) -> None:
+    """Report a post, counted. Raises UserError, RateLimited."""
+    if wait := limits.take(limits.REPORT_USER, str(reporter.account_id)):
+        text = f"you reported too many posts; wait {limits.minutes(wait)}"
+        raise RateLimited("reason", "", text, retry_after_s=wait)
+    report_post(post=post, actor=reporter, reason=reason, now=timezone.now())
+
+
+def standing_post(board: Board, pk: int) -> Post:
+    posts = Post.objects.filter(board=board, removed_at=None).select_related("board__competition", "board__problem")
+    return get_object_or_404(posts, pk=pk)
 
 
 def discussion_page(request: HttpRequest, board: Board, error: UserError | None = None) -> HttpResponse:

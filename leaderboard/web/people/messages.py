@@ -15,9 +15,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard.accounts.models import User
-from leaderboard.errors import UserError
+from leaderboard.errors import RateLimited, UserError
 from leaderboard.inbox import deliver, tell
-from leaderboard.inbox.models import CHANNELS, DISCORD, KINDS, MAIL, SLACK, Message
+from leaderboard.inbox.models import CHANNELS, DISCORD, KINDS, MAIL, SIGNED_JSON, SLACK, Message
 from leaderboard.web import limits
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import sentence
@@ -32,9 +32,11 @@ KIND_TEXTS: Final = {
     "review": ("Review", "A result of yours is held, cleared or rejected, or a reviewer asks you."),
     "announcement": ("Announcements", "Organisers of your competitions announce something."),
     "phase": ("Phases", "A competition of yours begins, closes within a day, or ends."),
+    "organising": ("Organising", "Held results, records, phases and news of competitions in which you have a role."),
 }
 CHANNEL_TEXTS: Final = {"page": "On this site", "mail": "E-mail", "webhook": "Webhook"}
-FORMAT_TEXTS: Final = {DISCORD: "Discord", SLACK: "Slack"}
+FORMAT_TEXTS: Final = {DISCORD: "Discord", SLACK: "Slack", SIGNED_JSON: "JSON, signed"}
+SHOW_ONCE: Final = "hook_secret"  # in the session, until the page has shown it
 _testing: Final = BoundedSemaphore(1)  # in each process: a slow server of a stranger holds one place, not all
 
 
@@ -75,11 +77,12 @@ def webhook(request: HttpRequest) -> HttpResponse:
     """Set the address of a webhook. It is never shown again, not even after a refusal."""
     user = user_of(request)
     try:
-        found = tell.set_hook(
+        found, secret = tell.set_hook(
             user=user, address=request.POST.get("address", ""), form=request.POST.get("format", DISCORD)
         )
     except UserError as error:
         return settings_page(request, user, error)
+    request.session[SHOW_ONCE] = secret
     on = "" if found.webhook else " Now choose above what it gets."
     messages.success(request, f"The webhook at {found.hook_host} is saved.{on}")
     return redirect(SETTINGS)
@@ -94,29 +97,42 @@ def act_on_webhook(request: HttpRequest, name: str) -> HttpResponse:
         messages.success(request, "The webhook is removed.")
     elif name == "test":
         try_webhook(request, user)
+    elif name == "rotate":
+        try:
+            request.session[SHOW_ONCE] = tell.rotate_secret(user=user, now=timezone.now())
+        except UserError as error:
+            messages.warning(request, sentence(error.message))
     else:
         raise Http404
     return redirect(SETTINGS)
 
 
 def try_webhook(request: HttpRequest, user: User) -> None:
-    preference, now = tell.preference_of(user), timezone.now()
+    try:
+        messages.success(request, f"A test message was sent to {send_sample(user)}.")
+    except UserError as error:
+        messages.warning(request, sentence(error.message))
+
+
+def send_sample(user: User) -> str:
+    """Post a test message to the person's webhook; return its host."""
+    preference = tell.preference_of(user)
     if not preference.hook:
-        messages.warning(request, "There is no webhook. Enter its address first.")
-    elif wait := limits.take(limits.HOOK_USER, str(user.account_id)):
-        messages.warning(request, f"That was tried too often. Wait {limits.minutes(wait)}.")
-    elif not _testing.acquire(blocking=False):
-        messages.warning(request, "Another webhook is being tested. Try again in a moment.")
-    else:
-        sample = Message(title="A test from Photofinish", text="Your webhook works.", url=SETTINGS, updated_at=now)
-        try:
-            problem = deliver.try_post(preference, [sample])
-        finally:
-            _testing.release()
-        if problem is None:
-            messages.success(request, f"A test message was sent to {preference.hook_host}.")
-        else:
-            messages.warning(request, f"The test message was not sent: {problem}.")
+        raise UserError("webhook", "", "there is no webhook; enter its address first", 409, "no_webhook")
+    if wait := limits.take(limits.HOOK_USER, str(user.account_id)):
+        text = f"that was tried too often; wait {limits.minutes(wait)}"
+        raise RateLimited("webhook", "", text, retry_after_s=wait)
+    if not _testing.acquire(blocking=False):
+        raise UserError("webhook", "", "another webhook is being tested; try again in a moment", 409, "webhook_busy")
+    sample = Message(kind="test", title="A test from Photofinish", text="Your webhook works.", url=SETTINGS)
+    sample.updated_at = timezone.now()
+    try:
+        problem = deliver.try_post(preference, [sample])
+    finally:
+        _testing.release()
+    if problem:
+        raise UserError("webhook", "", f"the test message was not sent: {problem}", 409, "webhook_failed")
+    return preference.hook_host
 
 
 def settings_page(request: HttpRequest, user: User, error: UserError | None = None) -> HttpResponse:
@@ -134,6 +150,8 @@ def settings_page(request: HttpRequest, user: User, error: UserError | None = No
         "rows": rows,
         "channels": CHANNEL_TEXTS,
         "formats": FORMAT_TEXTS,
+        "signs": preference.hook_format == SIGNED_JSON,
+        "secret": request.session.pop(SHOW_ONCE, ""),
         "preference": preference,
         "sends_mail": bool(site.MAIL_URL),
         "has_address": EmailAddress.objects.filter(user=user.account_id, verified=True).exists(),

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.accounts.models import User
 from leaderboard.awards.models import ANNOUNCED, Award
+from leaderboard.competitions.models import BoardQuerySet
 from leaderboard.competitions.permissions import (
     Viewer,
     announcements_seen_by,
@@ -27,7 +28,15 @@ from leaderboard.competitions.permissions import (
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.standings.models import Entry
-from leaderboard.standings.read.people import NAMED, Results, Week, members_shown, named_entrants, results_of
+from leaderboard.standings.read.people import (
+    NAMED,
+    BoardResult,
+    Results,
+    Week,
+    members_shown,
+    named_entrants,
+    results_of,
+)
 from leaderboard.web.paging import page_at
 from leaderboard.web.templatetags.people import board_url, entrant_url
 
@@ -93,65 +102,94 @@ def awards_of(entrants: Sequence[Entrant], viewer: Viewer) -> list[Award]:
     return [award for award in announced if any(one["entrant"] in keys and one["place"] == 1 for one in award.winners)]
 
 
-@require_safe
-def person(request: HttpRequest, username: str) -> HttpResponse:
-    now, viewer = timezone.now(), request.user
+@dataclass(frozen=True)
+class Profile:
+    name: str
+    entrants: Sequence[Entrant]
+    results: Results
+    badges: Sequence[Badge]
+    is_own: bool
+
+    @property
+    def boards(self) -> Sequence[BoardResult]:
+        return self.results.boards[:SHOWN_BOARDS]
+
+    @property
+    def teams(self) -> list[tuple[Entrant, str]]:
+        return [(team, entrant_url(team, team.competition)) for team in self.entrants if team.is_team]
+
+
+def profile_of(username: str, viewer: Viewer) -> Profile:
+    """Return a person's profile, for any case of letters. Raises Http404 unless this viewer may see it."""
     named = User.objects.alias(low=Lower("username")).filter(low=username.lower())  # by its index
     found = get_object_or_404(named, is_active=True)
     boards = boards_seen_by(viewer, listed=True)
-    entrants = named_entrants(found, boards)
-    results = results_of(entrants, boards, now=now)
     is_own = isinstance(viewer, User) and viewer.account_id == found.account_id
+    return _profile(found.username, named_entrants(found, boards), boards, viewer, is_own)
+
+
+def profile_of_entrant(slug: str, name: str, viewer: Viewer) -> Profile:
+    """Return an entrant's profile: of a team, a pseudonym, or a person of a competition that lists do not show.
+
+    Raises Http404 unless this viewer may see it.
+    """
+    competition = get_object_or_404(competitions_seen_by(viewer), slug=slug)
+    named = Q(name=name) & NAMED | Q(pseudonym=name) & ~Q(pseudonym="")
+    found = get_object_or_404(Entrant.objects.filter(named, competition=competition).select_related("competition"))
+    boards = boards_seen_by(viewer).filter(competition=competition)
+    is_own = isinstance(viewer, User) and memberships_of(viewer).filter(entrant=found).exists()
+    return _profile(found.shown_name, [found], boards, viewer, is_own)
+
+
+def _profile(name: str, entrants: Sequence[Entrant], boards: BoardQuerySet, viewer: Viewer, is_own: bool) -> Profile:
+    results = results_of(entrants, boards, now=timezone.now())
     if not is_own and not results.lines.exists() and not organises(viewer, entrants):
         raise Http404
-    if found.username != username:
-        return redirect(f"/people/{found.username}")
-    page = page_at(request, results.lines, order=NEWEST, name=f"lines of person {found.pk}", size=PAGE_ROWS)
-    context = _context(results, entrants, viewer) | {
-        "name": found.username,
-        "is_own": is_own,
+    return Profile(name, entrants, results, badges(results, entrants, viewer), is_own)
+
+
+@require_safe
+def person(request: HttpRequest, username: str) -> HttpResponse:
+    viewer = request.user
+    profile = profile_of(username, viewer)
+    if profile.name != username:
+        return redirect(f"/people/{profile.name}")
+    name = f"lines of person {profile.name}"
+    page = page_at(request, profile.results.lines, order=NEWEST, name=name, size=PAGE_ROWS)
+    context = _context(profile) | {
         "page": page,
-        "teams": [(team, entrant_url(team, team.competition)) for team in entrants if team.is_team],
-        "hidden": hidden_entrants(viewer) if is_own and isinstance(viewer, User) else [],
+        "teams": profile.teams,
+        "hidden": hidden_entrants(viewer) if profile.is_own and isinstance(viewer, User) else [],
     }
     return render(request, "web/person.html", context)
 
 
 @require_safe
 def entrant(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """A team, a pseudonym, or a person of a competition that lists do not show."""
-    now, viewer = timezone.now(), request.user
-    competition = get_object_or_404(competitions_seen_by(viewer), slug=slug)
-    named = Q(name=name) & NAMED | Q(pseudonym=name) & ~Q(pseudonym="")
-    found = get_object_or_404(Entrant.objects.filter(named, competition=competition).select_related("competition"))
-    boards = boards_seen_by(viewer).filter(competition=competition)
-    results = results_of([found], boards, now=now)
-    is_own = isinstance(viewer, User) and memberships_of(viewer).filter(entrant=found).exists()
-    if not is_own and not results.lines.exists() and not organises(viewer, [found]):
-        raise Http404
-    address = entrant_url(found, competition)
+    profile = profile_of_entrant(slug, name, request.user)
+    (found,) = profile.entrants
+    address = entrant_url(found, found.competition)
     if address.startswith("/people/"):
         return redirect(address)
-    page = page_at(request, results.lines, order=NEWEST, name=f"lines of entrant {found.pk}", size=PAGE_ROWS)
-    context = _context(results, [found], viewer) | {
-        "name": found.shown_name,
+    page = page_at(request, profile.results.lines, order=NEWEST, name=f"lines of entrant {found.pk}", size=PAGE_ROWS)
+    context = _context(profile) | {
         "entrant": found,
-        "competition": competition,
-        "is_own": is_own,
+        "competition": found.competition,
         "members": members_shown(found),
         "page": page,
     }
     return render(request, "web/person.html", context)
 
 
-def _context(results: Results, entrants: Sequence[Entrant], viewer: Viewer) -> dict[str, object]:
-    won = badges(results, entrants, viewer)
+def _context(profile: Profile) -> dict[str, object]:
     return {
-        "results": results,
-        "boards": results.boards[:SHOWN_BOARDS],
-        "badges": won[:MOST_BADGES],
-        "more_badges": max(0, len(won) - MOST_BADGES),
-        "bars": bars(results.weeks),
+        "name": profile.name,
+        "is_own": profile.is_own,
+        "results": profile.results,
+        "boards": profile.boards,
+        "badges": profile.badges[:MOST_BADGES],
+        "more_badges": max(0, len(profile.badges) - MOST_BADGES),
+        "bars": bars(profile.results.weeks),
     }
 
 

@@ -13,12 +13,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
+from rest_framework.request import Request
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Problem
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.competitions.words import MOST_CHARS, begin_words, named, words_of
 from leaderboard.entrants.models import Entrant
+from leaderboard.errors import RateLimited, UserError
 from leaderboard.standings.read.people import NAMED, entrants_with_lines
 from leaderboard.standings.read.table import shown_lines
 from leaderboard.web import limits
@@ -50,18 +52,29 @@ class Found:
 @require_safe
 def search(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "")[:MOST_CHARS].replace("\x00", "").strip()
-    words, found, wait_s = words_of(text), None, None
-    if len("".join(words)) >= LEAST_CHARS:
-        wait_s = wait_of(request)
-        found = find(words, request.user, timezone.now()) if wait_s is None else None
-    context = {"q": text, "found": found, "wait_s": wait_s, "is_short": bool(text) and found is None and not wait_s}
+    found, wait_s, is_short = None, None, False
+    try:
+        found = found_for(request, text) if text else None
+    except RateLimited as error:
+        wait_s = error.retry_after_s
+    except UserError:
+        is_short = True
+    context = {"q": text, "found": found, "wait_s": wait_s, "is_short": is_short}
     return render(request, "web/search.html", context, status=429 if wait_s else 200)
 
 
-def wait_of(request: HttpRequest) -> int | None:
+def found_for(request: HttpRequest | Request, text: str) -> Found:
+    """Search once, counted. Raises UserError for a text that is too short, RateLimited."""
+    words = words_of(text)
+    if len("".join(words)) < LEAST_CHARS:
+        raise UserError("q", text, f"expected at least {LEAST_CHARS} letters or digits")
     if isinstance(request.user, User):
-        return limits.floods.take((limits.SEARCH_USER, str(request.user.account_id)))
-    return limits.floods.take(*limits.by_address(limits.SEARCH_IP, request))
+        wait_s = limits.floods.take((limits.SEARCH_USER, str(request.user.account_id)))
+    else:
+        wait_s = limits.floods.take(*limits.by_address(limits.SEARCH_IP, request))
+    if wait_s is not None:
+        raise RateLimited("q", text, f"too many searches; wait {wait_s} s", retry_after_s=wait_s)
+    return find(words, request.user, timezone.now())
 
 
 def find(words: list[str], viewer: Viewer, now: datetime) -> Found:

@@ -15,7 +15,7 @@ ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 class HookServer:
     def __init__(self) -> None:
-        self.answer, self.path, self.body = ANSWER, "", b""
+        self.answer, self.path, self.head, self.body = ANSWER, "", "", b""
         self.drips: threading.Event | None = None  # sends a byte of a header now and then until it is set
         self._folder = tempfile.TemporaryDirectory()
         self.certificate = str(Path(self._folder.name) / "certificate.pem")
@@ -58,7 +58,8 @@ class HookServer:
         while b"\r\n\r\n" not in received:
             received += connection.recv(4096)
         head, _, self.body = received.partition(b"\r\n\r\n")
-        lines = head.decode().split("\r\n")
+        self.head = head.decode()
+        lines = self.head.split("\r\n")
         self.path = lines[0].split(" ")[1]
         length = next(int(line.split(":")[1]) for line in lines if line.lower().startswith("content-length"))
         while len(self.body) < length:

@@ -1,11 +1,14 @@
 """Mails and posts: bounded, gathered, with a way out; a webhook never reaches a private network."""
 
 import json
+import re
 import socket
 import ssl
 import threading
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -13,16 +16,18 @@ from django.core import mail
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from leaderboard.accounts.tokens import unseal
 from leaderboard.errors import UserError
 from leaderboard.inbox import deliver, hooks, tell
-from leaderboard.inbox.models import DISCORD, SLACK, Message, Preference
+from leaderboard.inbox.models import DISCORD, SIGNED_JSON, SLACK, Message, Preference
 from tests.leaderboard.inbox.hook_server import HookServer
 from tests.leaderboard.stage import NOON
 
 ADDRESS = "https://hooks.example/services/T0/secret-part"
 EVERY = ("verdict", "overtaken", "review", "announcement", "phase")
+DOCUMENT = Path(__file__).parents[3] / "docs" / "http.in.md"
 
 
 @pytest.fixture
@@ -132,8 +137,8 @@ def posted(monkeypatch):
     """Collect posts in place of the network; a text in `posted.answers` fails the next one."""
     found = []
 
-    def post(address, body):
-        found.append((address, body))
+    def post(address, body, headers=None):
+        found.append((address, body) if headers is None else (address, body, headers))
         if answers:
             raise answers.pop(0)
 
@@ -162,11 +167,12 @@ def test_the_address_of_a_webhook_is_sealed(ada) -> None:
 
 
 def test_webhooks_are_sealed_anew_under_a_new_key(ada, settings) -> None:
-    tell.set_hook(user=ada, address=ADDRESS, form=DISCORD)
+    _, secret = tell.set_hook(user=ada, address=ADDRESS, form=SIGNED_JSON)
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "a-new-key-" + "x" * 40
     call_command("seal_secrets", stdout=StringIO())
     settings.SECRET_KEY_FALLBACKS = []
-    assert unseal(Preference.objects.get(user=ada).hook) == ADDRESS
+    kept = Preference.objects.get(user=ada)
+    assert (unseal(kept.hook), unseal(kept.hook_secret)) == (ADDRESS, secret)
 
 
 def test_a_failing_webhook_is_tried_five_times_and_then_off(ada, posted) -> None:
@@ -201,6 +207,84 @@ def test_a_deactivated_account_stands_before_no_other_webhook(stage, ada, posted
     type(ada).objects.filter(pk=ada.pk).update(is_active=False)
     assert deliver.deliver_posts(now=minutes(1)) == 0
     assert deliver.deliver_posts(now=minutes(2)) == 1
+
+
+@pytest.fixture
+def is_genuine() -> Any:
+    """Return the function of the documented example, which checks a signature."""
+    (example,) = re.findall(r"```python\n(import hashlib.+?)```", DOCUMENT.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    return names["is_from_photofinish"]
+
+
+def test_a_post_of_json_has_events_and_a_signature(ada, posted, is_genuine) -> None:
+    found, _ = posted
+    _, secret = tell.set_hook(user=ada, address=ADDRESS, form=SIGNED_JSON)
+    event(ada)
+    event(ada, subject="board:2", title="Passed: matmul", now=minutes(0.1))
+    assert deliver.deliver_posts(now=minutes(1)) == 1
+    [(_, body, headers)] = found
+    first, second = body["events"]
+    assert (first["subject"], second["subject"], second["title"]) == ("board:1", "board:2", "Passed: matmul")
+    assert first["url"].endswith("/submissions/1")
+    assert headers["Photofinish-Event"] == "verdict"
+    data = hooks.encode(body)
+    assert is_genuine(headers["Photofinish-Signature"], data, secret)
+    assert not is_genuine(headers["Photofinish-Signature"], data + b" ", secret)
+    assert not is_genuine(headers["Photofinish-Signature"], data, "pfw_another")
+    stale = hooks.signature(data, [secret], time_s=1_000_000_000)
+    assert not is_genuine(stale, data, secret)
+
+
+def test_another_try_of_the_same_events_has_the_same_delivery(ada, posted) -> None:
+    found, answers = posted
+    tell.set_hook(user=ada, address=ADDRESS, form=SIGNED_JSON)
+    event(ada)
+    answers.append(hooks.HookError("it answered 500"))
+    deliver.deliver_posts(now=minutes(1))
+    deliver.deliver_posts(now=minutes(10))
+    event(ada, now=minutes(11))
+    deliver.deliver_posts(now=minutes(20))
+    ids = [headers["Photofinish-Delivery"] for _, _, headers in found]
+    assert ids[0] == ids[1] != ids[2]
+    assert [body["events"][0]["id"] == found[0][1]["events"][0]["id"] for _, body, _ in found] == [True, True, False]
+
+
+def test_a_new_secret_signs_beside_the_former_for_a_day(ada, posted, is_genuine) -> None:
+    found, _ = posted
+    _, former = tell.set_hook(user=ada, address=ADDRESS, form=SIGNED_JSON)
+    new = tell.rotate_secret(user=ada, now=timezone.now())
+    kept = Preference.objects.get(user=ada)
+    assert not any(secret in f"{kept.hook_secret}{kept.hook_former}" for secret in (former, new))
+    event(ada)
+    deliver.deliver_posts(now=minutes(1))
+    [(_, body, headers)] = found
+    assert all(is_genuine(headers["Photofinish-Signature"], hooks.encode(body), one) for one in (former, new))
+    Preference.objects.update(hook_former_until=timezone.now() - timedelta(seconds=1))
+    event(ada, now=minutes(2))
+    deliver.deliver_posts(now=minutes(5))
+    (_, body, headers) = found[1]
+    genuine = [is_genuine(headers["Photofinish-Signature"], hooks.encode(body), one) for one in (former, new)]
+    assert genuine == [False, True]
+
+
+def test_only_a_webhook_of_json_has_a_secret(ada) -> None:
+    assert tell.set_hook(user=ada, address=ADDRESS, form=SLACK)[1] == ""
+    with pytest.raises(UserError, match="only a webhook of the format json"):
+        tell.rotate_secret(user=ada, now=NOON)
+
+
+def test_events_beyond_a_post_of_json_come_with_the_next(ada, posted, monkeypatch) -> None:
+    monkeypatch.setattr(deliver, "MOST_EVENTS", 2)
+    found, _ = posted
+    tell.set_hook(user=ada, address=ADDRESS, form=SIGNED_JSON)
+    for number in range(3):
+        event(ada, subject=f"board:{number}", now=NOON + timedelta(seconds=number))
+    deliver.deliver_posts(now=minutes(1))
+    deliver.deliver_posts(now=minutes(5))
+    sent = [[one["subject"] for one in body["events"]] for _, body, _ in found]
+    assert sent == [["board:0", "board:1"], ["board:2"]]
 
 
 @pytest.mark.parametrize(
@@ -279,6 +363,11 @@ def test_a_post_arrives_over_tls(server) -> None:
     hooks.post("https://localhost/services/T0?x=1", {"text": "hello"})
     assert server.path == "/services/T0?x=1"
     assert json.loads(server.body) == {"text": "hello"}
+
+
+def test_headers_of_a_post_arrive(server) -> None:
+    hooks.post("https://localhost/", {}, {"Photofinish-Event": "verdict"})
+    assert "photofinish-event: verdict" in server.head.lower()
 
 
 def test_a_redirect_is_a_failure(server) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.access import issue_codes, publish_announcement, revoke_code, withdraw_announcement
-from leaderboard.competitions.models import CLOSED, Competition, InviteCode
+from leaderboard.competitions.models import CLOSED, Competition, InviteCode, Role
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.teams import take_pseudonym
 from leaderboard.inbox import tell
@@ -217,3 +217,48 @@ def test_a_closed_account_keeps_no_message(stage) -> None:
     pipeline.close_account(account=stage.ada, erase=False, now=stage.later(1))
     assert not Message.objects.exists()
     assert not Preference.objects.exists()
+
+
+@pytest.fixture
+def vera(raced) -> User:
+    """A person who only looks at the competition's organisation."""
+    found = User.objects.create_user("vera")
+    Role.objects.create(competition=raced.board.competition, user=found, role=Role.VIEWER)
+    return found
+
+
+def test_organisers_are_told_of_held_results_in_one_message(raced, vera) -> None:
+    for _ in range(2):
+        raced.judge(raced.submit(raced.cleo), ratio=0.05, score_us=50.0)
+    [one] = Message.objects.filter(user=vera)
+    assert (one.kind, one.count, one.url) == ("organising", 2, "/review")
+    assert one.title == "Kernels 101: a result waits for review"
+    assert not Message.objects.filter(kind="organising").exclude(user=vera).exists()
+
+
+def test_organisers_are_told_of_a_new_first_place_alone(raced, vera) -> None:
+    raced.judge(raced.submit(raced.cleo), ratio=0.85, score_us=850.0)
+    tell_overtaken(now=raced.later(1))
+    assert titles(vera) == []
+    raced.judge(raced.submit(raced.cleo), ratio=0.7, score_us=700.0)
+    tell_overtaken(now=raced.later(1))
+    assert titles(vera) == ["Kernels 101: new first place on Row softmax, cpu | Now first: cleo."]
+
+
+def test_a_leader_that_retracts_is_no_record(raced, vera) -> None:
+    retract(submission=raced.ada.submissions.get(), actor=raced.ada, reason="", now=raced.later(1))
+    tell_overtaken(now=raced.later(1))
+    assert titles(vera) == []
+
+
+def test_organisers_are_told_of_phases_and_announcements(raced, vera) -> None:
+    now = timezone.now()
+    Competition.objects.update(deadline=now - timedelta(hours=1))
+    publish_announcement(
+        competition=Competition.objects.get(), actor=raced.olga, title="Results soon", text="", now=now
+    )
+    collect(now=now)
+    assert sorted(titles(vera)) == [
+        "Kernels 101: announced: Results soon | ",
+        "Kernels 101: the contest is over, and results are reviewed | ",
+    ]

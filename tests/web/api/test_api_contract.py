@@ -8,6 +8,8 @@ import re
 import pytest
 from django.core.management import call_command
 
+from leaderboard.web import parquet
+
 CODE = "def custom_kernel(data):\n    return data\n"
 SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "code": CODE}
 SUBMISSION_FIELDS = set(
@@ -283,6 +285,11 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/boards/{slug}",
         "/api/v1/boards/{slug}/{hardware}/entries",
         "/api/v1/entries/{id}",
+        *("/api/v1/compare", "/api/v1/people/{username}", "/api/v1/people/{username}/entries"),
+        *("/api/v1/competitions/{slug}/entrants/{name}", "/api/v1/search", "/api/v1/problems"),
+        *(f"/api/v1/boards/{{slug}}/{{hardware}}/posts{part}" for part in ("", "/{id}/remove", "/{id}/report")),
+        *(f"/api/v1/notifications{part}" for part in ("", "/read", "/settings", "/webhook")),
+        *(f"/api/v1/notifications/webhook/{act}" for act in ("rotate", "test", "remove")),
         "/api/v1/quota",
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",
@@ -378,6 +385,99 @@ def test_lists_are_csv_when_asked_for(stage, browser, tool) -> None:
     wrong = browser(None).get(f"{address}?format=csv&limit=0")
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
     assert tool(stage.ada).get("/api/v1/submissions?format=csv").content.count(b"\r\n") == 2
+
+
+@pytest.mark.skipif(not parquet.IS_INSTALLED, reason="pyarrow is not installed")
+def test_lists_are_parquet_with_types_and_meanings(stage, browser) -> None:
+    from pyarrow.parquet import read_table
+
+    stage.judge(stage.submit(stage.ada), score_us=900.0, ratio=0.9)
+    for address in ("/api/v1/boards/softmax/cpu/entries", "/api/v1/boards/softmax/cpu/history", "/api/v1/boards"):
+        expected = browser(None).get(address).json()
+        answer = browser(None).get(f"{address}?format=parquet")
+        assert answer["Content-Type"] == parquet.MEDIA_TYPE
+        table = read_table(io.BytesIO(answer.content))
+        assert table.column_names == list(expected[0])
+        assert table.num_rows == 1
+    table = read_table(io.BytesIO(browser(None).get("/api/v1/boards/softmax/cpu/entries?format=parquet").content))
+    (row,) = table.to_pylist()
+    assert (row["rank"], row["tied"], row["score_us"], row["submitted_at"].tzinfo is not None) == (
+        1,
+        False,
+        900.0,
+        True,
+    )
+    assert b"Candidate / baseline" in table.schema.field("ratio").metadata[b"description"]
+    assert (
+        read_table(io.BytesIO(browser(None).get("/api/v1/boards?format=parquet&text=nothing").content)).column_names[0]
+        == "slug"
+    )
+    wrong = browser(None).get("/api/v1/boards?format=parquet&limit=0")
+    assert wrong.json()["errors"][0]["field"] == "limit"
+
+
+def pages_of(client, address: str) -> list[list[dict]]:
+    """Follow the header Link from page to page."""
+    found = []
+    while address:
+        answer = client.get(address)
+        assert answer.status_code == 200, answer.content
+        found.append(answer.json())
+        address = next(iter(re.findall(r'<([^>]+)>; rel="next"', answer.headers.get("Link", ""))), "")
+    return found
+
+
+def test_a_ranking_is_followed_by_cursor_while_it_changes(stage, browser) -> None:
+    from leaderboard.standings.publish import retract
+
+    sent = [stage.submit(owner) for owner in (stage.ada, stage.ben, stage.cleo)]
+    for submission, ratio in zip(sent, (0.7, 0.8, 0.9), strict=True):
+        stage.judge(submission, ratio=ratio)
+    client, address = browser(None), "/api/v1/boards/softmax/cpu/entries?limit=2"
+    first = client.get(address)
+    assert first.headers["X-Total-Count"] == "3"
+    (following,) = re.findall(r'<([^>]+)>; rel="next"', first["Link"])
+    assert "cursor=" in following
+    stage.judge(stage.submit(stage.olga), ratio=0.5)
+    assert [line["user"] for line in client.get(following).json()] == ["cleo"], "a line before it shifts no page"
+    retract(submission=sent[1], actor=stage.ben, reason="", now=stage.later(1))
+    assert [line["user"] for line in client.get(following).json()] == ["cleo"], "the line of the cursor is gone"
+    both = client.get(f"{following}&offset=1")
+    assert (both.status_code, both.json()["errors"][0]["field"]) == (400, "offset")
+    other = following.replace("/entries", "/history")
+    assert client.get(other).json()["errors"][0]["field"] == "cursor"
+
+
+def test_lists_in_memory_page_by_cursor(stage, browser, tool) -> None:
+    from leaderboard.competitions.models import Competition, Track
+
+    competition = stage.board.competition
+    for number in range(4):
+        Competition.objects.create(slug=f"more-{number}", name=f"More {number}", visibility="public")
+        Track.objects.create(competition=competition, slug=f"t{number}", name=f"T {number}", kind=Track.OVERALL)
+    for address, key in (
+        ("/api/v1/competitions", "slug"),
+        ("/api/v1/competitions/kernels-101/awards", "slug"),
+        ("/api/v1/problems", "slug"),
+    ):
+        client = browser(None)
+        (whole,) = pages_of(client, address)
+        assert [row for page in pages_of(client, f"{address}?limit=2") for row in page] == whole
+        assert len({row[key] for row in whole}) == len(whole)
+        offset = client.get(f"{address}?offset=2").json()
+        assert (offset["code"], offset["errors"][0]["field"]) == ("invalid", "offset")
+
+
+def test_admission_tests_page_by_cursor(stage, tool) -> None:
+    from leaderboard.admissions.models import AdmissionTest
+
+    known = AdmissionTest.objects.count()
+    for number in range(3):
+        AdmissionTest.objects.create(version=stage.board.version, hardware=f"h{number}", created_at=stage.now)
+    client = tool(stage.olga, "read")
+    (whole,) = pages_of(client, "/api/v1/admission")
+    assert len(whole) == known + 3
+    assert [row for page in pages_of(client, "/api/v1/admission?limit=2") for row in page] == whole
 
 
 def test_rankings_name_the_pages_beside_them(stage, browser) -> None:

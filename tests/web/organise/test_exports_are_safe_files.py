@@ -4,6 +4,9 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -13,27 +16,30 @@ from hypothesis import strategies as st
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Decision
+from leaderboard.web import parquet
 from leaderboard.web.api import base
 from leaderboard.web.organise import exports
 
 NAMES = tuple(exports.EXPORTS)
+needs_pyarrow = pytest.mark.skipif(not parquet.IS_INSTALLED, reason="pyarrow is not installed")
 
 
-async def joined(pieces) -> str:
-    return "".join([piece.decode() async for piece in pieces])
+async def joined(pieces) -> bytes:
+    return b"".join([piece async for piece in pieces])
 
 
 @pytest.fixture
-def fetch(stage, browser) -> Callable[[str], str]:
+def fetch(stage, browser) -> Callable[[str], Any]:
     """Return a function that downloads an export as an owner, who may download each of them."""
     Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.OWNER)
     client = browser(stage.ben)
 
-    def get(file: str) -> str:
+    def get(file: str) -> Any:
         answer = client.get(f"/organise/kernels-101/exports/{file}")
         assert answer.status_code == 200
         assert answer["Content-Disposition"].startswith('attachment; filename="kernels-101-')
-        return async_to_sync(joined)(answer.streaming_content)
+        content = async_to_sync(joined)(answer.streaming_content)
+        return content if file.endswith(".parquet") else content.decode()
 
     return get
 
@@ -82,3 +88,49 @@ def test_numbers_stay_numbers() -> None:
 @pytest.mark.parametrize("file", ["entrants.xml", "users.csv", "entrants"])
 def test_what_there_is_not_is_not_found(stage, browser, file) -> None:
     assert browser(stage.olga).get(f"/organise/kernels-101/exports/{file}").status_code == 404
+
+
+def table_of(content: bytes) -> Any:
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(io.BytesIO(content))
+
+
+@needs_pyarrow
+@pytest.mark.parametrize("name", NAMES)
+def test_parquet_holds_the_rows_of_json_with_types(stage, fetch, name) -> None:
+    for ratio, person in enumerate((stage.ada, stage.ben, stage.cleo, stage.olga), 6):
+        result = stage.judge(stage.submit(person), ratio=ratio / 10)
+        Decision.objects.create(result=result, actor=stage.olga, act="note", reason="Seen.", created_at=stage.now)
+    file, expected = table_of(fetch(f"{name}.parquet")), json.loads(fetch(f"{name}.json"))
+    rows = file.read().to_pylist()
+    assert list(rows[0]) == list(expected[0])
+    for row, wanted in zip(rows, expected, strict=True):
+        for column, value in row.items():
+            kind, other = exports.KINDS.get(column, parquet.TEXT), wanted[column]
+            if kind == parquet.TIME:
+                assert value == datetime.fromisoformat(other)
+            elif kind == parquet.TEXT:
+                assert value == (json.dumps(other) if isinstance(other, list | dict) else other and str(other))
+            else:
+                assert value == other, column
+    types = {field.name: str(field.type) for field in file.schema_arrow}
+    names = {
+        parquet.WHOLE: "int64",
+        parquet.REAL: "double",
+        parquet.TRUTH: "bool",
+        parquet.TIME: "timestamp[us, tz=UTC]",
+    }
+    assert all(types[column] == names[kind] for column, kind in exports.KINDS.items() if column in types)
+
+
+@needs_pyarrow
+def test_parquet_is_written_in_row_groups(stage, fetch, monkeypatch) -> None:
+    monkeypatch.setitem(exports.EXPORTS, "submissions", replace(exports.EXPORTS["submissions"], page_rows=2))
+    for _ in range(5):
+        stage.submit(mode="test")
+    assert table_of(fetch("submissions.parquet")).metadata.num_row_groups == 3, "a page of few rows is a group"
+    monkeypatch.setattr(exports, "PAGE_ROWS", 2)
+    monkeypatch.setattr(exports, "GROUP_ROWS", 4)
+    assert table_of(fetch("submissions.parquet")).metadata.num_row_groups == 2
+    assert table_of(fetch("decisions.parquet")).metadata.num_rows == 0

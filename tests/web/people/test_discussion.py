@@ -12,7 +12,9 @@ from leaderboard.discussion.models import COMMENT, MOST_A_BOARD, MOST_A_DAY, WRI
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.teams import take_pseudonym
 from leaderboard.errors import UserError
+from leaderboard.inbox.models import Message
 from leaderboard.review.suspension import suspend
+from leaderboard.web import limits
 from tests.web.test_pages_are_strict import check
 
 ADDRESS = "/boards/softmax/cpu/discussion"
@@ -120,3 +122,30 @@ def test_posts_are_bounded_and_suspended_people_write_nothing(over) -> None:
     suspend(user=over.ben, competition=over.board.competition, actor=over.olga, reason="spam", now=now)
     with pytest.raises(UserError):
         acts.write_post(now=now + timedelta(days=2), **given)
+
+
+def test_a_post_is_reported_once_to_the_organisers(over, browser) -> None:
+    Role.objects.create(competition=over.board.competition, user=over.olga, role=Role.REVIEWER)
+    write(browser(over.ben), "spam")
+    post = Post.objects.get()
+    address = f"{ADDRESS}/{post.pk}/report"
+    reader = browser(over.cleo)
+    assert "Report" in text(reader)
+    for reason, row in (("", 0), ("It is spam.", 1), ("It is spam.", 1)):
+        assert reader.post(address, {"reason": reason}).status_code == 302
+        assert Row.objects.filter(act="report_post", actor=over.cleo).count() == row
+    browser(over.ben).post(address, {"reason": "my own"})
+    [told] = Message.objects.filter(user=over.olga, kind="organising")
+    assert (told.text, told.url) == ("It is spam.", ADDRESS)
+    assert not Message.objects.filter(user=over.ben, kind="organising").exists()
+    assert browser(None).post(address, {"reason": "x"}).status_code == 302
+    assert Row.objects.filter(act="report_post").count() == 1
+
+
+def test_reports_are_limited(over, browser, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "REPORT_USER", limits.Limit("report of a post user", 1, 86_400))
+    for words in ("one", "two"):
+        write(browser(over.ben), words)
+    for post in Post.objects.all():
+        browser(over.cleo).post(f"{ADDRESS}/{post.pk}/report", {"reason": "spam"})
+    assert Row.objects.filter(act="report_post").count() == 1

@@ -1,5 +1,7 @@
 """The bell, the messages, the choice of channels, a webhook whose address stays secret, and the link in mails."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -10,10 +12,17 @@ from tests.leaderboard.stage import NOON
 from tests.web.test_pages_are_strict import check
 
 ADDRESS = "https://hooks.example/services/T0/secret-part"
+SECRET = re.compile(r"pfw_[\w-]{43}")
 
 
 def event(user, *, subject: str = "board:1", url: str = "/submissions/1", title: str = "Passed: Row softmax") -> None:
     tell.tell([user.pk], "verdict", subject=subject, title=title, text="Fast.", url=url, now=NOON)
+
+
+def text_after(client, act: str) -> str:
+    """Press a button, and return the page that follows."""
+    assert client.post(act).status_code == 302
+    return text(client, "/notifications/settings")
 
 
 def text(client, address: str, status: int = 200) -> str:
@@ -96,10 +105,22 @@ def test_a_webhook_address_is_never_shown_again(stage, browser) -> None:
     assert "hooks.example" not in text(client, "/notifications/settings")
 
 
+def test_the_secret_of_a_webhook_is_shown_once_and_replaced(stage, browser) -> None:
+    client = browser(stage.ada)
+    assert "only a webhook of the format json" in text_after(client, "/notifications/webhook/rotate")
+    client.post("/notifications/webhook", {"address": ADDRESS, "format": "json"})
+    [first] = SECRET.findall(text(client, "/notifications/settings"))
+    assert not SECRET.findall(text(client, "/notifications/settings"))
+    [second] = SECRET.findall(text_after(client, "/notifications/webhook/rotate"))
+    assert second != first
+    client.post("/notifications/webhook", {"address": ADDRESS, "format": "slack"})
+    assert "New secret" not in text(client, "/notifications/settings")
+
+
 def test_a_test_message_says_what_went_wrong_and_is_limited(stage, browser, monkeypatch) -> None:
     client, found = browser(stage.ada), []
 
-    def post(address, body):
+    def post(address, body, headers=None):
         found.append(address)
         if len(found) == 1:
             raise hooks.HookError("it answered 500")

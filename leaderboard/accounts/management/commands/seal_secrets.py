@@ -1,4 +1,4 @@
-"""`seal_secrets`: seal the secrets of second factors under the present SECRET_KEY."""
+"""`seal_secrets`: seal the secrets of second factors and webhooks under the present SECRET_KEY."""
 
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from django.db import transaction
 from leaderboard.accounts.tokens import seal, unseal
 
 SECRETS: Final = ("secret", "seed")  # of an authenticator app, of recovery codes
+OF_WEBHOOKS: Final = ("hook", "hook_secret", "hook_former")
 
 
 class Command(BaseCommand):
@@ -32,15 +33,15 @@ class Command(BaseCommand):
         self.stdout.write(f"{count + self._webhooks()} sealed")
 
     def _webhooks(self) -> int:
-        """Seal the addresses of webhooks anew; return their number."""
+        """Seal the addresses and secrets of webhooks anew; return the number of webhooks."""
         preferences, count = apps.get_model("inbox.Preference")._default_manager, 0  # of an app above
         for pk in preferences.exclude(hook="").order_by("pk").values_list("pk", flat=True).iterator():
             with transaction.atomic():
-                kept = preferences.select_for_update().filter(pk=pk).values_list("hook", flat=True).first()
-                if not kept:
+                kept = preferences.select_for_update().filter(pk=pk).values(*OF_WEBHOOKS).first()
+                if kept is None:
                     continue
                 try:
-                    preferences.filter(pk=pk).update(hook=seal(unseal(kept)))
+                    preferences.filter(pk=pk).update(**{key: seal(unseal(text)) for key, text in kept.items() if text})
                 except ValueError as error:
                     raise CommandError(f"webhook of account {pk}: {error}") from None
                 count += 1
