@@ -23,7 +23,8 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
-from leaderboard.admissions.ask import ask_test
+from leaderboard.accounts.permissions import MAX_REASON_CHARS
+from leaderboard.admissions.ask import ask_test, override
 from leaderboard.admissions.door import refusal
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
@@ -305,6 +306,22 @@ class OneAdmissionTest(Organisers):
     def get(self, request: Request, pk: int) -> Response:
         """Return an admission test: the test answers, their outcomes and the margin. Organisers only."""
         found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
+        return Response(AdmissionDetail(found).data)
+
+
+class OverrideRequest(drf.Serializer[Any]):
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
+
+
+class OverrideAdmission(Organisers):
+    scope = "review"
+
+    @extend_schema(operation_id="override_admission", request=OverrideRequest, responses=AdmissionDetail)
+    def post(self, request: Request, pk: int) -> Response:
+        """Let a version take submissions in spite of a failed admission test. Owners of all its competitions only."""
+        found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
+        override(test=found, **self.by(request), **parse(OverrideRequest, request.data))
+        found.refresh_from_db()
         return Response(AdmissionDetail(found).data)
 
 
