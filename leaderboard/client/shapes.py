@@ -65,10 +65,38 @@ class Affiliation(TypedDict):
     affiliation: str
 
 
+class AnalyticsDay(TypedDict):
+    date: str
+    submissions: dict[str, int]
+
+
+class AnalyticsFailure(TypedDict):
+    verdict: str
+    reason: str
+    count: int
+
+
+class AnalyticsFigures(TypedDict):
+    days: list[AnalyticsDay]
+    funnel: list[AnalyticsStep]
+    failures: list[AnalyticsFailure]
+
+
+class AnalyticsStep(TypedDict):
+    step: str
+    count: int
+
+
 class Appeals(TypedDict):
     made: int | None
     granted: int | None
     upheld: int | None
+
+
+class ApplyRequest(TypedDict):
+    reason: str
+    leave_out: NotRequired[bool]
+    anyway: NotRequired[bool]
 
 
 class AskForTest(TypedDict):
@@ -79,6 +107,33 @@ class AskForTest(TypedDict):
 class AskRequest(TypedDict):
     seen: NotRequired[int | None]
     question: str
+
+
+class AwardDesk(TypedDict):
+    track: str
+    state: str
+    stale: NotRequired[bool]
+    winners: NotRequired[list[Winner]]
+    skipped: NotRequired[list[SkippedEntrant]]
+    pairs: NotRequired[list[AwardPair]]
+    steps: NotRequired[list[AwardStep]]
+
+
+class AwardPair(TypedDict):
+    upper: str
+    lower: str
+    where: str
+    gap: str
+    confirmation: str
+    why: str
+    settled: bool
+
+
+class AwardStep(TypedDict):
+    state: str
+    by: str
+    reason: str
+    at: str
 
 
 class Awards(TypedDict):
@@ -92,6 +147,20 @@ class Awards(TypedDict):
     prizes: list[Prize]
     announced_at: str | None
     winners: list[Winner]
+
+
+class BanLine(TypedDict):
+    id: int
+    network: str
+    reason: str
+    ends_at: str
+
+
+class BanRequest(TypedDict):
+    reason: str
+    network: str
+    days: NotRequired[int]
+    confirm: NotRequired[bool]
 
 
 class Board(TypedDict):
@@ -121,6 +190,15 @@ class BoardDetail(TypedDict):
     cases: dict[str, list[dict[str, Any]]]
     benchmarks_on: dict[str, list[dict[str, Any]]]
     epochs: dict[str, list[Epoch]]
+
+
+class BoardRequest(TypedDict):
+    board: str
+    hardware: str
+    digest: NotRequired[str]
+    deadline: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+    reason: NotRequired[str]
 
 
 class BoardResult(TypedDict):
@@ -188,6 +266,45 @@ class CaseSummary(TypedDict):
     ratio: float | None
 
 
+class ChangeLine(TypedDict):
+    at: str
+    act: str
+    who: str
+    reason: str
+    changes: list[list[str]]
+
+
+class ChangedResult(TypedDict):
+    submission: int
+    entrant: str
+    board: str
+    change: str
+    rules: list[RuleStep]
+
+
+class CheckedProblem(TypedDict):
+    digest: str
+    hardware: list[str]
+    warnings: list[str]
+
+
+class ChoiceOfSubmissions(TypedDict):
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    kind: str
+    version: NotRequired[str]
+    runner: NotRequired[str]
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
+    ids: NotRequired[list[int]]
+
+
+class ChosenSubmissions(TypedDict):
+    submissions: int
+    estimate_s: float
+
+
 class ClaimRequest(TypedDict):
     reason: NotRequired[str]
 
@@ -202,6 +319,12 @@ class Clock(TypedDict):
     case: str
     clock: str
     sides: list[SideOfClock]
+
+
+class CloneRequest(TypedDict):
+    slug: str
+    name: str
+    shift_days: NotRequired[int | None]
 
 
 class CloseRequest(TypedDict):
@@ -243,6 +366,14 @@ class CompetitionDetail(TypedDict):
     you: You | None
 
 
+class CompetitionState(TypedDict):
+    at: str
+    waiting: list[PendingWork]
+    queues: list[QueueState]
+    runners: list[HostState]
+    epochs: list[ContestEpoch]
+
+
 class CompetitionSummary(TypedDict):
     slug: str
     name: str
@@ -250,6 +381,32 @@ class CompetitionSummary(TypedDict):
     phase: str
     until: str | None
     entrants: int
+
+
+class ConfirmRequest(TypedDict):
+    reason: NotRequired[str]
+
+
+class ConfirmationLine(TypedDict):
+    id: int
+    board: str
+    hardware: str
+    cause: str
+    candidate: int
+    incumbent: int
+    state: str
+    runs: str
+    waits: bool
+    closed: str
+    has_report: bool
+    created_at: str
+
+
+class ContestEpoch(TypedDict):
+    hardware: str
+    epoch: NotRequired[str]
+    pinned_at: NotRequired[str | None]
+    others: list[str]
 
 
 class Counts(TypedDict):
@@ -260,8 +417,19 @@ class Counts(TypedDict):
     again: int | None
 
 
+class DecidedEpoch(TypedDict):
+    hardware: str
+    epoch: str
+    state: str
+
+
 class Declared(TypedDict):
     declared: list[str]
+
+
+class DeleteRequest(TypedDict):
+    slug: str
+    reason: str
 
 
 class DeviceCode(TypedDict):
@@ -280,6 +448,20 @@ class DeviceLogin(TypedDict):
 class Division(TypedDict):
     division: str
     model_name: NotRequired[str]
+
+
+class DraftPart(TypedDict):
+    kind: str
+    name: NotRequired[str]
+    text: str
+
+
+class EnrolmentLine(TypedDict):
+    id: int
+    prefix: str
+    name: str
+    hardware: str
+    expires_at: str
 
 
 class EnterRequest(TypedDict):
@@ -337,10 +519,21 @@ class Epoch(TypedDict):
     current: bool
 
 
+class EpochRequest(TypedDict):
+    reason: str
+    hardware: str
+    epoch: str
+
+
 class Error(TypedDict):
     detail: str
     code: str
     errors: list[WrongField]
+
+
+class FinaliseRequest(TypedDict):
+    reason: str
+    anyway: NotRequired[bool]
 
 
 class Finding(TypedDict):
@@ -362,9 +555,52 @@ class HoldRequest(TypedDict):
     reason: str
 
 
+class HostState(TypedDict):
+    name: str
+    hardware: str
+    state: str
+    why: str
+    epoch: str
+    doing: str
+    submission: int | None
+
+
+class ImportedProblem(TypedDict):
+    problem: str
+    status: str
+    change: str
+    field: str
+    reason: str
+    hardware: list[str]
+    digest: str
+    warnings: list[str]
+
+
+class ImportedSet(TypedDict):
+    file: str
+    name: str
+    status: str
+    competition: str
+    visibility: str
+    field: str
+    reason: str
+    warnings: list[str]
+    problems: list[ImportedProblem]
+
+
+class IncidentNoteRequest(TypedDict):
+    text: str
+    ends: NotRequired[bool]
+
+
 class IncidentNoteRow(TypedDict):
     text: str
     at: str
+
+
+class IncidentRequest(TypedDict):
+    title: str
+    text: str
 
 
 class IncidentRow(TypedDict):
@@ -442,6 +678,15 @@ class MachinesRow(TypedDict):
     wait_s: float | None
 
 
+class MadeEnrolment(TypedDict):
+    id: int
+    prefix: str
+    name: str
+    hardware: str
+    expires_at: str
+    code: str
+
+
 class MaintenanceRow(TypedDict):
     text: str
     until: str
@@ -456,6 +701,12 @@ class Member(TypedDict):
     captain: bool
     username: str
     joined_at: str
+
+
+class MessageRequest(TypedDict):
+    group: NotRequired[str]
+    subject: str
+    text: str
 
 
 class Money(TypedDict):
@@ -517,6 +768,41 @@ class NewCompetition(TypedDict):
     slug: str
 
 
+class NewEnrolment(TypedDict):
+    name: str
+    hardware: str
+    minutes: NotRequired[int]
+
+
+class NewProblem(TypedDict):
+    title: str
+    description: str
+    settings: str
+    files: list[DraftPart]
+    submission_name: NotRequired[str]
+    slug: str
+
+
+class NewRejudgeSet(TypedDict):
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    kind: str
+    version: NotRequired[str]
+    runner: NotRequired[str]
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
+    ids: NotRequired[list[int]]
+    name: str
+    reason: str
+
+
+class NewSetUpload(TypedDict):
+    archive: str
+    hardware: NotRequired[list[str]]
+    without_deadlines: NotRequired[bool]
+
+
 class NewSubmission(TypedDict):
     board: NotRequired[str]
     hardware: NotRequired[str]
@@ -564,6 +850,14 @@ class NoteRequest(TypedDict):
     text: str
 
 
+class OpenedIncident(TypedDict):
+    title: str
+    began_at: str
+    notes: list[IncidentNoteRow]
+    id: int
+    ended_at: str | None
+
+
 class Organised(TypedDict):
     name: str
     description: str
@@ -599,6 +893,22 @@ class OrganisedSummary(TypedDict):
     visibility: str
 
 
+class OrganisedTrack(TypedDict):
+    name: str
+    kind: str
+    hardware: NotRequired[str]
+    board: NotRequired[str]
+    tag: NotRequired[str]
+    speedup: NotRequired[float | None]
+    divisions: NotRequired[list[str]]
+    eligibility: NotRequired[str]
+    ties: NotRequired[str]
+    description: NotRequired[str]
+    position: NotRequired[int]
+    slug: str
+    prizes: list[PrizeRequest]
+
+
 class Outcomes(TypedDict):
     held: int | None
     cleared: int | None
@@ -607,6 +917,10 @@ class Outcomes(TypedDict):
     again: int | None
     rule: str
     meaning: str
+
+
+class OverrideRequest(TypedDict):
+    reason: str
 
 
 class OwnerRequest(TypedDict):
@@ -628,11 +942,41 @@ class OwnersView(TypedDict):
     appeal_until: str | None
 
 
+class PatchedTrackRequest(TypedDict):
+    name: NotRequired[str]
+    kind: NotRequired[str]
+    hardware: NotRequired[str]
+    board: NotRequired[str]
+    tag: NotRequired[str]
+    speedup: NotRequired[float | None]
+    divisions: NotRequired[list[str]]
+    eligibility: NotRequired[str]
+    ties: NotRequired[str]
+    description: NotRequired[str]
+    position: NotRequired[int]
+
+
+class PendingWork(TypedDict):
+    what: str
+    count: int
+    urgent: bool
+
+
 class PhaseStep(TypedDict):
     title: str
     since: str | None
     until: str | None
     state: str
+
+
+class PinRequest(TypedDict):
+    hardware: str
+    epoch: str
+    reason: str
+
+
+class PlaceRequest(TypedDict):
+    place: int
 
 
 class Podium(TypedDict):
@@ -653,6 +997,22 @@ class Prize(TypedDict):
     sponsor: str
 
 
+class PrizeRequest(TypedDict):
+    place: int
+    amount: NotRequired[str | None]
+    currency: NotRequired[str]
+    other: NotRequired[str]
+    sponsor: NotRequired[str]
+
+
+class ProblemDraft(TypedDict):
+    title: str
+    description: str
+    settings: str
+    files: list[DraftPart]
+    submission_name: NotRequired[str]
+
+
 class ProblemFolder(TypedDict):
     board: str
     hardware: str
@@ -666,6 +1026,16 @@ class ProblemOf(TypedDict):
     hardware: list[str]
 
 
+class ProposedEpoch(TypedDict):
+    hardware: str
+    epoch: str
+    title: str
+    current: NotRequired[str]
+    differences: list[str]
+    runners: list[str]
+    current_runners: int
+
+
 class Pseudonym(TypedDict):
     pseudonym: str
 
@@ -677,9 +1047,41 @@ class Quantity(TypedDict):
     high: float
 
 
+class QueueState(TypedDict):
+    hardware: str
+    queued: int
+    running: int
+    own_queued: int
+    own_running: int
+    runners: int
+    oldest: str
+
+
+class QuotaOfMode(TypedDict):
+    capacity: int
+    per_day: int
+
+
+class Quotas(TypedDict):
+    quotas: dict[str, QuotaOfMode]
+
+
+class QuotasRequest(TypedDict):
+    quotas: dict[str, QuotaOfMode]
+    reason: str
+
+
 class Reason(TypedDict):
     reason: str
     blocks: int
+
+
+class ReasonIfAny(TypedDict):
+    reason: NotRequired[str]
+
+
+class ReasonRequest(TypedDict):
+    reason: str
 
 
 class Record(TypedDict):
@@ -705,6 +1107,68 @@ class Rejection(TypedDict):
     code: str
 
 
+class RejudgeEffect(TypedDict):
+    set: RejudgeSetLine
+    counts: dict[str, int]
+
+
+class RejudgeItemLine(TypedDict):
+    submission: int
+    board: str
+    hardware: str
+    entrant: str
+    mode: str
+    fate: str
+    verdict_before: str
+    verdict_after: str
+    ratio_before: float | None
+    half_width_before: float | None
+    score_us_before: float | None
+    epoch_before: str | None
+    ratio_after: float | None
+    half_width_after: float | None
+    score_us_after: float | None
+    epoch_after: str | None
+    factor: float | None
+    beyond_noise: bool
+    rank_before: int | None
+    rank_after: int | None
+
+
+class RejudgePlace(TypedDict):
+    board: str
+    hardware: str
+    stage: str
+    place: int
+    before: str
+    after: str
+
+
+class RejudgeSetDetail(TypedDict):
+    set: RejudgeSetLine
+    fates: dict[str, int]
+    left_behind: int
+    podium: list[RejudgePlace]
+
+
+class RejudgeSetLine(TypedDict):
+    id: int
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    name: str
+    reason: str
+    selection: dict[str, Any]
+    state: str
+    submissions: int
+    judged: int
+    estimate_s: float
+    created_by: str
+    created_at: str
+    stopped_at: str | None
+    settled_at: str | None
+
+
 class RemoveRequest(TypedDict):
     board: str
     force: NotRequired[bool]
@@ -726,6 +1190,15 @@ class RetractRequest(TypedDict):
 
 class Retracted(TypedDict):
     lines: int
+
+
+class RevisedProblem(TypedDict):
+    title: str
+    description: str
+    settings: str
+    files: list[DraftPart]
+    submission_name: NotRequired[str]
+    reason: NotRequired[str]
 
 
 class RevokeRequest(TypedDict):
@@ -753,9 +1226,35 @@ class RoleRequest(TypedDict):
     role: str
 
 
+class RuleStep(TypedDict):
+    rule: str
+    value: float | None
+    change: str
+
+
+class RunnerChanged(TypedDict):
+    name: str
+    token: str
+
+
+class RunnerLine(TypedDict):
+    name: str
+    hardware: str
+    state: str
+    why: str
+    epoch: str
+    seen_at: str | None
+    submission: int | None
+    stage: str
+
+
 class Said(TypedDict):
     text: str
     at: str
+
+
+class SentMessage(TypedDict):
+    recipients: int
 
 
 class ServiceStatus(TypedDict):
@@ -765,6 +1264,27 @@ class ServiceStatus(TypedDict):
     machines: list[MachinesRow]
     incidents: list[IncidentRow]
     maintenance: MaintenanceRow | None
+
+
+class SetUploadDetail(TypedDict):
+    id: int
+    filename: str
+    digest: str
+    uploaded_by: str
+    created_at: str
+    applied_at: str | None
+    counts: dict[str, int]
+    sets: list[ImportedSet]
+
+
+class SetUploadLine(TypedDict):
+    id: int
+    filename: str
+    digest: str
+    uploaded_by: str
+    created_at: str
+    applied_at: str | None
+    counts: dict[str, int]
 
 
 class SettingsRequest(TypedDict):
@@ -786,10 +1306,42 @@ class SettingsRequest(TypedDict):
     reason: NotRequired[str]
 
 
+class SettledConfirmation(TypedDict):
+    id: int
+    state: str
+    outcome: str
+
+
+class ShareLine(TypedDict):
+    competition: str
+    hardware: str
+    percent: int
+
+
+class ShareRequest(TypedDict):
+    reason: str
+    competition: str
+    hardware: str
+    percent: int | None
+
+
 class SideOfClock(TypedDict):
     side: str
     calls: int
     median_us: float
+
+
+class SkippedEntrant(TypedDict):
+    name: str
+    reason: str
+
+
+class StandingState(TypedDict):
+    phase: str
+    frozen: bool
+    held: int
+    unjudged: int
+    possible: list[str]
 
 
 class StandingsLine(TypedDict):
@@ -818,6 +1370,11 @@ class Stats(TypedDict):
     runs_passed: int
     runs_failed: int
     runs_unfinished: int
+
+
+class StopRequest(TypedDict):
+    sentence: NotRequired[str]
+    minutes: NotRequired[int]
 
 
 class Submission(TypedDict):
@@ -879,6 +1436,20 @@ class SubmissionSummary(TypedDict):
     unranked: str | None
 
 
+class SuspensionLine(TypedDict):
+    username: str
+    competition: NotRequired[str]
+    reason: str
+    by: str
+    since: str
+
+
+class SuspensionRequest(TypedDict):
+    reason: str
+    username: str
+    competition: NotRequired[str]
+
+
 class Team(TypedDict):
     entrant: MyEntrant | None
     must_accept: bool
@@ -893,6 +1464,30 @@ class Telemetry(TypedDict):
     blocks: int
     quantities: list[Quantity]
     reasons: list[Reason]
+
+
+class ThresholdEffect(TypedDict):
+    looked: int
+    unmeasured: int
+    held_before: int
+    held_after: int
+    results: list[ChangedResult]
+
+
+class ThresholdLine(TypedDict):
+    rule: str
+    meaning: str
+    held: str
+    threshold: float | None
+    usual: float
+    least: float
+    most: float
+    may_be_off: bool
+
+
+class ThresholdsRequest(TypedDict):
+    thresholds: dict[str, Any]
+    reason: str
 
 
 class TimedCase(TypedDict):
@@ -932,6 +1527,24 @@ class Track(TypedDict):
     eligibility: str
     ties: str
     prizes: list[Prize]
+
+
+class TrackSettings(TypedDict):
+    name: str
+    kind: str
+    hardware: NotRequired[str]
+    board: NotRequired[str]
+    tag: NotRequired[str]
+    speedup: NotRequired[float | None]
+    divisions: NotRequired[list[str]]
+    eligibility: NotRequired[str]
+    ties: NotRequired[str]
+    description: NotRequired[str]
+    position: NotRequired[int]
+
+
+class TryThresholds(TypedDict):
+    thresholds: dict[str, Any]
 
 
 class Username(TypedDict):
