@@ -1,0 +1,14 @@
+"""An owner of the stage's competition, with a token of organisers."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def owner(stage, tool):
+    """Return ben's client, who is an owner of the competition."""
+    from leaderboard.competitions.models import Role
+
+    Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.OWNER)
+    return tool(stage.ben, "review")
