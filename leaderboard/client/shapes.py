@@ -432,6 +432,16 @@ class DeleteRequest(TypedDict):
     reason: str
 
 
+class DeskAct(TypedDict):
+    id: int
+    act: str
+    object: str
+    by: NotRequired[str | None]
+    reason: str
+    at: str
+    may_undo: bool
+
+
 class DeviceCode(TypedDict):
     device_code: str
 
@@ -542,6 +552,12 @@ class Finding(TypedDict):
     threshold: float | None
     figures: dict[str, Any]
     samples: Any
+
+
+class FoundPerson(TypedDict):
+    id: int
+    username: str
+    found_by: str
 
 
 class Hint(TypedDict):
@@ -962,6 +978,36 @@ class PendingWork(TypedDict):
     urgent: bool
 
 
+class PersonDetail(TypedDict):
+    id: int
+    username: str
+    active: bool
+    staff: bool
+    logins: list[str]
+    entrants: list[PersonsEntrant]
+    tokens: list[PersonsToken]
+    quotas: list[QuotaExceptionLine]
+
+
+class PersonRequest(TypedDict):
+    reason: str
+    name: NotRequired[str]
+
+
+class PersonsEntrant(TypedDict):
+    id: int
+    competition: str
+    name: str
+    pseudonym: str
+    team: bool
+
+
+class PersonsToken(TypedDict):
+    id: int
+    prefix: str
+    name: str
+
+
 class PhaseStep(TypedDict):
     title: str
     since: str | None
@@ -1055,6 +1101,28 @@ class QueueState(TypedDict):
     own_running: int
     runners: int
     oldest: str
+
+
+class QuotaExceptionLine(TypedDict):
+    id: int
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    mode: str
+    capacity: int
+    per_day: int
+    ends_at: str
+
+
+class QuotaExceptionRequest(TypedDict):
+    reason: str
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    mode: str
+    capacity: int
+    per_day: int
+    days: NotRequired[int]
 
 
 class QuotaOfMode(TypedDict):

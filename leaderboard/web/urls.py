@@ -9,6 +9,7 @@ from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import awards as awards_api
 from leaderboard.web.api import competitions as competitions_api
+from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import problems as problems_api
@@ -264,6 +265,7 @@ people: list[URLPattern | URLResolver] = [
     *problems_api.URLS,
     *rejudging_api.URLS,
     *operate_api.URLS,
+    *desk_api.URLS,
     path("organise/<slug:slug>/codes/revoke", organise_api.RevokeCode.as_view()),
     path("organise/<slug:slug>/boards/remove", organise_api.RemoveBoard.as_view()),
     path("admission", api.AdmissionTests.as_view()),

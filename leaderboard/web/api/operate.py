@@ -1,7 +1,6 @@
-"""Acts of administrators over /api/v1: timing epochs, runners, enrolment, shares, incidents, bans, suspended accounts.
+"""Acts of administrators over /api/v1: timing epochs, runners, enrolment, shares, incidents; suspended accounts.
 
-The acts are those of the pages. People, their names and rights change on the pages of the desk alone: a token is weaker
-than a sign-in with a second factor.
+The acts are those of the pages.
 """
 
 from datetime import timedelta
@@ -23,8 +22,8 @@ from leaderboard.judging.device_time import set_share
 from leaderboard.judging.enrolment import MOST_LASTS, make_code, open_codes, withdraw_code
 from leaderboard.judging.live import hosts
 from leaderboard.judging.models import EPOCH_CHARS, Enrolment, Epoch, Runner, Share
-from leaderboard.operations import bans, incidents
-from leaderboard.operations.models import Ban, Incident
+from leaderboard.operations import incidents
+from leaderboard.operations.models import Incident
 from leaderboard.review.models import Suspension
 from leaderboard.review.permissions import may_suspend_somewhere
 from leaderboard.review.suspension import standing_suspensions
@@ -125,19 +124,6 @@ class IncidentNoteRequest(drf.Serializer[Any]):
 class OpenedIncident(IncidentRow):
     id = drf.IntegerField(source="pk")
     ended_at = drf.DateTimeField(allow_null=True)
-
-
-class BanLine(drf.Serializer[Any]):
-    id = drf.IntegerField(source="pk")
-    network = drf.CharField()
-    reason = drf.CharField()
-    ends_at = drf.DateTimeField()
-
-
-class BanRequest(ReasonRequest):
-    network = drf.CharField(max_length=64, help_text="Such as 192.0.2.0/24.")
-    days = drf.IntegerField(min_value=1, max_value=bans.MAX_DAYS, default=7)
-    confirm = drf.BooleanField(default=False, help_text="Although it shuts the caller out.")
 
 
 class SuspensionLine(drf.Serializer[Any]):
@@ -257,33 +243,6 @@ class OneIncident(Staff):
         return Response(OpenedIncident(incident).data)
 
 
-class Bans(Staff):
-    doing = "ban networks"
-
-    @extend_schema(operation_id="bans", responses=BanLine(many=True))
-    def get(self, request: Request) -> Response:
-        """List the bans of networks that are in force. Administrators only."""
-        return Response(BanLine(bans.in_force(timezone.now()), many=True).data)
-
-    @extend_schema(operation_id="ban", request=BanRequest, responses={201: BanLine})
-    def post(self, request: Request) -> Response:
-        """Ban a network for some days. Administrators only."""
-        own = str(request.META.get("REMOTE_ADDR") or "")
-        made = bans.ban(own_address=own, **parse(BanRequest, request.data), **self.by(request))
-        return Response(BanLine(made).data, status=201)
-
-
-class LiftBan(Staff):
-    doing = "lift bans"
-
-    @extend_schema(operation_id="lift_ban", request=ReasonRequest, responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
-        """Lift a ban. Administrators only."""
-        found = get_object_or_404(Ban, pk=pk)
-        bans.set_lifted(ban=found, on=True, **parse(ReasonRequest, request.data), **self.by(request))
-        return Response(status=204)
-
-
 class Suspending(Private):
     """Base of the calls on suspended accounts. Like the page, they answer 404 to a caller who owns no competition."""
 
@@ -359,8 +318,6 @@ URLS: Final[list[URLPattern]] = [
     path("shares", Shares.as_view()),
     path("incidents", Incidents.as_view()),
     path("incidents/<int:pk>", OneIncident.as_view()),
-    path("bans", Bans.as_view()),
-    path("bans/<int:pk>/lift", LiftBan.as_view()),
     path("review/accounts", Suspensions.as_view()),
     *(
         path(
