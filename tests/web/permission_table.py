@@ -519,7 +519,12 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "api/v1/sets/<int:pk>/apply": [("/api/v1/sets/{upload}/apply", NO_STAFF_CALL, STAFF_CALLS)],
     "api/v1/epochs": [("/api/v1/epochs", SIGNED_IN, READ_ONLY)],
     "api/v1/runners": [("/api/v1/runners", STAFF_CALLS, NO_STAFF_CALL)],
-    **{f"api/v1/{part}": [(f"/api/v1/{part}", STAFF_CALLS, STAFF_CALLS)] for part in ("enrolments", "shares", "bans")},
+    **{
+        f"api/v1/{part}": [(f"/api/v1/{part}", STAFF_CALLS, STAFF_CALLS)]
+        for part in ("enrolments", "shares", "desk/bans")
+    },
+    **{f"api/v1/desk/{part}": [(f"/api/v1/desk/{part}", STAFF_CALLS, NO_STAFF_CALL)] for part in ("people", "acts")},
+    "api/v1/desk/people/<int:pk>": [("/api/v1/desk/people/{ada}", STAFF_CALLS, NO_STAFF_CALL)],
     "api/v1/incidents": [("/api/v1/incidents", NO_STAFF_CALL, STAFF_CALLS)],
     "api/v1/incidents/<int:pk>": [("/api/v1/incidents/1", NO_STAFF_CALL, "IFFFFFFN")],
     **{
@@ -531,7 +536,22 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
                 for act in ("drain", "resume", "suspend", "reinstate", "rotate", "revoke", "retire")
             },
             "enrolments/<int:pk>/withdraw": "enrolments/{enrolment}/withdraw",
-            "bans/<int:pk>/lift": "bans/{ban}/lift",
+            "desk/bans/<int:pk>/lift": "desk/bans/{ban}/lift",
+            "desk/acts/<int:pk>/undo": "desk/acts/{act}/undo",
+            "desk/quotas/<int:pk>/end": "desk/quotas/{exception}/end",
+            "desk/tokens/<int:pk>/revoke": "desk/tokens/{token}/revoke",
+            **{
+                f"desk/people/<int:pk>/{act}": f"desk/people/{{ada}}/{act}"
+                for act in ("deactivate", "reactivate", "sign-out", "revoke-tokens", "rename", "hide", "quota")
+            },
+            **{
+                f"desk/entrants/<int:pk>/{act}": f"desk/entrants/{{entrant}}/{act}"
+                for act in ("rename", "hide", "rename-pseudonym", "hide-pseudonym")
+            },
+            **{
+                f"desk/submissions/<int:pk>/{act}": f"desk/submissions/{{own}}/{act}"
+                for act in ("take-down", "put-back")
+            },
         }.items()
     },
     "api/v1/review/accounts": [("/api/v1/review/accounts", OWNERS_OR_NONE, "INNNNNMM")],

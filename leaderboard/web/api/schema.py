@@ -60,7 +60,7 @@ AREAS: Final = {  # tag → meaning
     "Awards": "The standing as a whole, tracks with prizes, awards and confirmations, for organisers.",
     "Problems": "Drafts of problems, problem sets and admission tests, for organisers.",
     "Rejudging": "Sets of submissions that are judged again, for organisers.",
-    "Operating": "Intake, runners, timing epochs, incidents and bans, for administrators.",
+    "Operating": "Intake, runners, timing epochs, incidents, people and bans, for administrators.",
     "Site": "Machines, queues and incidents.",
 }
 _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that fits
@@ -84,7 +84,7 @@ _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that
     ("/rejudge", "Rejudging"),
     *(
         (f"/{part}", "Operating")
-        for part in ("admin", "epochs", "runners", "enrolments", "shares", "incidents", "bans")
+        for part in ("admin", "epochs", "runners", "enrolments", "shares", "incidents", "desk")
     ),
     ("/status", "Site"),
     ("/", "Account"),

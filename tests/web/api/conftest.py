@@ -1,4 +1,4 @@
-"""An owner of the stage's competition, with a token of organisers."""
+"""An owner of the stage's competition and the administrator, with tokens of organisers."""
 
 from __future__ import annotations
 
@@ -12,3 +12,9 @@ def owner(stage, tool):
 
     Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.OWNER)
     return tool(stage.ben, "review")
+
+
+@pytest.fixture
+def olga(stage, tool):
+    """Return the administrator's client."""
+    return tool(stage.olga, "review")

@@ -34,7 +34,11 @@ OPERATE = """
     rejudge/{id}/stop sets sets/{id} sets/{id}/apply epochs epochs/choose epochs/dismiss runners runners/{runner}/drain
     runners/{runner}/resume runners/{runner}/suspend runners/{runner}/reinstate runners/{runner}/rotate
     runners/{runner}/revoke runners/{runner}/retire enrolments enrolments/{id}/withdraw shares incidents incidents/{id}
-    bans bans/{id}/lift review/accounts review/accounts/suspend review/accounts/reinstate admission/{id}/override
+    desk/people desk/people/{id} desk/people/{id}/deactivate desk/people/{id}/reactivate desk/people/{id}/sign-out
+    desk/people/{id}/revoke-tokens desk/people/{id}/rename desk/people/{id}/hide desk/people/{id}/quota
+    desk/quotas/{id}/end desk/tokens/{id}/revoke desk/entrants/{id}/rename desk/entrants/{id}/hide
+    desk/entrants/{id}/rename-pseudonym desk/entrants/{id}/hide-pseudonym desk/submissions/{id}/take-down
+    desk/submissions/{id}/put-back desk/bans desk/bans/{id}/lift desk/acts desk/acts/{id}/undo review/accounts review/accounts/suspend review/accounts/reinstate admission/{id}/override
 """.split()  # noqa: SIM905
 REVIEW_ACTS = "claim release clear reject ask overturn uphold grant undo note label unlabel rerun".split()  # noqa: SIM905
 

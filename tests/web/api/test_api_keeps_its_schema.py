@@ -47,7 +47,7 @@ def test_api_keeps_its_schema(transactional_db, stage, monkeypatch, tmp_path, ca
         "rejudge": [keys["rejudge"]],
         "sets": [keys["upload"]],
         "enrolments": [keys["enrolment"]],
-        "bans": [keys["ban"]],
+        "desk": [keys[name] for name in ("ada", "entrant", "exception", "own", "ban", "act")],
         "track": ["best"],
         "runner": ["rex"],
         "name": ["entrants", "code", "standings", "softmax"],

@@ -1,20 +1,12 @@
-"""Acts of administrators over /api/v1: epochs, runners, enrolment, shares, incidents, bans, suspended accounts."""
+"""Acts of administrators over /api/v1: epochs, runners, enrolment, shares, incidents, suspended accounts, intake."""
 
 from __future__ import annotations
-
-import pytest
 
 from leaderboard.judging.epochs import current_epoch, propose_epoch
 from leaderboard.judging.models import Share
 from leaderboard.judging.runners import find_runner
 from leaderboard.operations import maintenance
-from leaderboard.operations.models import Ban
 from tests.web.api.acting import field_of, send
-
-
-@pytest.fixture
-def olga(stage, tool):
-    return tool(stage.olga, "review")
 
 
 def test_a_proposed_epoch_is_shown_to_organisers_and_chosen_by_administrators(stage, olga, owner) -> None:
@@ -75,15 +67,6 @@ def test_incidents_are_opened_noted_and_ended(stage, olga, browser) -> None:
     ended = send(olga, f"incidents/{made['id']}", text="Solved.", ends=True).json()
     assert (len(ended["notes"]), ended["ended_at"] is None) == (2, False)
     assert field_of(send(olga, f"incidents/{made['id']}", text="More.")) == (409, "incident")
-
-
-def test_networks_are_banned_but_not_the_callers_own(stage, olga) -> None:
-    own = send(olga, "bans", network="127.0.0.0/24", days=1, reason="a slip")
-    assert field_of(own) == (409, "confirm")
-    made = send(olga, "bans", network="203.0.113.0/24", days=1, reason="a flood").json()
-    assert [one["network"] for one in olga.get("/api/v1/bans").json()] == ["203.0.113.0/24"]
-    assert send(olga, f"bans/{made['id']}/lift", reason="over").status_code == 204
-    assert Ban.objects.get().lifted_at is not None
 
 
 def test_owners_suspend_in_their_competitions_and_administrators_everywhere(stage, olga, owner, tool) -> None:
