@@ -38,7 +38,8 @@ OPERATE = """
     desk/people/{id}/revoke-tokens desk/people/{id}/rename desk/people/{id}/hide desk/people/{id}/quota
     desk/quotas/{id}/end desk/tokens/{id}/revoke desk/entrants/{id}/rename desk/entrants/{id}/hide
     desk/entrants/{id}/rename-pseudonym desk/entrants/{id}/hide-pseudonym desk/submissions/{id}/take-down
-    desk/submissions/{id}/put-back desk/bans desk/bans/{id}/lift desk/acts desk/acts/{id}/undo review/accounts review/accounts/suspend review/accounts/reinstate admission/{id}/override
+    desk/submissions/{id}/put-back desk/bans desk/bans/{id}/lift desk/acts desk/acts/{id}/undo
+    review/accounts review/accounts/suspend review/accounts/reinstate admission/{id}/override
 """.split()  # noqa: SIM905
 REVIEW_ACTS = "claim release clear reject ask overturn uphold grant undo note label unlabel rerun".split()  # noqa: SIM905
 
