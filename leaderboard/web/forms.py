@@ -8,6 +8,8 @@ from django.core.files.uploadedfile import UploadedFile
 
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.errors import UserError
+from problems.fields import ProblemError
+from problems.spec import MAX_GPUS, as_words
 
 MAX_PASSWORD_CHARS: Final = 4096
 
@@ -132,5 +134,9 @@ class SetForm(forms.Form):
     )
     without_deadlines = forms.BooleanField(required=False)
 
-    def clean_hardware(self) -> list[str]:
-        return [name.strip() for name in self.cleaned_data["hardware"].split(",") if name.strip()]
+    def clean_hardware(self) -> tuple[str, ...]:
+        names = [name.strip() for name in self.cleaned_data["hardware"].split(",") if name.strip()]
+        try:
+            return as_words(names, "hardware", MAX_GPUS)
+        except ProblemError as error:
+            raise forms.ValidationError(f"{error.message}.") from error

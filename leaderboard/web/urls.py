@@ -249,6 +249,11 @@ people: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/boards", organise_api.OrganisedBoards.as_view()),
     path("organise/<slug:slug>/boards/close", organise_api.CloseBoard.as_view()),
     path("organise/<slug:slug>/codes", organise_api.Codes.as_view()),
+    path("organise/<slug:slug>/codes/revoke", organise_api.RevokeCode.as_view()),
+    path("organise/<slug:slug>/boards/remove", organise_api.RemoveBoard.as_view()),
+    path("admission", api.AdmissionTests.as_view()),
+    path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
+    path("admission/<int:pk>/override", api.OverrideAdmission.as_view()),
     path("organise/<slug:slug>/boards/edit", organise_api.EditBoard.as_view()),
     path("organise/<slug:slug>/clone", organise_api.CloneCompetition.as_view()),
     path("organise/<slug:slug>/delete", organise_api.DeleteCompetition.as_view()),
@@ -266,11 +271,6 @@ people: list[URLPattern | URLResolver] = [
     *rejudging_api.URLS,
     *operate_api.URLS,
     *desk_api.URLS,
-    path("organise/<slug:slug>/codes/revoke", organise_api.RevokeCode.as_view()),
-    path("organise/<slug:slug>/boards/remove", organise_api.RemoveBoard.as_view()),
-    path("admission", api.AdmissionTests.as_view()),
-    path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
-    path("admission/<int:pk>/override", api.OverrideAdmission.as_view()),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,

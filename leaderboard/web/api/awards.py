@@ -25,7 +25,7 @@ from leaderboard.judging.archive import look
 from leaderboard.standings import freeze
 from leaderboard.web.api.base import Shape, act_view, parse
 from leaderboard.web.api.competitions import Winner
-from leaderboard.web.api.organise import Organisers
+from leaderboard.web.api.organise import Owners
 from leaderboard.web.api.serializers import optional_text
 from leaderboard.web.boards.competition_pages import AWARD_ACTS
 from leaderboard.web.organise import standing_pages
@@ -161,14 +161,14 @@ class SettledConfirmation(drf.Serializer[Any]):
     outcome = drf.CharField(allow_blank=True)
 
 
-class Standing(Organisers):
+class Standing(Owners):
     @extend_schema(operation_id="standing_state", responses=StandingState)
     def get(self, request: Request, slug: str) -> Response:
         """Return the phase of a competition, its open work, and the acts on its standing that are possible."""
         return _standing(self.competition(request, slug))
 
 
-class StandingAct(Organisers):
+class StandingAct(Owners):
     name: str
 
     def post(self, request: Request, slug: str) -> Response:
@@ -196,7 +196,7 @@ def _standing(competition: Competition) -> Response:
     return Response(StandingState(found).data)
 
 
-class Tracks(Organisers):
+class Tracks(Owners):
     @extend_schema(operation_id="tracks", responses=OrganisedTrack(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the tracks of a competition with their prizes."""
@@ -211,7 +211,7 @@ class Tracks(Organisers):
         return _answer(track, 201)
 
 
-class TrackAct(Organisers):
+class TrackAct(Owners):
     """Base of the calls on a track."""
 
     def track(self, request: Request, slug: str, track: str, act: str) -> Track:
@@ -279,7 +279,7 @@ def _answer(track: Track, status: int = 200) -> Response:
     return Response(OrganisedTrack(_shown(track)).data, status=status)
 
 
-class AwardsToDecide(Organisers):
+class AwardsToDecide(Owners):
     @extend_schema(operation_id="awards_to_decide", responses=AwardDesk(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the tracks with the state of their awards, before they are announced too. Owners only."""
@@ -334,7 +334,7 @@ AWARD_SENT: Final[dict[str, tuple[Shape | None, str]]] = {  # the page calls the
 }
 
 
-class Confirmations(Organisers):
+class Confirmations(Owners):
     @extend_schema(operation_id="confirmations", responses=ConfirmationLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the newest 200 confirmations of first places and awards."""
@@ -342,7 +342,7 @@ class Confirmations(Organisers):
         return Response(ConfirmationLine(rows, many=True).data)
 
 
-class ConfirmationReport(Organisers):
+class ConfirmationReport(Owners):
     @extend_schema(
         operation_id="confirmation_report",
         responses={(200, "application/json"): {"type": "object", "additionalProperties": {}}},
@@ -356,7 +356,7 @@ class ConfirmationReport(Organisers):
         return Response(report)
 
 
-class SettleConfirmation(Organisers):
+class SettleConfirmation(Owners):
     name: str
 
     def post(self, request: Request, slug: str, pk: int) -> Response:

@@ -226,8 +226,8 @@ class Counts(Staff):
         return Response(Stats(count_work(timezone.now() - DAY if last_day else None)).data)
 
 
-class Organisers(Private):
-    """Base of the views of a competition, which every role reads. People without a role in it get a 404."""
+class Owners(Private):
+    """Base of the views of a competition: every role reads, owners change. People without a role in it get a 404."""
 
     scope = SCOPE
 
@@ -500,7 +500,7 @@ class OrganisedCompetitions(Private):
         return Response(Organised(made).data, status=201)
 
 
-class OrganisedCompetition(Organisers):
+class OrganisedCompetition(Owners):
     @extend_schema(operation_id="competition_settings", responses=Organised)
     def get(self, request: Request, slug: str) -> Response:
         """Return the settings of a competition."""
@@ -515,7 +515,7 @@ class OrganisedCompetition(Organisers):
         return Response(Organised(edit.edit_competition(competition=competition, settings=sent, **told)).data)
 
 
-class CloneCompetition(Organisers):
+class CloneCompetition(Owners):
     @extend_schema(operation_id="clone_competition", request=CloneRequest, responses={201: Organised})
     def post(self, request: Request, slug: str) -> Response:
         """Clone a competition with its boards, tracks and rules, closed and without people. Owners only."""
@@ -526,7 +526,7 @@ class CloneCompetition(Organisers):
         return Response(Organised(made).data, status=201)
 
 
-class DeleteCompetition(Organisers):
+class DeleteCompetition(Owners):
     @extend_schema(operation_id="delete_competition", request=DeleteRequest, responses={204: None})
     def post(self, request: Request, slug: str) -> Response:
         """Delete a competition that nobody has entered. Its problems and the record of changes stay. Owners only."""
@@ -535,7 +535,7 @@ class DeleteCompetition(Organisers):
         return Response(status=204)
 
 
-class MessageEntrants(Organisers):
+class MessageEntrants(Owners):
     @extend_schema(operation_id="message_entrants", request=MessageRequest, responses=SentMessage)
     def post(self, request: Request, slug: str) -> Response:
         """Write a mail to the entrants, at most three times a day. Owners only."""
@@ -545,7 +545,7 @@ class MessageEntrants(Organisers):
         return Response({"recipients": number})
 
 
-class ChangesOf(Organisers):
+class ChangesOf(Owners):
     @extend_schema(operation_id="competition_changes", parameters=[Keyed], responses=ChangeLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the changes of a competition and its parts, newest first."""
@@ -553,7 +553,7 @@ class ChangesOf(Organisers):
         return paged(request, found, parse(Keyed, request.query_params), ChangeLine, ["-pk"], prepare=in_words)
 
 
-class AnalyticsOf(Organisers):
+class AnalyticsOf(Owners):
     @extend_schema(operation_id="competition_analytics", responses=AnalyticsFigures)
     def get(self, request: Request, slug: str) -> Response:
         """Return figures of a competition: submissions a day, the steps that entrants reached, reasons of failures."""
@@ -566,14 +566,14 @@ class AnalyticsOf(Organisers):
         return Response(AnalyticsFigures(found).data)
 
 
-class StateOf(Organisers):
+class StateOf(Owners):
     @extend_schema(operation_id="competition_state", responses=CompetitionState)
     def get(self, request: Request, slug: str) -> Response:
         """Return the waiting work of a competition, and queues, runners and timing epochs of its hardware."""
         return _state(self.competition(request, slug))
 
 
-class MovePin(Organisers):
+class MovePin(Owners):
     @extend_schema(operation_id="move_epoch_pin", request=PinRequest, responses=CompetitionState)
     def post(self, request: Request, slug: str) -> Response:
         """Move the contest to another timing epoch on one hardware. Owners only."""
@@ -588,7 +588,7 @@ def _state(competition: Competition) -> Response:
     return Response(CompetitionState(found).data)
 
 
-class ExportOf(Organisers):
+class ExportOf(Owners):
     renderer_classes = AS_TABLE
 
     @extend_schema(
@@ -600,7 +600,7 @@ class ExportOf(Organisers):
         return exports.saved(request._request, self.caller(request), competition, name, kind)
 
 
-class OrganisedNews(Organisers):
+class OrganisedNews(Owners):
     @extend_schema(operation_id="organised_news", parameters=[Keyed], responses=NewsLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List all announcements of a competition, withdrawn ones too, newest first."""
@@ -616,7 +616,7 @@ class OrganisedNews(Organisers):
         return Response(NewsLine(made).data, status=201)
 
 
-class WithdrawAnnouncement(Organisers):
+class WithdrawAnnouncement(Owners):
     @extend_schema(operation_id="withdraw_announcement", request=WithdrawNews, responses=NewsLine)
     def post(self, request: Request, slug: str) -> Response:
         """Withdraw an announcement. Owners only."""
@@ -629,7 +629,7 @@ class WithdrawAnnouncement(Organisers):
         return Response(NewsLine(found).data)
 
 
-class Roles(Organisers):
+class Roles(Owners):
     @extend_schema(operation_id="roles", parameters=[Keyed], responses=RoleLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the people with a role in a competition."""
@@ -645,7 +645,7 @@ class Roles(Organisers):
         return Response(RoleLine(given).data)
 
 
-class RevokeARole(Organisers):
+class RevokeARole(Owners):
     @extend_schema(operation_id="revoke_role", request=RevokeRole, responses={204: None})
     def post(self, request: Request, slug: str) -> Response:
         """Take a person's role. The last owner stays. Owners only."""
@@ -657,7 +657,7 @@ class RevokeARole(Organisers):
         return Response(status=204)
 
 
-class OrganisedBoards(Organisers):
+class OrganisedBoards(Owners):
     @extend_schema(operation_id="organised_boards", parameters=[Keyed], responses=OrganisedBoard(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the boards of a competition with their problem versions."""
@@ -684,7 +684,7 @@ def version_of(user: User, digest: str) -> ProblemVersion:
     return found
 
 
-class EditBoard(Organisers):
+class EditBoard(Owners):
     @extend_schema(operation_id="edit_board", request=BoardRequest, responses=OrganisedBoard)
     def post(self, request: Request, slug: str) -> Response:
         """Change some settings of a board. Owners only."""
@@ -701,7 +701,7 @@ def _board(competition: Competition, sent: dict[str, Any]) -> Board:
     return get_object_or_404(competition.boards.with_parts(), slug=sent["board"], hardware=sent["hardware"])
 
 
-class CloseBoard(Organisers):
+class CloseBoard(Owners):
     @extend_schema(operation_id="close_board", request=CloseRequest, responses=OrganisedBoard)
     def post(self, request: Request, slug: str) -> Response:
         """Close a board for contest submissions from now on. Earlier submissions stay. Owners only."""
@@ -711,7 +711,7 @@ class CloseBoard(Organisers):
         return Response(OrganisedBoard(done).data)
 
 
-class Codes(Organisers):
+class Codes(Owners):
     @extend_schema(operation_id="invite_codes", parameters=[Keyed], responses=InviteCodeLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the valid invite codes of a competition, newest first."""
@@ -731,7 +731,7 @@ class Codes(Organisers):
         return Response({"codes": [one.text for one in issued]}, status=201)
 
 
-class RevokeCode(Organisers):
+class RevokeCode(Owners):
     @extend_schema(operation_id="revoke_invite_code", request=RevokeRequest, responses=Revoked)
     def post(self, request: Request, slug: str) -> Response:
         """Revoke an invite code. Its user loses the access, but no submissions. Owners only."""
@@ -743,7 +743,7 @@ class RevokeCode(Organisers):
         return Response({"prefix": code.prefix, "was_used": code.used_by_id is not None})
 
 
-class RemoveBoard(Organisers):
+class RemoveBoard(Owners):
     @extend_schema(operation_id="remove_board", request=RemoveRequest, responses=RemovedBoards)
     def post(self, request: Request, slug: str) -> Response:
         """Remove a board without submissions, on all its hardware. Owners only."""

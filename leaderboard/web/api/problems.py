@@ -18,7 +18,7 @@ from leaderboard.competitions.importing import take_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.errors import UserError
 from leaderboard.web.api.base import paged, parse
-from leaderboard.web.api.organise import OrganisedBoard, Organisers, Staff
+from leaderboard.web.api.organise import OrganisedBoard, Owners, Staff
 from leaderboard.web.api.serializers import Keyed, optional_text
 from problems.formats.files import MAX_ZIP_BYTES
 from problems.spec import MAX_GPUS
@@ -100,7 +100,7 @@ class NewSetUpload(drf.Serializer[Any]):
     without_deadlines = drf.BooleanField(default=False)
 
 
-class CheckDraft(Organisers):
+class CheckDraft(Owners):
     @extend_schema(operation_id="check_draft", request=NewProblem, responses=CheckedProblem)
     def post(self, request: Request, slug: str) -> Response:
         """Read a draft of a problem as saving does. It changes nothing. Owners only."""
@@ -110,7 +110,7 @@ class CheckDraft(Organisers):
         return Response(CheckedProblem(found).data)
 
 
-class Problems(Organisers):
+class Problems(Owners):
     @extend_schema(operation_id="write_problem", request=NewProblem, responses={201: OrganisedBoard(many=True)})
     def post(self, request: Request, slug: str) -> Response:
         """Create a problem with a board on each hardware; they open after the admission test. Owners only."""
@@ -120,7 +120,7 @@ class Problems(Organisers):
         return Response(OrganisedBoard(made, many=True).data, status=201)
 
 
-class OneProblem(Organisers):
+class OneProblem(Owners):
     @extend_schema(operation_id="problem_draft", responses=ProblemDraft)
     def get(self, request: Request, slug: str, name: str) -> Response:
         """Return the draft of a problem's present version, baseline included. Owners of all its competitions only."""

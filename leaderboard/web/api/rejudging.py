@@ -13,13 +13,13 @@ from rest_framework.response import Response
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
-from leaderboard.judging.models import RejudgeSet
+from leaderboard.judging.models import RejudgeItem, RejudgeSet
 from leaderboard.rejudging.apply import compare, try_rejudging
 from leaderboard.rejudging.sets import MAX_NAME_CHARS, MOST, Kind, Selection, estimate_s, make_set, select
 from leaderboard.web.api.awards import ReasonRequest
-from leaderboard.web.api.base import AS_TABLE, Shape, act_view, cut, paged, parse
-from leaderboard.web.api.organise import MAX_KEY, Organisers
-from leaderboard.web.api.serializers import Keyed, Paging, optional_text
+from leaderboard.web.api.base import AS_TABLE, Shape, act_view, paged, parse
+from leaderboard.web.api.organise import MAX_KEY, Owners
+from leaderboard.web.api.serializers import Keyed, optional_text
 from leaderboard.web.organise.rejudge_pages import ACTS, COLUMNS, csv_row, sets_of
 
 
@@ -119,7 +119,7 @@ class RejudgeEffect(drf.Serializer[Any]):
     )
 
 
-class Rejudging(Organisers):
+class Rejudging(Owners):
     """Base of the calls on sets. People without a role in a set's competition get a 404."""
 
     def chosen(self, request: Request, pk: int) -> RejudgeSet:
@@ -189,12 +189,17 @@ class OneRejudgeSet(Rejudging):
 class RejudgeItems(Rejudging):
     renderer_classes = AS_TABLE
 
-    @extend_schema(operation_id="rejudge_items", parameters=[Paging], responses=RejudgeItemLine(many=True))
+    @extend_schema(operation_id="rejudge_items", parameters=[Keyed], responses=RejudgeItemLine(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List the submissions of a set, each before and after."""
-        query = parse(Paging, request.query_params)
-        rows = [dict(zip(COLUMNS, csv_row(row), strict=True)) for row in compare(self.chosen(request, pk)).rows]
-        return cut(request, rows, query, RejudgeItemLine)
+        chosen = self.chosen(request, pk)
+        rows = {row.item.pk: dict(zip(COLUMNS, csv_row(row), strict=True)) for row in compare(chosen).rows}
+
+        def shown(items: list[RejudgeItem]) -> list[dict[str, Any]]:
+            return [rows[item.pk] for item in items]
+
+        query = parse(Keyed, request.query_params)
+        return paged(request, chosen.items.all(), query, RejudgeItemLine, ["pk"], prepare=shown)
 
 
 class TrySet(Rejudging):

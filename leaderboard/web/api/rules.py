@@ -16,7 +16,7 @@ from leaderboard.review.rules.thresholds import parse as parse_thresholds
 from leaderboard.submissions.ledger import set_quotas
 from leaderboard.submissions.quota import MOST, parse_quotas
 from leaderboard.web.api.base import parse
-from leaderboard.web.api.organise import Organisers
+from leaderboard.web.api.organise import Owners
 
 
 class QuotaOfMode(drf.Serializer[Any]):
@@ -79,7 +79,7 @@ class ThresholdEffect(drf.Serializer[Any]):
     results = ChangedResult(many=True, source="lines", help_text="The first 200 of the differences.")
 
 
-class QuotasOf(Organisers):
+class QuotasOf(Owners):
     @extend_schema(operation_id="competition_quotas", responses=Quotas)
     def get(self, request: Request, slug: str) -> Response:
         """Return the quotas of a competition."""
@@ -94,7 +94,7 @@ class QuotasOf(Organisers):
         return Response(Quotas({"quotas": parse_quotas(done.quotas)}).data)
 
 
-class ThresholdsOf(Organisers):
+class ThresholdsOf(Owners):
     @extend_schema(operation_id="competition_thresholds", responses=ThresholdLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """List the rules that hold results for review, with their thresholds here."""
@@ -110,7 +110,7 @@ class ThresholdsOf(Organisers):
         return _rules(parse_thresholds(wanted))
 
 
-class TryThresholdsOf(Organisers):
+class TryThresholdsOf(Owners):
     @extend_schema(operation_id="try_thresholds", request=TryThresholds, responses=ThresholdEffect)
     def post(self, request: Request, slug: str) -> Response:
         """Return the results that other thresholds would have held or released. It changes nothing."""

@@ -64,8 +64,7 @@ def sets(request: HttpRequest) -> HttpResponse:
             upload = take_upload(actor=user_of(request), filename=archive.name, data=data, now=timezone.now(), **sent)
             return redirect(f"/sets/{upload.pk}")
         except UserError as error:
-            is_about_archive = error.field == "archive"
-            form.add_error(error.field, f"{error.value}: {error.message}." if is_about_archive else f"{error.message}.")
+            form.add_error("archive", f"{error.value}: {error.message}.")
             status = error.status
     elif form.is_bound:
         status = 400
