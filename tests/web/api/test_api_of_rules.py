@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from asgiref.sync import async_to_sync
+
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import EpochPin
 from tests.web.api.acting import field_of, send
+from tests.web.organise.test_exports_are_safe_files import joined
 
 AT = "/api/v1/organise/kernels-101"
 HERE = "organise/kernels-101"
@@ -110,11 +113,12 @@ def test_exports_come_with_a_token(stage, tool, owner) -> None:
     viewer = with_role(stage, tool, stage.cleo, Role.VIEWER)
     rows = viewer.get(f"{AT}/exports/submissions")
     assert rows["Content-Type"] == "application/json"
-    assert b'"owner": "ada"' in rows.getvalue()
-    table = viewer.get(f"{AT}/exports/submissions?format=csv").getvalue().decode()
-    assert table.startswith("submission,board,")
+    read = async_to_sync(joined)
+    assert '"owner": "ada"' in read(rows.streaming_content)
+    table = viewer.get(f"{AT}/exports/submissions?format=csv")
+    assert read(table.streaming_content).startswith("submission,board,")
     assert viewer.get(f"{AT}/exports/code").status_code == 403
-    assert b"custom_kernel" in owner.get(f"{AT}/exports/code").getvalue()
+    assert "custom_kernel" in read(owner.get(f"{AT}/exports/code").streaming_content)
     assert owner.get(f"{AT}/exports/nothing").status_code == 404
 
 
