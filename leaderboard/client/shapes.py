@@ -935,10 +935,6 @@ class Outcomes(TypedDict):
     meaning: str
 
 
-class OverrideRequest(TypedDict):
-    reason: str
-
-
 class OwnerRequest(TypedDict):
     text: str
 

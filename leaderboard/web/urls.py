@@ -225,6 +225,8 @@ people: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
     path("submissions/<int:pk>/retract", api.Retract.as_view()),
+    path("submissions/<int:pk>/restore", api.Restore.as_view()),
+    path("submissions/<int:pk>/publish-code", api.PublishCode.as_view()),
     path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),

@@ -26,17 +26,13 @@ from leaderboard.standings import freeze
 from leaderboard.web.api.base import Shape, act_view, parse
 from leaderboard.web.api.competitions import Winner
 from leaderboard.web.api.organise import Owners
-from leaderboard.web.api.serializers import optional_text
+from leaderboard.web.api.serializers import ReasonRequest, optional_text
 from leaderboard.web.boards.competition_pages import AWARD_ACTS
 from leaderboard.web.organise import standing_pages
 from leaderboard.web.organise.awards import desk
 
 MAX_TRACK_CHARS: Final = 5_000
 PARAMS: Final = ("hardware", "board", "tag", "speedup")  # of a track's kind
-
-
-class ReasonRequest(drf.Serializer[Any]):
-    reason = drf.CharField(max_length=MAX_REASON_CHARS)
 
 
 class FinaliseRequest(ReasonRequest):

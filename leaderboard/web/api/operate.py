@@ -27,10 +27,9 @@ from leaderboard.operations.models import Incident
 from leaderboard.review.models import Suspension
 from leaderboard.review.permissions import may_suspend_somewhere
 from leaderboard.review.suspension import standing_suspensions
-from leaderboard.web.api.awards import ReasonRequest
 from leaderboard.web.api.base import Private, act_view, paged, parse
 from leaderboard.web.api.organise import SCOPE, Staff
-from leaderboard.web.api.serializers import Keyed, optional_text
+from leaderboard.web.api.serializers import Keyed, ReasonRequest, optional_text
 from leaderboard.web.organise.state_pages import ACTS as EPOCH_ACTS
 from leaderboard.web.organise.state_pages import waiting_decisions
 from leaderboard.web.review.pages import suspend_by_name
