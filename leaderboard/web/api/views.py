@@ -220,10 +220,8 @@ class Restore(Private):
     def post(self, request: Request, pk: int) -> Response:
         """Restore a retracted kernel to the boards. Owners of the competition only."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
-        lines = pipeline.restore_entry(
-            submission=found, **self.by(request), **parse(serializers.ReasonRequest, request.data)
-        )
-        return Response({"lines": lines})
+        reason = parse(serializers.ReasonRequest, request.data)["reason"]
+        return Response({"lines": pipeline.restore_entry(submission=found, reason=reason, **self.by(request))})
 
 
 class PublishCode(Private):

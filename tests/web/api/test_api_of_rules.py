@@ -125,3 +125,24 @@ def test_exports_come_with_a_token(stage, tool, owner) -> None:
 def test_a_message_needs_mail(stage, owner, settings) -> None:
     settings.MAIL_URL = ""
     assert field_of(send(owner, f"{HERE}/message", subject="Hello", text="all")) == (409, "text")
+
+
+def test_a_retracted_kernel_is_restored_by_owners(stage, owner, tool, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission)
+    at, mine = f"submissions/{submission.pk}", tool(stage.ada)
+    assert send(mine, f"{at}/retract", reason="mine").json()["lines"] == 1
+    assert browser(None).get("/api/v1/boards/softmax/cpu/entries").json() == []
+    assert send(tool(stage.ada, "review"), f"{at}/restore", reason="mine").status_code == 403
+    assert field_of(send(owner, f"{at}/restore")) == (400, "reason")
+    assert send(owner, f"{at}/restore", reason="a slip").json()["lines"] == 1
+
+
+def test_code_is_published_early_by_its_owner(stage, owner, tool, browser) -> None:
+    submission = stage.submit(stage.ada)
+    stage.judge(submission)
+    address = f"/api/v1/entries/{submission.pk}"
+    assert browser(None).get(address).json()["code"] is None
+    assert send(tool(stage.ben), f"submissions/{submission.pk}/publish-code").status_code == 403
+    assert send(tool(stage.ada), f"submissions/{submission.pk}/publish-code").status_code == 204
+    assert browser(None).get(address).json()["code_public"] is True
