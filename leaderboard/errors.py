@@ -10,6 +10,7 @@ SiteError
 Only UserError's text reaches a person.
 """
 
+import math
 from typing import Any, Final
 
 # code of an error answer → cause. A code never changes its meaning; docs/http.md and the schema list all of them.
@@ -125,7 +126,7 @@ def error_body(status: int, detail: str, code: str = "") -> dict[str, Any]:
 
 def shown(value: object) -> str | int | float | bool | None:
     """Return a wrong value for an answer: a long text is cut."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent back
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"

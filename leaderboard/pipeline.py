@@ -31,6 +31,7 @@ from leaderboard.admissions.models import AdmissionTest
 from leaderboard.awards.life import rename_winners
 from leaderboard.competitions import authoring, edit
 from leaderboard.competitions.access import redeem_code
+from leaderboard.competitions.checks import check_hardware
 from leaderboard.competitions.importing import apply_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.confirmations.ask import claim_confirmation, record_confirmation
@@ -164,8 +165,14 @@ def import_set(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 def add_board(*, competition: Competition, actor: User, now: datetime, **settings: Any) -> Board:
     """Add a board; `settings` as in edit.add_board.
 
-    It takes submissions only after its version's admission test.
+    It takes submissions only after its version's admission test. Another spelling of a known hardware is a slip.
     """
+    hardware = check_hardware(settings["hardware"])
+    spelt = (
+        kind.objects.filter(hardware__iexact=hardware).values_list("hardware", flat=True) for kind in (Runner, Board)
+    )
+    if (same := {name for names in spelt for name in names}) and hardware not in same:
+        raise UserError("hardware", hardware, f"this site spells it {min(same)}; use this spelling")
     board = edit.add_board(competition=competition, actor=actor, now=now, **settings)
     ask_for_added(board=board, actor=actor, now=now)
     return board

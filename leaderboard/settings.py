@@ -275,6 +275,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",  # calls are grouped by the part after it
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "TrackKind": "leaderboard.competitions.models.Track.KINDS",
+        "RejudgeKind": "leaderboard.rejudging.sets.Kind.values",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "leaderboard.web.api.schema.describe_areas",

@@ -1,11 +1,14 @@
-"""`photofinish admin`: what administrators and owners of a competition do from a terminal; the token needs `review`."""
+"""`photofinish admin`: what administrators and owners of a competition do from a terminal; the token needs `review`.
+
+organising.py has the commands for competitions, their boards and problems.
+"""
 
 from typing import Annotated, Final
 
 import typer
 
 from ..client.values import JSON
-from . import kernels
+from . import kernels, organising
 from .config import connected
 from .render import AsJson, Columns, Screen, names_of, when
 
@@ -19,6 +22,13 @@ CODES: Final[Columns] = {
     "note": "note",
 }
 
+for command in (
+    *(organising.competitions, organising.create, organising.edit, organising.publish, organising.clone),
+    *(organising.delete, organising.state, organising.standing),
+    *(organising.boards, organising.add_board, organising.edit_board, organising.close_board, organising.call),
+):
+    app.command()(command)
+app.command("import")(organising.import_sets)
 app.command("rm")(kernels.remove)
 app.command("show")(kernels.show)
 

@@ -22,8 +22,9 @@ class Call(Generic[T]):
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
+    files: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)  # by field: name, content; sent as a form
     headers: Mapping[str, str] = field(default_factory=dict)
-    many: bool = False  # the answer is a list
+    many: bool | None = False  # the answer is a list; None: it may be
     needs_token: bool = True
     is_safe: bool = False  # to send again if no answer came
     most: int = 0  # of the items of a list that is fetched page by page; 0: the answer is one page
@@ -339,6 +340,95 @@ def admission_tests(mark: str = "", most: int = PAGE) -> Call[list[shapes.Admiss
 def stats(last_day: bool = False) -> Call[shapes.Stats]:
     """Return counts of submissions and runs. Administrators only."""
     return _get("/admin/stats", last_day="true" if last_day else "")
+
+
+def call(path: str, sent: Mapping[str, Any] | None = None, *, post: bool | None = None) -> Call[Any]:
+    """Make any call of the HTTP interface: a POST if `sent` has fields, else a GET; `post` decides otherwise."""
+    address = "/" + "/".join(segment(part) for part in path.removeprefix("/api/v1").strip("/").split("/"))
+    if bool(sent) if post is None else post:
+        return Call("POST", address, body=sent or {}, many=None)
+    return Call("GET", address, {name: str(value) for name, value in (sent or {}).items()}, many=None, is_safe=True)
+
+
+def organised(most: int = PAGE) -> Call[list[shapes.OrganisedSummary]]:
+    """List the competitions in which the caller has a role."""
+    return _list("/organise", most=most)
+
+
+def competition_settings(slug: str) -> Call[shapes.Organised]:
+    """Return the settings of a competition, for its organisers."""
+    return _get(f"/organise/{segment(slug)}")
+
+
+def competition_state(slug: str) -> Call[shapes.CompetitionState]:
+    """Return waiting work, queues, runners and timing epochs of a competition, for its organisers."""
+    return _get(f"/organise/{segment(slug)}/state")
+
+
+def create_competition(slug: str, name: str, **settings: Any) -> Call[shapes.Organised]:
+    """Create a competition, closed at first. Administrators only."""
+    return _act("/organise", slug=slug, name=name, **settings)
+
+
+def edit_competition(slug: str, reason: str = "", **settings: Any) -> Call[shapes.Organised]:
+    """Change some settings of a competition. Owners only."""
+    return _act(f"/organise/{segment(slug)}", reason=reason, **settings)
+
+
+def clone_competition(source: str, slug: str, name: str, shift_days: int | None = None) -> Call[shapes.Organised]:
+    """Clone a competition, its times moved by some days, or without times. Owners only."""
+    return _act(f"/organise/{segment(source)}/clone", slug=slug, name=name, shift_days=shift_days)
+
+
+def delete_competition(slug: str, reason: str) -> Call[dict[str, Any]]:
+    """Delete a competition that nobody has entered. Owners only."""
+    return _act(f"/organise/{segment(slug)}/delete", slug=slug, reason=reason)
+
+
+def announce(slug: str, title: str, text: str = "") -> Call[shapes.NewsLine]:
+    """Publish an announcement. Owners only."""
+    return _act(f"/organise/{segment(slug)}/announcements", title=title, text=text)
+
+
+def standing_act(slug: str, act: str, reason: str, **options: bool) -> Call[shapes.StandingState]:
+    """Change the standing as a whole: freeze, unfreeze, reveal, finalise, reopen. Owners only."""
+    return _act(f"/organise/{segment(slug)}/standing/{segment(act)}", reason=reason, **options)
+
+
+def organised_boards(slug: str, most: int = 1_000) -> Call[list[shapes.OrganisedBoard]]:
+    """List the boards of a competition with their problem versions, for its organisers."""
+    return _list(f"/organise/{segment(slug)}/boards", most=most)
+
+
+def add_board(competition: str, digest: str, hardware: str, **settings: Any) -> Call[shapes.OrganisedBoard]:
+    """Add a board for a version of a problem. Owners only."""
+    return _act(f"/organise/{segment(competition)}/boards", digest=digest, hardware=hardware, **settings)
+
+
+def edit_board(
+    competition: str, board: str, hardware: str, reason: str = "", **settings: Any
+) -> Call[shapes.OrganisedBoard]:
+    """Change version, deadline or tags of a board. Owners only."""
+    named = {"board": board, "hardware": hardware, "reason": reason}
+    return _act(f"/organise/{segment(competition)}/boards/edit", **named, **settings)
+
+
+def close_board(competition: str, board: str, hardware: str, reason: str) -> Call[shapes.OrganisedBoard]:
+    """Close a board for contest submissions from now on. Owners only."""
+    return _act(f"/organise/{segment(competition)}/boards/close", board=board, hardware=hardware, reason=reason)
+
+
+def upload_set(
+    filename: str, archive: bytes, hardware: Sequence[str] = (), without_deadlines: bool = False
+) -> Call[shapes.SetUploadDetail]:
+    """Upload problem sets as a zip file, and return the preview of their import. Administrators only."""
+    sent = {"hardware": list(hardware), "without_deadlines": str(without_deadlines).lower()}
+    return Call("POST", "/sets", body=sent, files={"archive": (filename, archive)})
+
+
+def apply_set(pk: int | str) -> Call[shapes.SetUploadDetail]:
+    """Import an upload as previewed. Administrators only."""
+    return _act(f"/sets/{submission_id(pk)}/apply")
 
 
 def invite_codes(competition: str, most: int = PAGE) -> Call[list[shapes.InviteCodeLine]]:

@@ -140,6 +140,22 @@ class _Calls:
     start_intake = _Method(calls.start_intake)
     admission_tests = _Method(calls.admission_tests)
     stats = _Method(calls.stats)
+    call = _Method(calls.call)
+    organised = _Method(calls.organised)
+    competition_settings = _Method(calls.competition_settings)
+    competition_state = _Method(calls.competition_state)
+    create_competition = _Method(calls.create_competition)
+    edit_competition = _Method(calls.edit_competition)
+    clone_competition = _Method(calls.clone_competition)
+    delete_competition = _Method(calls.delete_competition)
+    announce = _Method(calls.announce)
+    standing_act = _Method(calls.standing_act)
+    organised_boards = _Method(calls.organised_boards)
+    add_board = _Method(calls.add_board)
+    edit_board = _Method(calls.edit_board)
+    close_board = _Method(calls.close_board)
+    upload_set = _Method(calls.upload_set)
+    apply_set = _Method(calls.apply_set)
     invite_codes = _Method(calls.invite_codes)
     make_invite_codes = _Method(calls.make_invite_codes)
     revoke_invite_code = _Method(calls.revoke_invite_code)
@@ -178,9 +194,10 @@ class _Calls:
     def _read(self, call: Call[T], response: httpx.Response, content: bytes) -> T:
         """Return a checked answer. Raises Refused, SiteProblem."""
         self._raise_for(response, content)
-        answer = _decode(content, self.url)
-        items = answer if call.many and isinstance(answer, list) else [answer]
-        if call.many is not isinstance(answer, list) or not all(isinstance(item, dict) for item in items):
+        answer = _decode(content, self.url) if response.status_code != 204 else {}
+        is_list = isinstance(answer, list)
+        items = answer if isinstance(answer, list) else [answer]
+        if call.many not in (None, is_list) or not all(isinstance(item, dict) for item in items):
             raise SiteProblem("the site's answer has another shape than this version expects; update one of them")
         return cast(T, answer)
 
@@ -487,7 +504,11 @@ def next_cursor(response: httpx.Response) -> str:
 
 def _request(call: Call[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"method": call.method, "url": call.path, "params": dict(call.params) or None}
-    return found | {"headers": dict(call.headers)} | ({"json": call.body} if call.body is not None else {})
+    if call.files:
+        found |= {"files": dict(call.files), "data": call.body}
+    elif call.body is not None:
+        found["json"] = call.body
+    return found | {"headers": dict(call.headers)}
 
 
 def _decode(content: bytes, url: str) -> object:

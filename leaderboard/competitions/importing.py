@@ -30,6 +30,7 @@ from django.db.models import Q
 from django.utils.text import slugify
 
 from leaderboard.accounts.models import User
+from leaderboard.accounts.permissions import check_staff
 from leaderboard.audit.models import Row
 from leaderboard.audit.record import changed, record
 from leaderboard.competitions.checks import MAX_SLUG_CHARS
@@ -42,6 +43,7 @@ from problems.formats.files import unpack
 from problems.formats.folders import SetFile, adapted, read_sets
 from problems.formats.gpumode import ProblemSet, SetEntry
 from problems.sizes import too_large
+from problems.spec import MAX_GPUS, as_words
 
 CREATED: Final = "created"
 UPDATED: Final = "updated"
@@ -340,10 +342,15 @@ def take_upload(
     filename: str,
     data: bytes,
     now: datetime,
-    hardware: tuple[str, ...] = (),
+    hardware: Sequence[str] = (),
     without_deadlines: bool = False,
 ) -> SetUpload:
     """Keep the archive with the report of a dry run. Raise UserError if it has nothing to import."""
+    check_staff(actor, "import problem sets")
+    try:
+        hardware = as_words(list(hardware), "hardware", MAX_GPUS)
+    except ProblemError as error:
+        raise UserError("hardware", ", ".join(hardware), error.message) from error
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
     upload = SetUpload(actor=actor, filename=filename, digest=digest, data=data, created_at=now)
     upload.hardware, upload.without_deadlines = list(hardware), without_deadlines
@@ -418,6 +425,7 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
 
     Then nothing is imported and the report is new.
     """
+    check_staff(actor, "import problem sets")
     upload = SetUpload.objects.select_for_update().get(pk=upload.pk)
     if upload.applied_at is not None:
         raise UserError("upload", upload.pk, "it was applied already; send the archive again", status=409)

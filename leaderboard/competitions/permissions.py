@@ -24,7 +24,16 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions import models
-from leaderboard.competitions.models import Announcement, Board, BoardQuerySet, Competition, InviteCode, Role, Track
+from leaderboard.competitions.models import (
+    Announcement,
+    Board,
+    BoardQuerySet,
+    Competition,
+    InviteCode,
+    ProblemVersion,
+    Role,
+    Track,
+)
 from leaderboard.errors import UserError
 
 ADMINISTRATOR: Final = "administrator"
@@ -85,6 +94,14 @@ def boards_seen_by(viewer: Viewer, *, listed: bool = False) -> BoardQuerySet:
     is_open = ~Q(competition__visibility=models.CLOSED)
     opened = Q(opens_all=True) | Q(boards=OuterRef("pk"))
     return everything.filter(is_open | _is_inside(viewer, "competition", opened) if _is_known(viewer) else is_open)
+
+
+def versions_seen_by(viewer: Viewer) -> QuerySet[ProblemVersion]:
+    """Return the versions that may be chosen for a board: all for staff, else those of boards listed for the viewer."""
+    versions = ProblemVersion.objects.select_related("problem")
+    if _is_administrator(viewer):
+        return versions
+    return versions.filter(pk__in=boards_seen_by(viewer, listed=True).values("version"))
 
 
 def tracks_seen_by(viewer: Viewer, competition: Competition) -> QuerySet[Track]:

@@ -45,6 +45,8 @@ class Kind(models.TextChoices):
 
 @dataclass(frozen=True)
 class Selection:
+    """The choice of submissions. Each kind reads its own criteria alone."""
+
     kind: str
     version: str = ""  # digest; "": any but today's
     runner: str = ""  # name; its verdicts between two times
@@ -79,10 +81,14 @@ def select(*, selection: Selection, competition: Competition, board: Board | Non
         today = F("submission__board__version")
         found = found.filter(version__digest=selection.version) if selection.version else found.exclude(version=today)
     elif selection.kind == Kind.RUNNER:
+        if not selection.runner:
+            raise UserError("runner", "", "choose a runner")
         found = found.filter(submission__mode="ranked", runner__name=selection.runner)
         found = found.filter(finished_at__gte=selection.since) if selection.since else found
         found = found.filter(finished_at__lt=selection.until) if selection.until else found
     elif selection.kind == Kind.LIST:
+        if not selection.ids:
+            raise UserError("ids", "", "enter at least one submission number")
         found = found.filter(submission__in=selection.ids[: MOST + 1])
     else:
         raise UserError("kind", selection.kind, f"choose one of {', '.join(Kind.values)}")
@@ -90,7 +96,8 @@ def select(*, selection: Selection, competition: Competition, board: Board | Non
     attempts = list(rows[: MOST + 1])
     if len(attempts) > MOST:
         raise UserError("selection", selection.kind, f"more than {MOST:,} submissions; make several sets of fewer")
-    if missing := sorted(set(selection.ids) - {attempt.submission_id for attempt in attempts}):
+    wanted = set(selection.ids) if selection.kind == Kind.LIST else set()
+    if missing := sorted(wanted - {attempt.submission_id for attempt in attempts}):
         named = ", ".join(map(str, missing[:NAMED])) + (" …" if len(missing) > NAMED else "")
         raise UserError("ids", named, f"no judged submission here: {named}; leave them out, or wait for their verdict")
     if not attempts:

@@ -6,13 +6,19 @@ from django.views.generic import RedirectView
 from leaderboard.web import documents, metrics, service, status, stream
 from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
+from leaderboard.web.api import awards as awards_api
 from leaderboard.web.api import competitions as competitions_api
+from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
 from leaderboard.web.api import inbox as inbox_api
+from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import people as people_api
+from leaderboard.web.api import problems as problems_api
 from leaderboard.web.api import reference
+from leaderboard.web.api import rejudging as rejudging_api
 from leaderboard.web.api import review as review_api
+from leaderboard.web.api import rules as rules_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
 from leaderboard.web.boards import competition_pages, entries
@@ -238,6 +244,8 @@ people: list[URLPattern | URLResolver] = [
     path("notifications/webhook", inbox_api.Webhook.as_view()),
     *(path(f"notifications/webhook/{act}", view.as_view()) for act, view in inbox_api.VIEWS.items()),
     path("submissions/<int:pk>/retract", api.Retract.as_view()),
+    path("submissions/<int:pk>/restore", api.Restore.as_view()),
+    path("submissions/<int:pk>/publish-code", api.PublishCode.as_view()),
     path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
@@ -268,6 +276,24 @@ people: list[URLPattern | URLResolver] = [
     path("organise/<slug:slug>/problems/delete", organise_api.DeleteProblem.as_view()),
     path("admission", api.AdmissionTests.as_view()),
     path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
+    path("admission/<int:pk>/override", api.OverrideAdmission.as_view()),
+    path("organise/<slug:slug>/boards/edit", organise_api.EditBoard.as_view()),
+    path("organise/<slug:slug>/clone", organise_api.CloneCompetition.as_view()),
+    path("organise/<slug:slug>/delete", organise_api.DeleteCompetition.as_view()),
+    path("organise/<slug:slug>/message", organise_api.MessageEntrants.as_view()),
+    path("organise/<slug:slug>/changes", organise_api.ChangesOf.as_view()),
+    path("organise/<slug:slug>/analytics", organise_api.AnalyticsOf.as_view()),
+    path("organise/<slug:slug>/state", organise_api.StateOf.as_view()),
+    path("organise/<slug:slug>/epochs", organise_api.MovePin.as_view()),
+    path("organise/<slug:slug>/exports/<slug:name>", organise_api.ExportOf.as_view()),
+    path("organise/<slug:slug>/quotas", rules_api.QuotasOf.as_view()),
+    path("organise/<slug:slug>/thresholds", rules_api.ThresholdsOf.as_view()),
+    path("organise/<slug:slug>/thresholds/try", rules_api.TryThresholdsOf.as_view()),
+    *awards_api.URLS,
+    *problems_api.URLS,
+    *rejudging_api.URLS,
+    *operate_api.URLS,
+    *desk_api.URLS,
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     *pages,

@@ -1,6 +1,7 @@
 """`photofinish team` and `admin`: each command sends one act and prints its result."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,21 @@ def test_invites_are_listed_and_accepted(site: FakeSite, photofinish: Photofinis
             "loses",
         ),
         (["remove-board", "summer", "x"], "/organise/summer/boards/remove", {"removed": 1, "closed": 0}, "1 removed"),
+        (["create", "summer", "Summer"], "/organise", {"name": "Summer"}, "/organise/summer"),
+        (["publish", "summer"], "/organise/summer", {"name": "Summer", "visibility": "public"}, "Summer is public."),
+        (["delete", "summer", "--reason", "x", "--yes"], "/organise/summer/delete", {}, "summer is deleted."),
+        (
+            ["close-board", "summer", "softmax", "cpu", "--reason", "x"],
+            "/organise/summer/boards/close",
+            {"slug": "softmax", "hardware": "cpu", "deadline": "2027-01-01T00:00:00Z"},
+            "softmax on cpu closed at 2027-01-01 00:00 UTC.",
+        ),
+        (
+            ["standing", "summer", "freeze", "--reason", "x"],
+            "/organise/summer/standing/freeze",
+            {"phase": "frozen", "frozen": True, "held": 1, "unjudged": 0},
+            "summer: frozen, frozen; 1 held, 0 not judged",
+        ),
     ],
 )
 def test_admin_command_sends_its_act(
@@ -77,6 +93,63 @@ def test_admin_command_sends_its_act(
     assert ended.code == 0
     assert site.acts[0][0] == path
     assert expected in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sent"),
+    [
+        (["name=A B", "max_team_size=3", "deadline=null"], {"name": "A B", "max_team_size": 3, "deadline": None}),
+        (['divisions=["human"]', "stays_open=true"], {"divisions": ["human"], "stays_open": True}),
+        (["rules=a=b", "description=NaN", "scoring="], {"rules": "a=b", "description": "NaN", "scoring": ""}),
+    ],
+)
+def test_admin_edit_reads_json_or_text(
+    site: FakeSite, photofinish: Photofinish, words: list[str], sent: dict[str, object]
+) -> None:
+    site.act_answer = {"name": "Summer"}
+    assert photofinish("admin", "edit", "summer", *words, "--reason", "later").code == 0
+    assert site.acts == [("/organise/summer", {"reason": "later"} | sent)]
+
+
+def test_admin_edit_reads_a_text_from_a_file(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    site.act_answer = {"name": "Summer"}
+    photofinish("admin", "edit", "summer", f"rules=@{kernel}")
+    assert site.acts[0][1]["rules"] == kernel.read_text()
+    kernel.write_bytes(b"\xff")
+    assert "is not UTF-8" in photofinish("admin", "edit", "summer", f"rules=@{kernel}").err
+    missing = photofinish("admin", "edit", "summer", "rules=@/nowhere")
+    assert (missing.code, "cannot be read" in missing.err) == (2, True)
+    wrong = photofinish("admin", "edit", "summer", "rules")
+    assert (wrong.code, "FIELD=VALUE" in wrong.err) == (2, True)
+
+
+def test_admin_call_makes_any_call(site: FakeSite, photofinish: Photofinish) -> None:
+    site.more["/organise/summer/tracks"] = [{"slug": "best"}]
+    assert json.loads(photofinish("admin", "call", "organise/summer/tracks").out) == [{"slug": "best"}]
+    assert photofinish("admin", "call", "/api/v1/organise/summer/tracks", "limit=3", "--get").code == 0
+    site.act_answer = {"state": "announced"}
+    ended = photofinish("admin", "call", "organise/summer/tracks/best/award/announce", "--post")
+    assert json.loads(ended.out) == {"state": "announced"}
+    assert site.acts == [("/organise/summer/tracks/best/award/announce", {})]
+    outside = photofinish("admin", "call", "organise/../../admin")
+    assert (outside.code, len(site.acts)) == (2, 1)
+
+
+def test_admin_delete_asks_first(site: FakeSite, photofinish: Photofinish) -> None:
+    ended = photofinish("admin", "delete", "summer", "--reason", "x")
+    assert (ended.code, "--yes" in ended.err, site.acts) == (2, True, [])
+
+
+def test_admin_state_and_boards_are_tables(site: FakeSite, photofinish: Photofinish) -> None:
+    queue = {"hardware": "cpu", "queued": 2, "running": 1, "runners": 1, "oldest": "3 min"}
+    work = {"count": 1, "what": "held for review"}
+    site.more["/organise/summer/state"] = {"waiting": [work], "queues": [queue], "runners": []}
+    shown = photofinish("admin", "state", "summer").out
+    assert shown.startswith("1 held for review\n")
+    assert "cpu\t2\t1\t1\t3 min" in shown
+    board = {"slug": "softmax", "hardware": "cpu", "problem": "softmax", "deadline": None, "tags": ["fast"]}
+    site.more["/organise/summer/boards"] = [board | {"digest": "sha256:0"}]
+    assert "softmax\tcpu\tsoftmax\tnone\tfast\tsha256:0" in photofinish("admin", "boards", "summer").out
 
 
 def test_admin_stats_and_codes_are_tables(site: FakeSite, photofinish: Photofinish) -> None:

@@ -27,6 +27,8 @@ STAFF = "INNNNNNA"
 OWN = "IAANAAAA"  # of ada and her team
 RUNNERS = "I"  # a runner's token; a session never suffices
 TOKENS = "I"  # a person's token; a session never suffices
+STAFF_CALLS = "IFFFFFFA"  # of the API
+NO_STAFF_CALL = "IFFFFFFM"  # the same address with the other method
 
 # route → (address, GET, POST)
 TABLE: dict[str, list[tuple[str, str, str]]] = {
@@ -452,6 +454,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         for act in ("read", "webhook", "webhook/rotate", "webhook/test", "webhook/remove")
     },
     "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", "IAFNFAAA")],
+    "api/v1/submissions/<int:pk>/restore": [("/api/v1/submissions/{own}/restore", "IMMMMMMM", OWN)],
+    "api/v1/submissions/<int:pk>/publish-code": [("/api/v1/submissions/{own}/publish-code", "IMMMMMMM", "IAFNFFFF")],
     "api/v1/quota": [("/api/v1/quota", SIGNED_IN, READ_ONLY)],
     "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],
     "api/v1/submissions/<int:pk>": [
@@ -494,27 +498,116 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "api/v1/admin/stats": [("/api/v1/admin/stats", "IFFFFFFA", "IFFFFFFM")],
     "api/v1/organise": [("/api/v1/organise", SIGNED_IN, "IFFFFFFA")],
     "api/v1/organise/<slug:slug>": [
-        ("/api/v1/organise/{slug}", OWNERS, OWNERS),
+        ("/api/v1/organise/{slug}", ANY_ROLE, OWNERS),
         ("/api/v1/organise/{secret}", STAFF, STAFF),
     ],
     **{
         f"api/v1/organise/<slug:slug>/{part}": [
-            (f"/api/v1/organise/{{slug}}/{part}", OWNERS, OWNERS),
+            (f"/api/v1/organise/{{slug}}/{part}", ANY_ROLE, OWNERS),
             (f"/api/v1/organise/{{secret}}/{part}", STAFF, STAFF),
         ]
-        for part in ("announcements", "roles", "boards")
+        for part in ("announcements", "roles", "boards", "codes", "tracks", "quotas", "thresholds")
     },
-    "api/v1/organise/<slug:slug>/codes": [
-        ("/api/v1/organise/{slug}/codes", OWNERS, OWNERS),
-        ("/api/v1/organise/{secret}/codes", STAFF, STAFF),
+    **{
+        f"api/v1/organise/<slug:slug>/{part}": [
+            (f"/api/v1/organise/{{slug}}/{part}", ANY_ROLE, READ_ONLY),
+            (f"/api/v1/organise/{{secret}}/{part}", STAFF, READ_ONLY),
+        ]
+        for part in ("changes", "analytics", "state", "standing", "confirmations")
+    },
+    "api/v1/organise/<slug:slug>/exports/<slug:name>": [
+        ("/api/v1/organise/{slug}/exports/entrants", ANY_ROLE, READ_ONLY),
+        ("/api/v1/organise/{slug}/exports/code", OWNERS, READ_ONLY),
+        ("/api/v1/organise/{slug}/exports/nothing", "IN", READ_ONLY),
     ],
     **{
         f"api/v1/organise/<slug:slug>/{act}": [(f"/api/v1/organise/{{slug}}/{act}", READ_ONLY, OWNERS)]
         for act in (
-            *("codes/revoke", "boards/remove", "boards/close", "roles/revoke", "announcements/withdraw"),
-            "problems/delete",
+            *("codes/revoke", "boards/remove", "boards/close", "boards/edit", "roles/revoke", "announcements/withdraw"),
+            *("clone", "delete", "message", "epochs", "drafts", "problems", "problems/delete"),
+            *(f"standing/{act}" for act in ("freeze", "unfreeze", "reveal", "finalise", "reopen")),
         )
     },
+    "api/v1/organise/<slug:slug>/thresholds/try": [("/api/v1/organise/{slug}/thresholds/try", READ_ONLY, ANY_ROLE)],
+    "api/v1/organise/<slug:slug>/problems/<slug:name>": [
+        ("/api/v1/organise/{slug}/problems/softmax", OWNERS, OWNERS),
+        ("/api/v1/organise/{slug}/problems/nothing", "IN", OWNERS),
+    ],
+    "api/v1/organise/<slug:slug>/awards": [("/api/v1/organise/{slug}/awards", OWNERS, READ_ONLY)],
+    **{
+        f"api/v1/organise/<slug:slug>/tracks/<slug:track>{act}": [
+            (f"/api/v1/organise/{{slug}}/tracks/best{act}", READ_ONLY, OWNERS),
+            (f"/api/v1/organise/{{slug}}/tracks/nothing{act}", READ_ONLY, "INNNFFNN"),
+        ]
+        for act in (
+            *("", "/remove", "/prizes", "/prizes/remove"),
+            *(f"/award/{act}" for act in ("propose", "confirm", "approve", "announce", "withdraw")),
+        )
+    },
+    "api/v1/organise/<slug:slug>/confirmations/<int:pk>": [
+        ("/api/v1/organise/{slug}/confirmations/{confirmation}", ANY_ROLE, READ_ONLY)
+    ],
+    **{
+        f"api/v1/organise/<slug:slug>/confirmations/<int:pk>/{act}": [
+            (f"/api/v1/organise/{{slug}}/confirmations/{{confirmation}}/{act}", READ_ONLY, REVIEWERS)
+        ]
+        for act in ("ask", "close")
+    },
+    "api/v1/rejudge": [("/api/v1/rejudge", SIGNED_IN, SIGNED_IN)],
+    "api/v1/rejudge/choose": [("/api/v1/rejudge/choose", READ_ONLY, SIGNED_IN)],
+    "api/v1/rejudge/<int:pk>": [("/api/v1/rejudge/{rejudge}", ANY_ROLE, READ_ONLY)],
+    "api/v1/rejudge/<int:pk>/items": [("/api/v1/rejudge/{rejudge}/items", ANY_ROLE, READ_ONLY)],
+    "api/v1/rejudge/<int:pk>/try": [("/api/v1/rejudge/{rejudge}/try", READ_ONLY, OWNERS)],
+    **{
+        f"api/v1/rejudge/<int:pk>/{act}": [(f"/api/v1/rejudge/{{rejudge}}/{act}", READ_ONLY, ANY_ROLE)]
+        for act in ("apply", "discard", "stop")  # a reason is asked for first
+    },
+    "api/v1/sets": [("/api/v1/sets", STAFF_CALLS, STAFF_CALLS)],
+    "api/v1/sets/<int:pk>": [("/api/v1/sets/{upload}", STAFF_CALLS, NO_STAFF_CALL)],
+    "api/v1/sets/<int:pk>/apply": [("/api/v1/sets/{upload}/apply", NO_STAFF_CALL, STAFF_CALLS)],
+    "api/v1/epochs": [("/api/v1/epochs", SIGNED_IN, READ_ONLY)],
+    "api/v1/runners": [("/api/v1/runners", STAFF_CALLS, NO_STAFF_CALL)],
+    **{
+        f"api/v1/{part}": [(f"/api/v1/{part}", STAFF_CALLS, STAFF_CALLS)]
+        for part in ("enrolments", "shares", "desk/bans")
+    },
+    **{f"api/v1/desk/{part}": [(f"/api/v1/desk/{part}", STAFF_CALLS, NO_STAFF_CALL)] for part in ("people", "acts")},
+    "api/v1/desk/people/<int:pk>": [("/api/v1/desk/people/{ada}", STAFF_CALLS, NO_STAFF_CALL)],
+    "api/v1/incidents": [("/api/v1/incidents", NO_STAFF_CALL, STAFF_CALLS)],
+    "api/v1/incidents/<int:pk>": [("/api/v1/incidents/1", NO_STAFF_CALL, "IFFFFFFN")],
+    **{
+        f"api/v1/{route}": [(f"/api/v1/{address}", NO_STAFF_CALL, STAFF_CALLS)]
+        for route, address in {
+            **{f"epochs/{act}": f"epochs/{act}" for act in ("choose", "dismiss")},
+            **{
+                f"runners/<slug:runner>/{act}": f"runners/rex/{act}"
+                for act in ("drain", "resume", "suspend", "reinstate", "rotate", "revoke", "retire")
+            },
+            "enrolments/<int:pk>/withdraw": "enrolments/{enrolment}/withdraw",
+            "desk/bans/<int:pk>/lift": "desk/bans/{ban}/lift",
+            "desk/acts/<int:pk>/undo": "desk/acts/{act}/undo",
+            "desk/quotas/<int:pk>/end": "desk/quotas/{exception}/end",
+            "desk/tokens/<int:pk>/revoke": "desk/tokens/{token}/revoke",
+            **{
+                f"desk/people/<int:pk>/{act}": f"desk/people/{{ada}}/{act}"
+                for act in ("deactivate", "reactivate", "sign-out", "revoke-tokens", "rename", "hide", "quota")
+            },
+            **{
+                f"desk/entrants/<int:pk>/{act}": f"desk/entrants/{{entrant}}/{act}"
+                for act in ("rename", "hide", "rename-pseudonym", "hide-pseudonym")
+            },
+            **{
+                f"desk/submissions/<int:pk>/{act}": f"desk/submissions/{{own}}/{act}"
+                for act in ("take-down", "put-back")
+            },
+        }.items()
+    },
+    "api/v1/review/accounts": [("/api/v1/review/accounts", OWNERS_OR_NONE, "INNNNNMM")],
+    **{
+        f"api/v1/review/accounts/{act}": [(f"/api/v1/review/accounts/{act}", "INNNNNMM", OWNERS_OR_NONE)]
+        for act in ("suspend", "reinstate")
+    },
+    "api/v1/admission/<int:pk>/override": [("/api/v1/admission/{test}/override", "INNNMMMM", ANY_ROLE)],
     # runners
     "api/runner/v1/enrol": [("/api/runner/v1/enrol", "M", "A")],
     **{

@@ -213,6 +213,10 @@ class Private(Public):
         assert isinstance(request.user, User)  # IsAuthenticated checks it
         return request.user
 
+    def by(self, request: Request) -> dict[str, Any]:
+        """Return the caller and the time, as acts take them."""
+        return {"actor": self.caller(request), "now": timezone.now()}
+
 
 Shape = type[BaseSerializer[Any]]
 
@@ -268,7 +272,7 @@ def links(request: Request, page: Page, total: int | None = None) -> dict[str, s
 
 
 def act_view(
-    base: type[APIView], operation: str, description: str, sent: Shape | None, answer: Shape, **attributes: Any
+    base: type[APIView], operation: str, description: str, sent: Shape | None, answer: Any, **attributes: Any
 ) -> Any:
     """Return the view of an act: a subclass of `base`, which has the method `post`, with its own description."""
     described = extend_schema(operation_id=operation, description=description, request=sent, responses=answer)

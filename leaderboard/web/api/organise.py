@@ -1,14 +1,19 @@
-"""Acts of administrators and of a competition's owners over /api/v1, with the scope `review`."""
+"""Competitions for their organisers over /api/v1, and the intake for administrators; with the scope `review`.
+
+The acts are those of the pages. Further parts of a competition: rules.py, awards.py, problems.py, rejudging.py.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import Count, Q
+from django.http import StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers as drf
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -27,17 +32,25 @@ from leaderboard.competitions.models import (
     ProblemVersion,
     Role,
 )
-from leaderboard.competitions.permissions import boards_seen_by, check_role, competitions_of
+from leaderboard.competitions.permissions import check_role, competitions_of, versions_seen_by
+from leaderboard.entrants import messages
 from leaderboard.errors import UserError
-from leaderboard.judging.models import DONE, UNFINISHED, Attempt
+from leaderboard.judging.epochs import move_pin
+from leaderboard.judging.models import DONE, EPOCH_CHARS, UNFINISHED, Attempt
 from leaderboard.operations import maintenance
 from leaderboard.submissions.models import Submission
-from leaderboard.web.api.base import Private, paged, parse
+from leaderboard.web.api.base import AS_TABLE, Private, paged, parse
 from leaderboard.web.api.serializers import Keyed, optional_text
+from leaderboard.web.organise import analytics, exports
+from leaderboard.web.organise.pages import changes_of, in_words, pending
+from leaderboard.web.organise.state_pages import epochs_of, state_of
+from runner.wire import MODES
 
 SCOPE: Final = "review"
 STOPPED: Final = "An administrator has stopped the submissions."
 STOPPED_MINUTES: Final = 60  # announced; it lasts until the start
+MAX_SHIFT_DAYS: Final = 4_000
+ROWS: Final = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}  # of an exported file
 DAY: Final = timedelta(days=1)
 CODE_CHARS: Final = 200
 MAX_KEY: Final = 2**63 - 1
@@ -48,10 +61,10 @@ def start_intake(actor: User, now: datetime) -> None:
         maintenance.end(actor=actor, now=now)
 
 
-def stop_intake(actor: User, now: datetime) -> None:
-    """Begin maintenance, in which people read and judging goes on; a running one keeps its sentence."""
-    if maintenance.current() is None:
-        maintenance.begin(sentence=STOPPED, minutes=STOPPED_MINUTES, actor=actor, now=now)
+def stop_intake(actor: User, now: datetime, **announced: Any) -> None:
+    """Begin maintenance, in which people read and judging goes on. A running one keeps what is not announced anew."""
+    if announced or maintenance.current() is None:
+        maintenance.begin(**{"sentence": STOPPED, "minutes": STOPPED_MINUTES} | announced, actor=actor, now=now)
 
 
 def count_work(since: datetime | None) -> dict[str, int]:
@@ -104,6 +117,15 @@ def revoke(text: str, *, among: Q, actor: User, reason: str, now: datetime) -> I
 
 class Intake(drf.Serializer[Any]):
     accepting = drf.BooleanField(help_text="Whether the site takes submissions.")
+
+
+class StopRequest(drf.Serializer[Any]):
+    sentence = drf.CharField(
+        max_length=maintenance.MAX_SENTENCE_CHARS, required=False, help_text=f"For everybody. Default: “{STOPPED}”"
+    )
+    minutes = drf.IntegerField(
+        min_value=1, max_value=maintenance.MAX_MINUTES, required=False, help_text="To the announced end. Default: 60."
+    )
 
 
 class Stats(drf.Serializer[Any]):
@@ -176,11 +198,14 @@ class RemovedBoards(drf.Serializer[Any]):
 
 
 class Staff(Private):
+    """Base of the views of administrators. `doing` completes “only an organiser of this site may”."""
+
     scope = SCOPE
+    doing = "start, stop and count"
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        check_staff(self.caller(request), "start, stop and count")
+        check_staff(self.caller(request), self.doing)
 
 
 class StartIntake(Staff):
@@ -192,10 +217,10 @@ class StartIntake(Staff):
 
 
 class StopIntake(Staff):
-    @extend_schema(operation_id="admin_stop", request=None, responses=Intake)
+    @extend_schema(operation_id="admin_stop", request=StopRequest, responses=Intake)
     def post(self, request: Request) -> Response:
         """Stop submissions and other changes, by maintenance. Judging goes on. Administrators only."""
-        stop_intake(self.caller(request), timezone.now())
+        stop_intake(**self.by(request), **parse(StopRequest, request.data))
         return Response({"accepting": False})
 
 
@@ -208,14 +233,16 @@ class Counts(Staff):
 
 
 class Owners(Private):
-    """Base of the views of a competition's owners. People without a role in it get a 404, other roles a 403."""
+    """Base of the views of a competition: every role reads, owners change. People without a role in it get a 404."""
 
     scope = SCOPE
 
-    def competition(self, request: Request, slug: str, act: str) -> Competition:
+    def competition(self, request: Request, slug: str, act: str = "", least: str = Role.OWNER) -> Competition:
+        """Return the competition. `least`: the lowest role for `act`, if the call changes it; else a 403."""
         user = self.caller(request)
         found = get_object_or_404(competitions_of(user), slug=slug)
-        check_role(user, found, Role.OWNER, act)
+        if request.method not in SAFE_METHODS:
+            check_role(user, found, least, act)
         return found
 
 
@@ -327,9 +354,136 @@ class NewBoard(drf.Serializer[Any]):
     tags = drf.ListField(child=drf.CharField(max_length=32), default=list, max_length=checks.MAX_TAGS)
 
 
-class CloseRequest(drf.Serializer[Any]):
+class BoardName(drf.Serializer[Any]):
     board = drf.CharField(max_length=64)
     hardware = drf.CharField(max_length=64)
+
+
+class CloseRequest(BoardName):
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
+
+
+class BoardRequest(BoardName):
+    """Any of the settings; the others stay."""
+
+    digest = drf.CharField(max_length=80, required=False, help_text="Of another version, before the first submission.")
+    deadline = drf.DateTimeField(allow_null=True, required=False)
+    tags = drf.ListField(child=drf.CharField(max_length=32), required=False, max_length=checks.MAX_TAGS)
+    reason = optional_text(MAX_REASON_CHARS, "Required to move a deadline that has passed, or into the past.")
+
+
+class CloneRequest(drf.Serializer[Any]):
+    slug = drf.CharField(max_length=checks.MAX_SLUG_CHARS, help_text="Address of the clone.")
+    name = drf.CharField(max_length=checks.MAX_NAME_CHARS)
+    shift_days = drf.IntegerField(
+        min_value=0,
+        max_value=MAX_SHIFT_DAYS,
+        allow_null=True,
+        default=None,
+        help_text="Days by which all times move; null: the clone has no times.",
+    )
+
+
+class DeleteRequest(drf.Serializer[Any]):
+    slug = drf.CharField(max_length=checks.MAX_SLUG_CHARS, help_text="Address of the competition, to confirm.")
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
+
+
+class MessageRequest(drf.Serializer[Any]):
+    group = drf.ChoiceField(
+        choices=messages.GROUPS, default=messages.ALL, help_text="`silent`: entrants without a submission."
+    )
+    subject = drf.CharField(max_length=messages.MAX_SUBJECT_CHARS)
+    text = drf.CharField(max_length=messages.MAX_TEXT_CHARS, help_text="Plain text.")
+
+
+class SentMessage(drf.Serializer[Any]):
+    recipients = drf.IntegerField()
+
+
+class ChangeLine(drf.Serializer[Any]):
+    at = drf.DateTimeField()
+    act = drf.CharField()
+    who = drf.CharField()
+    reason = drf.CharField(allow_blank=True)
+    changes = drf.ListField(
+        child=drf.ListField(child=drf.CharField()), help_text="Lists of a field, its value before and its value after."
+    )
+
+
+class AnalyticsDay(drf.Serializer[Any]):
+    date = drf.DateField()
+    submissions = drf.SerializerMethodField(help_text="Number of submissions by mode.")
+
+    @extend_schema_field(drf.DictField(child=drf.IntegerField()))
+    def get_submissions(self, day: analytics.Day) -> dict[str, int]:
+        return dict(zip(MODES, day.counts, strict=True))
+
+
+class AnalyticsStep(drf.Serializer[Any]):
+    step = drf.CharField()
+    count = drf.IntegerField(help_text="Entrants.")
+
+
+class AnalyticsFailure(drf.Serializer[Any]):
+    verdict = drf.CharField(source="title")
+    reason = drf.CharField(allow_blank=True)
+    count = drf.IntegerField()
+
+
+class AnalyticsFigures(drf.Serializer[Any]):
+    days = AnalyticsDay(many=True, help_text="Last 30 days, oldest first.")
+    funnel = AnalyticsStep(many=True, help_text="From entering to a line on a board.")
+    failures = AnalyticsFailure(many=True, help_text="Of the last 30 days, most frequent first.")
+
+
+class QueueState(drf.Serializer[Any]):
+    hardware = drf.CharField()
+    queued = drf.IntegerField()
+    running = drf.IntegerField()
+    own_queued = drf.IntegerField(help_text="Of this competition.")
+    own_running = drf.IntegerField()
+    runners = drf.IntegerField(help_text="Runners that can take work now.")
+    oldest = drf.CharField(help_text="Wait of the oldest, in words.")
+
+
+class HostState(drf.Serializer[Any]):
+    name = drf.CharField()
+    hardware = drf.CharField()
+    state = drf.CharField()
+    why = drf.CharField(allow_blank=True)
+    epoch = drf.CharField(allow_blank=True)
+    doing = drf.CharField()
+    submission = drf.IntegerField(allow_null=True, help_text="Of this competition alone.")
+
+
+class ContestEpoch(drf.Serializer[Any]):
+    hardware = drf.CharField()
+    epoch = drf.CharField(source="epoch.name", default="", help_text="Timing epoch that the contest ranks.")
+    pinned_at = drf.DateTimeField(source="pin.pinned_at", default=None, allow_null=True)
+    others = drf.SerializerMethodField(help_text="Epochs that the contest may move to.")
+
+    def get_others(self, row: dict[str, Any]) -> list[str]:
+        return [epoch.name for epoch in row["others"]]
+
+
+class PendingWork(drf.Serializer[Any]):
+    what = drf.CharField(source="text")
+    count = drf.IntegerField()
+    urgent = drf.BooleanField(help_text="An organiser has to act.")
+
+
+class CompetitionState(drf.Serializer[Any]):
+    at = drf.DateTimeField()
+    waiting = PendingWork(many=True)
+    queues = QueueState(many=True)
+    runners = HostState(many=True)
+    epochs = ContestEpoch(many=True)
+
+
+class PinRequest(drf.Serializer[Any]):
+    hardware = drf.CharField(max_length=64)
+    epoch = drf.CharField(max_length=EPOCH_CHARS)
     reason = drf.CharField(max_length=MAX_REASON_CHARS)
 
 
@@ -355,8 +509,8 @@ class OrganisedCompetitions(Private):
 class OrganisedCompetition(Owners):
     @extend_schema(operation_id="competition_settings", responses=Organised)
     def get(self, request: Request, slug: str) -> Response:
-        """Return the settings of a competition. Owners only."""
-        return Response(Organised(self.competition(request, slug, "read its settings")).data)
+        """Return the settings of a competition."""
+        return Response(Organised(self.competition(request, slug)).data)
 
     @extend_schema(operation_id="edit_competition", request=SettingsRequest, responses=Organised)
     def post(self, request: Request, slug: str) -> Response:
@@ -367,11 +521,96 @@ class OrganisedCompetition(Owners):
         return Response(Organised(edit.edit_competition(competition=competition, settings=sent, **told)).data)
 
 
+class CloneCompetition(Owners):
+    @extend_schema(operation_id="clone_competition", request=CloneRequest, responses={201: Organised})
+    def post(self, request: Request, slug: str) -> Response:
+        """Clone a competition with its boards, tracks and rules, closed and without people. Owners only."""
+        source, sent = self.competition(request, slug, "clone it"), parse(CloneRequest, request.data)
+        days = sent.pop("shift_days")
+        shift = None if days is None else timedelta(days=days)
+        made = edit.clone_competition(source=source, shift=shift, **self.by(request), **sent)
+        return Response(Organised(made).data, status=201)
+
+
+class DeleteCompetition(Owners):
+    @extend_schema(operation_id="delete_competition", request=DeleteRequest, responses={204: None})
+    def post(self, request: Request, slug: str) -> Response:
+        """Delete a competition that nobody has entered. Its problems and the record of changes stay. Owners only."""
+        competition = self.competition(request, slug, "delete it")
+        edit.delete_competition(competition=competition, **self.by(request), **parse(DeleteRequest, request.data))
+        return Response(status=204)
+
+
+class MessageEntrants(Owners):
+    @extend_schema(operation_id="message_entrants", request=MessageRequest, responses=SentMessage)
+    def post(self, request: Request, slug: str) -> Response:
+        """Write a mail to the entrants, at most three times a day. Owners only."""
+        competition = self.competition(request, slug, "write to its entrants")
+        sent = parse(MessageRequest, request.data)
+        number = messages.message_entrants(competition=competition, **self.by(request), **sent)
+        return Response({"recipients": number})
+
+
+class ChangesOf(Owners):
+    @extend_schema(operation_id="competition_changes", parameters=[Keyed], responses=ChangeLine(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """List the changes of a competition and its parts, newest first."""
+        found = changes_of(self.competition(request, slug))
+        return paged(request, found, parse(Keyed, request.query_params), ChangeLine, ["-pk"], prepare=in_words)
+
+
+class AnalyticsOf(Owners):
+    @extend_schema(operation_id="competition_analytics", responses=AnalyticsFigures)
+    def get(self, request: Request, slug: str) -> Response:
+        """Return figures of a competition: submissions a day, the steps that entrants reached, reasons of failures."""
+        competition, now = self.competition(request, slug), timezone.now()
+        found = {
+            "days": analytics.days(competition, now),
+            "funnel": analytics.funnel(competition),
+            "failures": analytics.failures(competition, now - timedelta(days=analytics.DAYS)),
+        }
+        return Response(AnalyticsFigures(found).data)
+
+
+class StateOf(Owners):
+    @extend_schema(operation_id="competition_state", responses=CompetitionState)
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the waiting work of a competition, and queues, runners and timing epochs of its hardware."""
+        return _state(self.competition(request, slug))
+
+
+class MovePin(Owners):
+    @extend_schema(operation_id="move_epoch_pin", request=PinRequest, responses=CompetitionState)
+    def post(self, request: Request, slug: str) -> Response:
+        """Move the contest to another timing epoch on one hardware. Owners only."""
+        competition = self.competition(request, slug, "move its contest to another timing epoch")
+        sent = parse(PinRequest, request.data)
+        move_pin(competition=competition, name=sent.pop("epoch"), **self.by(request), **sent)
+        return _state(competition)
+
+
+def _state(competition: Competition) -> Response:
+    found = state_of(competition) | {"epochs": epochs_of(competition), "waiting": pending(competition)}
+    return Response(CompetitionState(found).data)
+
+
+class ExportOf(Owners):
+    renderer_classes = AS_TABLE
+
+    @extend_schema(
+        operation_id="competition_export", responses={(200, "application/json"): ROWS, (200, "text/csv"): ROWS}
+    )
+    def get(self, request: Request, slug: str, name: str) -> StreamingHttpResponse:
+        """Return all rows of `entrants`, `submissions`, `results`, `standings`, `decisions` or, for owners, `code`."""
+        competition, kind = self.competition(request, slug), request.accepted_renderer.format
+        return exports.saved(request._request, self.caller(request), competition, name, kind)
+
+
 class OrganisedNews(Owners):
     @extend_schema(operation_id="organised_news", parameters=[Keyed], responses=NewsLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """List all announcements of a competition, withdrawn ones too, newest first. Owners only."""
-        found = self.competition(request, slug, "list announcements").announcements.all()
+        """List all announcements of a competition, withdrawn ones too, newest first."""
+        found = self.competition(request, slug).announcements.all()
         return paged(request, found, parse(Keyed, request.query_params), NewsLine, ["-pk"])
 
     @extend_schema(operation_id="announce", request=NewsRequest, responses={201: NewsLine})
@@ -399,8 +638,8 @@ class WithdrawAnnouncement(Owners):
 class Roles(Owners):
     @extend_schema(operation_id="roles", parameters=[Keyed], responses=RoleLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """List the people with a role in a competition. Owners only."""
-        found = self.competition(request, slug, "list roles").roles.select_related("user")
+        """List the people with a role in a competition."""
+        found = self.competition(request, slug).roles.select_related("user")
         return paged(request, found, parse(Keyed, request.query_params), RoleLine, ["pk"])
 
     @extend_schema(operation_id="grant_role", request=RoleRequest, responses=RoleLine)
@@ -427,8 +666,8 @@ class RevokeARole(Owners):
 class OrganisedBoards(Owners):
     @extend_schema(operation_id="organised_boards", parameters=[Keyed], responses=OrganisedBoard(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """List the boards of a competition with their problem versions. Owners only."""
-        boards = self.competition(request, slug, "list its boards").boards
+        """List the boards of a competition with their problem versions."""
+        boards = self.competition(request, slug).boards
         found = boards.select_related("problem", "version").defer("version__bundle")
         return paged(request, found, parse(Keyed, request.query_params), OrganisedBoard, ["pk"])
 
@@ -436,18 +675,36 @@ class OrganisedBoards(Owners):
     def post(self, request: Request, slug: str) -> Response:
         """Add a board for a known version of a problem. It takes submissions after an admission test. Owners only."""
         competition = self.competition(request, slug, "add a board")
-        sent, actor = parse(NewBoard, request.data), self.caller(request)
-        versions = ProblemVersion.objects.select_related("problem")
-        if not actor.is_staff:
-            versions = versions.filter(pk__in=boards_seen_by(actor, listed=True).values("version"))
-        digest = sent.pop("digest")
-        version = versions.filter(digest=digest).first()
-        if version is None:
-            text = "no version of a problem that you see has this digest; a board's problem names it"
-            raise UserError("digest", digest, text, 404)
-        told: dict[str, Any] = {"competition": competition, "actor": actor, "version": version}
-        board = pipeline.add_board(now=timezone.now(), **told, **sent)
+        sent = parse(NewBoard, request.data)
+        version = version_of(self.caller(request), sent.pop("digest"))
+        board = pipeline.add_board(competition=competition, version=version, **self.by(request), **sent)
         return Response(OrganisedBoard(board).data, status=201)
+
+
+def version_of(user: User, digest: str) -> ProblemVersion:
+    """Return the version with this digest, if the user may choose it for a board. Raise UserError."""
+    found = versions_seen_by(user).filter(digest=digest).first()
+    if found is None:
+        text = "no version of a problem that you see has this digest; a board's problem names it"
+        raise UserError("digest", digest, text, 404)
+    return found
+
+
+class EditBoard(Owners):
+    @extend_schema(operation_id="edit_board", request=BoardRequest, responses=OrganisedBoard)
+    def post(self, request: Request, slug: str) -> Response:
+        """Change some settings of a board. Owners only."""
+        competition = self.competition(request, slug, "edit a board")
+        sent = parse(BoardRequest, request.data)
+        board = _board(competition, sent)
+        version = version_of(self.caller(request), sent["digest"]) if "digest" in sent else board.version
+        kept = {name: sent.get(name, getattr(board, name)) for name in ("deadline", "tags")}
+        done = edit.edit_board(board=board, version=version, reason=sent["reason"], **kept, **self.by(request))
+        return Response(OrganisedBoard(done).data)
+
+
+def _board(competition: Competition, sent: dict[str, Any]) -> Board:
+    return get_object_or_404(competition.boards.with_parts(), slug=sent["board"], hardware=sent["hardware"])
 
 
 class CloseBoard(Owners):
@@ -456,17 +713,15 @@ class CloseBoard(Owners):
         """Close a board for contest submissions from now on. Earlier submissions stay. Owners only."""
         competition = self.competition(request, slug, "close a board")
         sent = parse(CloseRequest, request.data)
-        boards = competition.boards.with_parts()
-        board = get_object_or_404(boards, slug=sent["board"], hardware=sent["hardware"])
-        told: dict[str, Any] = {"actor": self.caller(request), "reason": sent["reason"], "now": timezone.now()}
-        return Response(OrganisedBoard(edit.close_board(board=board, **told)).data)
+        done = edit.close_board(board=_board(competition, sent), reason=sent["reason"], **self.by(request))
+        return Response(OrganisedBoard(done).data)
 
 
 class Codes(Owners):
     @extend_schema(operation_id="invite_codes", parameters=[Keyed], responses=InviteCodeLine(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """List the valid invite codes of a competition, newest first. Owners only."""
-        competition = self.competition(request, slug, "list invite codes")
+        """List the valid invite codes of a competition, newest first."""
+        competition = self.competition(request, slug)
         found = access.codes_of(competition).filter(revoked_at=None)
         return paged(request, found, parse(Keyed, request.query_params), InviteCodeLine, ["-pk"])
 

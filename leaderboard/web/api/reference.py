@@ -97,7 +97,7 @@ def _areas(schema: Node) -> Iterator[Area]:
 
 
 def _call(path: str, method: str, call: Node, shapes: Node) -> CallView:
-    sent = call.get("requestBody", {}).get("content", {}).get("application/json", {})
+    sent = next(iter(call.get("requestBody", {}).get("content", {}).values()), {})
     good = next(answer for status, answer in call["responses"].items() if status < "300")
     answer = good.get("content", {}).get("application/json", {})
     parameters = [

@@ -28,7 +28,9 @@ OF_AN_ACT: Final = {
     "415": "A body of a type that the call does not read.",
 }
 # Calls without a name in their address that answer 404: to callers without a role, or for an unknown board.
-MAY_HIDE: Final = ("/api/v1/admission", "/api/v1/compare", "/api/v1/quota", "/api/v1/review")
+MAY_HIDE: Final = tuple(
+    f"/api/v1/{part}" for part in ("admission", "compare", "epochs", "quota", "rejudge", "review", "shares")
+)
 SHAPES: Final = {
     "Error": {
         "type": "object",
@@ -59,7 +61,11 @@ AREAS: Final = {  # tag → meaning
     "Notifications": "The caller's messages, their channels, and a webhook.",
     "Discussion": "Write-ups and comments of a board.",
     "Review": "Held results: the reviewers' queue and the owner's side.",
-    "Organising": "Acts of organisers and administrators.",
+    "Organising": "Competitions for their organisers: settings, boards, people, news, rules, figures, exports.",
+    "Awards": "The standing as a whole, tracks with prizes, awards and confirmations, for organisers.",
+    "Problems": "Drafts of problems, problem sets and admission tests, for organisers.",
+    "Rejudging": "Sets of submissions that are judged again, for organisers.",
+    "Operating": "Intake, runners, timing epochs, incidents, people and bans, for administrators.",
     "Site": "Machines, queues and incidents.",
 }
 _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that fits
@@ -82,9 +88,16 @@ _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that
     ("/submissions", "Submissions"),
     ("/quota", "Submissions"),
     ("/review", "Review"),
-    ("/admission", "Organising"),
+    ("/admission", "Problems"),
+    ("/sets", "Problems"),
+    *((f"/organise/{{slug}}/{part}", "Problems") for part in ("drafts", "problems")),
+    *((f"/organise/{{slug}}/{part}", "Awards") for part in ("standing", "tracks", "awards", "confirmations")),
     ("/organise", "Organising"),
-    ("/admin", "Organising"),
+    ("/rejudge", "Rejudging"),
+    *(
+        (f"/{part}", "Operating")
+        for part in ("admin", "epochs", "runners", "enrolments", "shares", "incidents", "desk")
+    ),
     ("/status", "Site"),
     ("/", "Account"),
 )
@@ -136,8 +149,8 @@ def describe_areas(result: Node, **_: Any) -> Node:
             call["summary"] = call["description"].partition(". ")[0].rstrip(".")
             contents = [answer.get("content", {}) for answer in call["responses"].values()]
             for content in (call.get("requestBody", {}).get("content", {}), *contents):
-                if media := content.get("application/json"):
-                    media["example"] = example(media["schema"], shapes)
+                for kind in content.keys() & {"application/json", "multipart/form-data"}:
+                    content[kind]["example"] = example(content[kind]["schema"], shapes)
             for status, answer in call["responses"].items():
                 if status < "300":
                     answer["headers"] = answer.get("headers", {}) | rate_headers()

@@ -5,6 +5,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as drf
 
+from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import DIVISIONS, Competition
@@ -33,6 +34,10 @@ STATUSES: Final = "One of queued, claimed, building, checking, timing, done, los
 def optional_text(max_length: int, help_text: str | None = None) -> drf.CharField:
     """Return a request's text field that may be missing or empty."""
     return drf.CharField(max_length=max_length, allow_blank=True, default="", help_text=help_text)
+
+
+class ReasonRequest(drf.Serializer[Any]):
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
 
 
 class Token(drf.Serializer[Any]):

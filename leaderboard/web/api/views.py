@@ -23,7 +23,7 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
-from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.ask import ask_test, override
 from leaderboard.admissions.door import refusal
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
@@ -37,6 +37,7 @@ from leaderboard.judging.models import Result
 from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
+from leaderboard.submissions.permissions import release_code
 from leaderboard.web.api import serializers
 from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Private, Public, links, paged, parse
 from leaderboard.web.boards import cards, standing
@@ -228,6 +229,25 @@ class Retract(Private):
         return Response({"lines": retract(submission=found, actor=user, now=timezone.now(), **sent)})
 
 
+class Restore(Private):
+    scope = "review"
+
+    @extend_schema(operation_id="restore_entry", request=serializers.ReasonRequest, responses=serializers.Retracted)
+    def post(self, request: Request, pk: int) -> Response:
+        """Restore a retracted kernel to the boards. Owners of the competition only."""
+        found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
+        reason = parse(serializers.ReasonRequest, request.data)["reason"]
+        return Response({"lines": pipeline.restore_entry(submission=found, reason=reason, **self.by(request))})
+
+
+class PublishCode(Private):
+    @extend_schema(operation_id="publish_code", request=None, responses={204: None})
+    def post(self, request: Request, pk: int) -> Response:
+        """Make the code of a submission public before the end, for good. Its owner only."""
+        release_code(submission=get_object_or_404(view.visible_to(self.caller(request)), pk=pk), **self.by(request))
+        return Response(status=204)
+
+
 class Quota(Private):
     @extend_schema(parameters=[serializers.LeftQuery], responses=serializers.Left(many=True))
     def get(self, request: Request) -> Response:
@@ -322,6 +342,18 @@ class OneAdmissionTest(Organisers):
     def get(self, request: Request, pk: int) -> Response:
         """Return an admission test: the test answers, their outcomes and the margin. Organisers only."""
         found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
+        return Response(AdmissionDetail(found).data)
+
+
+class OverrideAdmission(Organisers):
+    scope = "review"
+
+    @extend_schema(operation_id="override_admission", request=serializers.ReasonRequest, responses=AdmissionDetail)
+    def post(self, request: Request, pk: int) -> Response:
+        """Let a version take submissions in spite of a failed admission test. Owners of all its competitions only."""
+        found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
+        override(test=found, **self.by(request), **parse(serializers.ReasonRequest, request.data))
+        found.refresh_from_db()
         return Response(AdmissionDetail(found).data)
 
 

@@ -178,19 +178,19 @@ def act_on_person(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     account = get_object_or_404(User, pk=pk)
     do = partial(act, person=account, reason=request.POST.get("reason", ""))
     if act is acts.rename_person:
-        do = partial(do, name=_new_name(request, name, "user", pk))
+        do = partial(do, name=new_name(name, "user", pk, request.POST.get("name", "")))
     return press(request, do, to=f"/desk/people/{pk}", done=done)
 
 
-def _new_name(request: HttpRequest, act: str, kind: str, key: int) -> str:
-    return acts.neutral_name(kind, key) if act.startswith("hide") else request.POST.get("name", "")
+def new_name(act: str, kind: str, key: int, sent: str) -> str:
+    return acts.neutral_name(kind, key) if act.startswith("hide") else sent
 
 
 @restricted_page("POST")
 def act_on_entrant(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     field, done = act_of(ENTRANT_ACTS, name)
     entrant = get_object_or_404(Entrant.objects.select_related("competition"), pk=pk)
-    new = _new_name(request, name, "team" if entrant.is_team else "entrant", pk)
+    new = new_name(name, "team" if entrant.is_team else "entrant", pk, request.POST.get("name", ""))
     do = partial(acts.rename_entrant, entrant=entrant, field=field, name=new, reason=request.POST.get("reason", ""))
     return press(request, do, to=_back(request), done=done)
 

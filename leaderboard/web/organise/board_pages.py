@@ -15,7 +15,7 @@ from leaderboard.admissions.door import newest_tests, refusals, seen_hardware
 from leaderboard.admissions.models import AdmissionTest
 from leaderboard.competitions import edit
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Track
-from leaderboard.competitions.permissions import boards_seen_by
+from leaderboard.competitions.permissions import versions_seen_by
 from leaderboard.judging.models import Runner
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ReasonForm
@@ -64,17 +64,13 @@ def remove(request: HttpRequest, competition: Competition, pk: int) -> HttpRespo
 
 
 def versions_for(request: HttpRequest) -> QuerySet[ProblemVersion]:
-    """Return the versions that the user may choose: all for staff, else those of boards that the user sees anyway.
+    """Return the versions that the user may choose, without bundles, but with the hardware of their boards.
 
-    They come without their bundles, but with the hardware of their boards, because hardware may differ in timed cases.
+    Hardware may differ in timed cases.
     """
     theirs = Board.objects.filter(version=OuterRef("pk")).order_by("hardware").values("hardware").distinct()
-    versions = ProblemVersion.objects.select_related("problem").defer("bundle").order_by("problem__title", "-id")
-    versions = versions.annotate(hardware=ArraySubquery(theirs))
-    user = user_of(request)
-    if user.is_staff:
-        return versions
-    return versions.filter(pk__in=boards_seen_by(user, listed=True).values("version"))
+    versions = versions_seen_by(user_of(request)).defer("bundle").order_by("problem__title", "-id")
+    return versions.annotate(hardware=ArraySubquery(theirs))
 
 
 def _found(competition: Competition, pk: int) -> Board:

@@ -18,6 +18,7 @@ from django.db.models import Exists, Model, OuterRef, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
+from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition, Role
@@ -99,9 +100,14 @@ def index(request: HttpRequest, competition: Competition) -> HttpResponse:
 
 @competition_page("GET", "HEAD")
 def file(request: HttpRequest, competition: Competition, name: str, kind: str) -> StreamingHttpResponse:
+    return saved(request, user_of(request), competition, name, kind)
+
+
+def saved(request: HttpRequest, actor: User, competition: Competition, name: str, kind: str) -> StreamingHttpResponse:
+    """Return the file for a person with a role in the competition. Raise Http404, PermissionDenied."""
     if name not in EXPORTS or kind not in TYPES:
         raise Http404
-    actor, export = user_of(request), EXPORTS[name]
+    export = EXPORTS[name]
     if ORDER[role_of(actor, competition)] < ORDER[export.least]:
         raise PermissionDenied
     if export.least != Role.VIEWER and request.method == "GET":

@@ -196,7 +196,7 @@ class BoardForm(ActForm):
 
 
 class NewBoardForm(BoardForm):
-    """A new board. `known_hardware`: names that runners and boards use; another spelling of them is a slip."""
+    """A new board. `known_hardware`: names that runners and boards use."""
 
     hardware = forms.CharField(max_length=64, widget=plain_input(list="known-hardware"))
     slug = forms.CharField(
@@ -206,16 +206,8 @@ class NewBoardForm(BoardForm):
 
     def __init__(self, *args: Any, known_hardware: list[str], **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self._known = known_hardware
         known = f"Known here: {', '.join(known_hardware)}." if known_hardware else "Such as cpu or H200."
         self.fields["hardware"].help_text = f"The name that the runners use. {known}"
-
-    def clean_hardware(self) -> str:
-        hardware = str(self.cleaned_data["hardware"])
-        alike = [name for name in self._known if name.lower() == hardware.lower()]
-        if alike and hardware not in alike:
-            raise forms.ValidationError(f"This site spells it {alike[0]}. Use this spelling.")
-        return hardware
 
 
 class EditBoardForm(BoardForm):

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -92,31 +93,11 @@ class RejudgeForm(ActForm):
             raise forms.ValidationError(f"“{wrong[0][:40]}” is not a submission number.")
         return tuple(sorted({int(word) for word in words}))
 
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if data.get("kind") == Kind.RUNNER and not data.get("runner"):
-            self.add_error("runner", "Choose a runner.")
-        if data.get("kind") == Kind.LIST and not data.get("ids") and "ids" not in self.errors:
-            self.add_error("ids", "Enter at least one submission number.")
-        return data
-
     def chosen(self) -> dict[str, Any]:
         """Return competition, board (None: all of its boards) and selection."""
-        sent = self.cleaned_data
-        competition, board = self.places[sent["where"]]
-        by_version, by_runner = sent["kind"] == Kind.VERSION, sent["kind"] == Kind.RUNNER
-        return {
-            "competition": competition,
-            "board": board,
-            "selection": Selection(
-                kind=sent["kind"],
-                version=sent["version"].strip() if by_version else "",
-                runner=sent["runner"] if by_runner else "",
-                since=sent["since"] if by_runner else None,
-                until=sent["until"] if by_runner else None,
-                ids=sent["ids"] if sent["kind"] == Kind.LIST else (),
-            ),
-        }
+        competition, board = self.places[self.cleaned_data["where"]]
+        criteria = {field.name: self.cleaned_data[field.name] for field in fields(Selection)}
+        return {"competition": competition, "board": board, "selection": Selection(**criteria)}
 
 
 def is_owner(user: User) -> bool:
@@ -125,11 +106,17 @@ def is_owner(user: User) -> bool:
 
 @restricted_page("GET", "HEAD", to=is_organiser)
 def index(request: HttpRequest) -> HttpResponse:
-    judged = Count("items", filter=Q(items__after__state__in=FINISHED))
-    found = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
-    found = found.select_related("competition", "board", "created_by").annotate(size=Count("items"), judged=judged)
-    context = {"sets": found[:PAST_ROWS], "may_make": is_owner(user_of(request))}
+    context = {"sets": sets_of(user_of(request))[:PAST_ROWS], "may_make": is_owner(user_of(request))}
     return render(request, "web/rejudge_sets.html", context)
+
+
+def sets_of(user: User) -> QuerySet[RejudgeSet]:
+    """Return the sets that the user may see, with the numbers of all submissions and of judged submissions."""
+    judged = Count("items", filter=Q(items__after__state__in=FINISHED))
+    found = RejudgeSet.objects.filter(competition__in=competitions_of(user)).annotate(
+        size=Count("items"), judged=judged
+    )
+    return found.select_related("competition", "board", "created_by", "settled_by")
 
 
 @restricted_page("GET", "POST", to=is_owner)
@@ -162,7 +149,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 @restricted_page("GET", "HEAD", to=is_organiser)
 def export(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = _found(request, pk)
-    text = csv_lines([COLUMNS, *map(_csv_row, compare(chosen).rows)])
+    text = csv_lines([COLUMNS, *map(csv_row, compare(chosen).rows)])
     headers = {"Content-Disposition": f'attachment; filename="rejudge-{chosen.pk}.csv"'}
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
 
@@ -198,8 +185,7 @@ def settle(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 
 def _found(request: HttpRequest, pk: int) -> RejudgeSet:
     """Return the set. A user without a role in its competition gets a 404."""
-    found = RejudgeSet.objects.filter(competition__in=competitions_of(user_of(request)))
-    return get_object_or_404(found.select_related("competition", "board", "created_by", "settled_by"), pk=pk)
+    return get_object_or_404(sets_of(user_of(request)), pk=pk)
 
 
 def _detail_page(request: HttpRequest, chosen: RejudgeSet, form: ReasonForm, status: int = 200) -> HttpResponse:
@@ -252,7 +238,7 @@ ACTS: Final[dict[str, tuple[Callable[..., Any], Callable[[Any], str]]]] = {  # a
 }
 
 
-def _csv_row(row: Difference) -> list[Any]:
+def csv_row(row: Difference) -> list[Any]:
     submission = row.item.submission
     board = submission.board
     names = ("ratio", "half_width", "score_us", "epoch")

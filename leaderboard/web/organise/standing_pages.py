@@ -155,15 +155,21 @@ def settle(request: HttpRequest, competition: Competition, pk: int, name: str) -
 @competition_page("GET", "HEAD")
 def report(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     """The report as the runner sent it. Refused with 404 to owners of the code that it covers."""
-    found = get_object_or_404(Found, confirmation=pk, confirmation__board__competition=competition)
-    asked = found.confirmation
-    if any(has_conflict(user_of(request), one) for one in (asked.candidate, asked.incumbent)):
-        raise Http404
+    found = report_of(competition, pk, user_of(request))
     told, problem = look(found)
     if problem:
         return JsonResponse({"detail": problem, "errors": []}, status=503)
-    headers = {"Content-Disposition": f'attachment; filename="{asked.attempt_id}.json"'}
+    headers = {"Content-Disposition": f'attachment; filename="{found.confirmation.attempt_id}.json"'}
     return JsonResponse(told, headers=headers)
+
+
+def report_of(competition: Competition, pk: int, reader: User) -> Found:
+    """Return the result of a confirmation. Raise Http404, for owners of the code that it covers too."""
+    found = get_object_or_404(Found, confirmation=pk, confirmation__board__competition=competition)
+    asked = found.confirmation
+    if any(has_conflict(reader, one) for one in (asked.candidate, asked.incumbent)):
+        raise Http404
+    return found
 
 
 def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:

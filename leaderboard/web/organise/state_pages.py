@@ -58,27 +58,31 @@ ACTS: Final[dict[str, tuple[Act, str]]] = {
 
 @competition_page("GET", "HEAD")
 def page(request: HttpRequest, competition: Competition) -> HttpResponse:
+    context = state_of(competition) | {"epochs": epochs_of(competition), "explained": EXPLAINED}
+    return shell(request, competition, "state", context)
+
+
+def epochs_of(competition: Competition) -> list[dict[str, Any]]:
+    """Return the epoch that the contest ranks on each hardware, its pin, and the epochs that the pin may move to."""
     boards = {board.hardware: board for board in competition.boards.order_by("-hardware").select_related("competition")}
     ranked = RankedEpochs([*boards.values()])
     pins = {pin.hardware: pin for pin in competition.epoch_pins.all()}
-    epochs = [
+    return [
         {
             "hardware": hardware,
             "epoch": ranked.known.get((hardware, ranked.of(board, Stage.CONTEST))),
             "pin": pins.get(hardware),
-            "others": [one for one in known if one.name != ranked.of(board, Stage.CONTEST)],  # that it may move to
+            "others": [one for one in known if one.name != ranked.of(board, Stage.CONTEST)],
         }
         for hardware, board in sorted(boards.items())
         if (known := [epoch for (of, _), epoch in ranked.known.items() if of == hardware])
     ]
-    context = _state(competition) | {"epochs": epochs, "explained": EXPLAINED}
-    return shell(request, competition, "state", context)
 
 
 @competition_page("GET", "HEAD")
 def data(request: HttpRequest, competition: Competition) -> JsonResponse:
     """{"at", "queues": {hardware: {…}}, "runners": {name: {…}}}: figures, and as `text` the page's wording."""
-    state = _state(competition)
+    state = state_of(competition)
     return JsonResponse(
         {
             "at": state["at"].isoformat(),
@@ -88,7 +92,7 @@ def data(request: HttpRequest, competition: Competition) -> JsonResponse:
     )
 
 
-def _state(competition: Competition) -> dict[str, Any]:
+def state_of(competition: Competition) -> dict[str, Any]:
     now = timezone.now()
     hardware = sorted(set(competition.boards.values_list("hardware", flat=True)))
     runners = []

@@ -123,13 +123,13 @@ def accounts(request: HttpRequest) -> HttpResponse:
     actor = user_of(request)
     owned = competitions_of(actor, Role.OWNER)
     form = AccountForm(posted(request), owned=owned, everywhere=actor.is_staff)
-    if answer := send(request, form, _suspend, to="/review/accounts", done="{result}", names={"user": "name"}):
+    if answer := send(request, form, suspend_by_name, to="/review/accounts", done="{result}", names={"user": "name"}):
         return answer
     rows = standing_suspensions(owned, everywhere=actor.is_staff)
     return render(request, "web/review_accounts.html", {"form": form, "rows": rows}, status=form.status)
 
 
-def _suspend(*, act: str, name: str, where: Competition | None, **rest: Any) -> str:
+def suspend_by_name(*, act: str, name: str, where: Competition | None, **rest: Any) -> str:
     """Suspend or reinstate an account, and return the message about it."""
     user = User.objects.filter(username__iexact=name).first()
     if user is None:

@@ -23,8 +23,25 @@ TEAM_ACTS = """
     create leave rename invite withdraw remove hand-over division affiliation pseudonym reveal declare
 """.split()  # noqa: SIM905
 ORGANISE = """
-    codes codes/revoke boards boards/close boards/remove roles roles/revoke announcements announcements/withdraw
-    problems/delete
+    codes codes/revoke boards boards/close boards/edit boards/remove problems/delete roles roles/revoke announcements
+    announcements/withdraw clone delete message changes analytics state epochs exports/{name} drafts problems
+    problems/{name} quotas thresholds thresholds/try tracks tracks/{track} tracks/{track}/remove tracks/{track}/prizes
+    tracks/{track}/prizes/remove awards confirmations confirmations/{id} confirmations/{id}/ask confirmations/{id}/close
+    standing standing/freeze standing/unfreeze standing/reveal standing/finalise standing/reopen
+    tracks/{track}/award/propose tracks/{track}/award/confirm tracks/{track}/award/approve
+    tracks/{track}/award/announce tracks/{track}/award/withdraw
+""".split()  # noqa: SIM905
+OPERATE = """
+    rejudge rejudge/choose rejudge/{id} rejudge/{id}/items rejudge/{id}/try rejudge/{id}/apply rejudge/{id}/discard
+    rejudge/{id}/stop sets sets/{id} sets/{id}/apply epochs epochs/choose epochs/dismiss runners runners/{runner}/drain
+    runners/{runner}/resume runners/{runner}/suspend runners/{runner}/reinstate runners/{runner}/rotate
+    runners/{runner}/revoke runners/{runner}/retire enrolments enrolments/{id}/withdraw shares incidents incidents/{id}
+    desk/people desk/people/{id} desk/people/{id}/deactivate desk/people/{id}/reactivate desk/people/{id}/sign-out
+    desk/people/{id}/revoke-tokens desk/people/{id}/rename desk/people/{id}/hide desk/people/{id}/quota
+    desk/quotas/{id}/end desk/tokens/{id}/revoke desk/entrants/{id}/rename desk/entrants/{id}/hide
+    desk/entrants/{id}/rename-pseudonym desk/entrants/{id}/hide-pseudonym desk/submissions/{id}/take-down
+    desk/submissions/{id}/put-back desk/bans desk/bans/{id}/lift desk/acts desk/acts/{id}/undo
+    review/accounts review/accounts/suspend review/accounts/reinstate admission/{id}/override
 """.split()  # noqa: SIM905
 REVIEW_ACTS = "claim release clear reject ask overturn uphold grant undo note label unlabel rerun".split()  # noqa: SIM905
 
@@ -265,6 +282,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/organise",
         "/api/v1/organise/{slug}",
         *(f"/api/v1/organise/{{slug}}/{part}" for part in ORGANISE),
+        *(f"/api/v1/{part}" for part in OPERATE),
         "/api/v1/boards/{slug}/problem",
         "/api/v1/status",
         "/api/v1/competitions",
@@ -294,7 +312,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",
-        "/api/v1/submissions/{id}/retract",
+        *(f"/api/v1/submissions/{{id}}/{act}" for act in ("retract", "restore", "publish-code")),
         *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal", "seeds")),
         *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
         *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
@@ -313,7 +331,11 @@ def test_every_call_of_the_schema_has_an_area_a_summary_and_examples(browser, db
             assert area in areas
             assert 5 < len(call["summary"]) <= 120, (path, call["summary"])
             contents = [call.get("requestBody", {}), *(call["responses"][status] for status in call["responses"])]
-            media = [content["content"]["application/json"] for content in contents if content.get("content")]
+            media = [
+                content["content"].get("application/json") or content["content"]["multipart/form-data"]
+                for content in contents
+                if content.get("content")
+            ]
             assert all("example" in one for one in media if "Error" not in str(one["schema"])), (method, path)
 
 

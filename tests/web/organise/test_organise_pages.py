@@ -142,7 +142,7 @@ def test_a_board_on_hardware_without_a_runner_is_warned_of(stage, owner, browser
     assert "Known here: cpu" in page
     assert 'href="/sets"' not in page, "only an administrator imports"
     slip = owner.post("/organise/kernels-101/boards", {"version": version, "hardware": "CPU"})
-    assert "This site spells it cpu. Use this spelling." in slip.content.decode()
+    assert "This site spells it cpu; use this spelling." in slip.content.decode()
     added = owner.post("/organise/kernels-101/boards", {"version": version, "hardware": "H100"}, follow=True)
     assert added.content.decode().count("No runner with H100 has ever connected to this site") == 2, "said twice"
     for address in ("/boards/softmax", "/boards/softmax/submit"):

@@ -53,7 +53,7 @@ def reference(schema: Node) -> Iterator[str]:
                 if one["in"] != "path"
             ]
             if body := call.get("requestBody"):
-                takes.insert(0, kind(body["content"]["application/json"]["schema"], shapes))
+                takes.insert(0, kind(next(iter(body["content"].values()))["schema"], shapes))
             ((status, answer),) = ((status, one) for status, one in call["responses"].items() if status < "300")
             content = answer.get("content", {}).get("application/json")
             answers = f"{status} {kind(content['schema'], shapes) if content else ''}".strip()

@@ -1,0 +1,100 @@
+"""Problems over /api/v1: drafts checked and saved; sets uploaded, previewed and imported; admission overridden."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from leaderboard.admissions.models import FAILED, AdmissionTest
+from leaderboard.competitions.models import Board, Competition, SetUpload
+from leaderboard.web.organise.authoring_pages import example
+from tests.web.api.acting import field_of, send
+from tests.web.organise.test_set_pages import FILES, SET, packed
+
+AT = "organise/kernels-101"
+
+
+def test_a_draft_is_checked_created_and_revised(stage, owner) -> None:
+    draft = asdict(example()) | {"title": "My SiLU"}
+    checked = send(owner, f"{AT}/drafts", **draft, slug="my-silu").json()
+    assert checked["digest"].startswith("sha256:")
+    assert not Board.objects.filter(slug="my-silu").exists()
+    made = send(owner, f"{AT}/problems", **draft, slug="my-silu")
+    assert (made.status_code, made.json()[0]["digest"]) == (201, checked["digest"])
+    assert AdmissionTest.objects.filter(version__digest=checked["digest"]).exists()
+    assert field_of(send(owner, f"{AT}/problems", **draft, slug="my-silu")) == (409, "slug")
+    shown = owner.get(f"/api/v1/{AT}/problems/my-silu").json()
+    assert {one["kind"] for one in shown["files"]} == {"task", "starter", "baseline"}
+    revised = send(owner, f"{AT}/problems/my-silu", **shown | {"description": "Another text."}).json()
+    assert revised[0]["digest"] != checked["digest"]
+    assert Board.objects.get(slug="my-silu").version.part("description") == "Another text."
+
+
+def test_a_faulty_draft_names_the_field(stage, owner) -> None:
+    draft = asdict(example()) | {"slug": "my-silu"}
+    assert field_of(send(owner, f"{AT}/drafts", **draft | {"title": "x", "settings": "gpus: ["})) == (400, "settings")
+    assert field_of(send(owner, f"{AT}/drafts", **draft)) == (400, "title")
+    assert field_of(send(owner, f"{AT}/problems/nothing", **draft | {"title": "x"})) == (404, "slug")
+
+
+def upload(client, data: bytes, **sent):
+    return client.post("/api/v1/sets", {"archive": SimpleUploadedFile("course.zip", data), **sent})
+
+
+def test_a_set_is_previewed_and_imported_exactly_as_shown(stage, tool) -> None:
+    client = tool(stage.olga, "review")
+    shown = upload(client, packed(), hardware=["cpu", "H200"], without_deadlines="true")
+    assert shown.status_code == 201
+    (course,) = shown.json()["sets"]
+    assert (course["name"], course["problems"][0]["hardware"]) == ("Course", ["cpu", "H200"])
+    assert shown.json()["applied_at"] is None
+    assert not Competition.objects.filter(slug="course").exists()
+    at = f"sets/{shown.json()['id']}"
+    done = send(client, f"{at}/apply")
+    assert (done.status_code, done.json()["applied_at"] is None) == (200, False)
+    assert Board.objects.filter(slug="scale").count() == 2
+    assert field_of(send(client, f"{at}/apply")) == (409, "upload")
+    assert [one["filename"] for one in client.get("/api/v1/sets").json()] == ["course.zip"]
+    assert client.get(f"/api/v1/{at}").json() == done.json()
+
+
+def test_a_preview_that_no_longer_holds_imports_nothing(stage, tool) -> None:
+    client = tool(stage.olga, "review")
+    first, second = (upload(client, packed()).json()["id"] for _ in range(2))
+    send(client, f"sets/{first}/apply")
+    changed = send(client, f"sets/{second}/apply")
+    assert field_of(changed) == (409, "upload")
+    assert "new preview" in changed.json()["detail"]
+    again = client.get(f"/api/v1/sets/{second}").json()
+    assert (again["applied_at"], again["sets"][0]["status"]) == (None, "unchanged")
+
+
+def test_archives_that_cannot_be_read_name_the_field(stage, tool) -> None:
+    client = tool(stage.olga, "review")
+    assert field_of(upload(client, b"x")) == (400, "archive")
+    assert field_of(upload(client, packed({"a.txt": "x"}))) == (400, "archive")
+    assert field_of(upload(client, packed(), hardware="a/b")) == (400, "hardware")
+    assert field_of(client.post("/api/v1/sets", {})) == (400, "archive")
+    assert upload(client, packed(FILES | {"set.yaml": SET.replace("Course", "~~")})).status_code == 201
+    assert send(client, "sets", archive="x").status_code == 415
+
+
+def test_sets_are_for_administrators(stage, owner) -> None:
+    assert upload(owner, packed()).status_code == 403
+    assert owner.get("/api/v1/sets").status_code == 403
+    assert not SetUpload.objects.exists()
+
+
+def test_a_failed_admission_test_is_overridden_with_a_reason(stage, owner) -> None:
+    json = {"board": "softmax", "hardware": "cpu"}
+    asked = send(owner, "admission", **json)
+    assert asked.status_code == 403, "another scope"
+    test = AdmissionTest.objects.create(
+        version=stage.board.version, hardware="cpu", state="done", outcome=FAILED, created_at=stage.now
+    )
+    at = f"admission/{test.pk}/override"
+    assert field_of(send(owner, at)) == (400, "reason")
+    done = send(owner, at, reason="The margin is known.").json()
+    assert (done["overridden"], done["override_reason"]) == (True, "The margin is known.")
+    assert send(owner, at, reason="again").status_code == 409
