@@ -14,9 +14,11 @@ MIB: Final = 1 << 20
 
 SOCKET_FOLDER: Final = "/run/judge"  # the only part of the host that a container sees, but for a GPU's stack
 HARNESS: Final = "/opt/photofinish/harness.py"
+PROFILER: Final = "/opt/photofinish/profiler.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"
 PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; unbuffered, since containers end by a kill
+PERFMON: Final = "PERFMON"
 LABEL: Final = "photofinish.runner"  # its value is the owner, so that an owner reaps only its own containers
 
 CORE_BYTES: Final = 1  # the kernel's value for no core dump, not even to a helper; with 0 the host's helper starts
@@ -68,9 +70,10 @@ class Policy:
     file_bytes: int = 512 * MIB
     gpu: Gpu | None = None
     kind: str = "tenant"  # all that a helper lets the judge choose, beside the cores
+    capability: str = ""  # the only one; Docker gives it to root alone
 
     def __post_init__(self) -> None:
-        if self.uid < 1000:
+        if self.uid < 1000 and not (self.capability and self.uid == 0):
             raise ValueError(f"uid {self.uid}: a container gets a uid of its own, never a system one")
         if self.tmpfs_bytes >= self.memory_bytes:
             raise ValueError("tmpfs_bytes must be below memory_bytes: the tmpfs is charged to the container")
@@ -86,6 +89,22 @@ def oracle(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     command = (*PYTHON, ORACLE)
     made = Policy(image, command, uid, cpus, memory_bytes=4096 * MIB, kind="oracle")
     return _with_gpu(made, gpu)
+
+
+def profiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
+    """Return the policy for the container of a submission under the profiler of PyTorch."""
+    made = Policy(image, (*PYTHON, PROFILER), uid, cpus, memory_bytes=4096 * MIB, kind="profiler")
+    return _with_gpu(made, gpu)
+
+
+def counters(permission: str, image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
+    """Return the policy for the container of a submission under Nsight Compute.
+
+    `permission`: RUNNER_COUNTERS. With `perfmon`, root in this container has the capability that the driver asks for.
+    All limits are those of a tenant.
+    """
+    made = replace(profiler(image, uid, cpus, gpu), kind="counters")
+    return replace(made, uid=0, capability=PERFMON) if permission == "perfmon" else made
 
 
 GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a CUDA context alone needs some
@@ -151,6 +170,8 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "labels": {LABEL: owner},
         "auto_remove": False,
     }
+    if policy.capability:
+        options["cap_add"] = [policy.capability]
     if policy.gpu is None:
         return options
     gpu = policy.gpu
