@@ -24,6 +24,7 @@ class Call(Generic[T]):
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     many: bool = False  # the answer is a list
+    is_file: bool = False  # the answer is bytes
     needs_token: bool = True
     is_safe: bool = False  # to send again if no answer came
     most: int = 0  # of the items of a list that is fetched page by page; 0: the answer is one page
@@ -162,6 +163,11 @@ def submissions(board: str = "", most: int = 20) -> Call[list[shapes.SubmissionS
 def submission(pk: int | str) -> Call[shapes.Submission]:
     """Return a submission with its verdict, cases, logs and code."""
     return _get(f"/submissions/{submission_id(pk)}")
+
+
+def profile_file(pk: int | str, name: str) -> Call[bytes]:
+    """Return a file of a submission's profile."""
+    return Call("GET", f"/submissions/{submission_id(pk)}/files/{segment(name)}", is_safe=True, is_file=True)
 
 
 def submit(

@@ -111,6 +111,7 @@ class _Calls:
     quota = _Method(calls.quota)
     submissions = _Method(calls.submissions)
     submission = _Method(calls.submission)
+    profile_file = _Method(calls.profile_file)
     submit = _Method(calls.submit)
     cancel = _Method(calls.cancel)
     retract = _Method(calls.retract)
@@ -155,6 +156,8 @@ class _Calls:
     def _read(self, call: Call[T], response: httpx.Response, content: bytes) -> T:
         """Return a checked answer. Raises Refused, SiteProblem."""
         self._raise_for(response, content)
+        if call.is_file:
+            return cast(T, content)
         answer = _decode(content, self.url)
         items = answer if call.many and isinstance(answer, list) else [answer]
         if call.many is not isinstance(answer, list) or not all(isinstance(item, dict) for item in items):

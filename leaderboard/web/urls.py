@@ -222,6 +222,7 @@ people: list[URLPattern | URLResolver] = [
     path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
+    path("submissions/<int:pk>/files/<str:name>", api.ProfileFile.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/events", stream.events),
     path("submissions/<int:pk>/review", review_api.OwnersSide.as_view()),

@@ -21,7 +21,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 BUSY: Final = 60.0  # per cent of a peak
 OCCUPIED: Final = 50.0  # per cent of the places for warps, or of the cores
-MEMORY, COMPUTE, LATENCY, OCCUPANCY = "memory", "compute", "latency", "occupancy"
+BOUNDS: Final = ("memory", "compute", "latency", "occupancy")
+MEMORY, COMPUTE, LATENCY, OCCUPANCY = BOUNDS
 
 TRACE: Final = "trace.json.gz"
 COUNTERS: Final = "counters.csv"
@@ -87,7 +88,7 @@ class Profiled(_Strict):
     """A profile as report, page and API have it. `bound` "": no figures decide it."""
 
     case: Name
-    bound: Annotated[str, Field(pattern=f"^({MEMORY}|{COMPUTE}|{LATENCY}|{OCCUPANCY})?$")] = ""
+    bound: Annotated[str, Field(pattern=f"^({'|'.join(BOUNDS)})?$")] = ""
     sentence: Sentence
     figures: Annotated[tuple[Figure, ...], Field(max_length=3)] = ()
     rows: Annotated[tuple[Row, ...], Field(max_length=MOST_ROWS)] = ()

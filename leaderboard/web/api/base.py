@@ -171,6 +171,18 @@ class CsvRenderer(BaseRenderer):
         return csv_lines([names, *([row[name] for name in names] for row in rows)]).encode()
 
 
+class Octets(BaseRenderer):
+    """Bytes of a stranger, which no browser interprets."""
+
+    media_type = "application/octet-stream"
+    format = "bin"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        return bytes(data)
+
+
 class Negotiation(DefaultContentNegotiation):
     """DRF's choice by `Accept` or `?format=`, where an unknown format is a wrong field."""
 

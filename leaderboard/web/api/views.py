@@ -12,12 +12,14 @@ from hashlib import sha256
 from typing import Any, Final
 
 from django.db import transaction
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers as drf
 from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -36,7 +38,7 @@ from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
-from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Private, Public, links, offset_links, paged, parse
+from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Octets, Private, Public, links, offset_links, paged, parse
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
@@ -184,6 +186,20 @@ class Submission(Private):
         """Return a submission to its owner, present team mates, people with a role in the competition, or staff."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         return Response(serializers.Submission(view.Opened(found, self.caller(request))).data)
+
+
+class ProfileFile(Private):
+    renderer_classes = [Octets, JSONRenderer]
+
+    @extend_schema(responses={(200, Octets.media_type): OpenApiTypes.BINARY})
+    def get(self, request: Request, pk: int, name: str) -> HttpResponse:
+        """Return a file of a submission's profile, as the sandbox wrote it, to those who see the submission."""
+        found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
+        content = view.Opened(found, self.caller(request)).file(name)
+        if content is None:
+            raise Http404
+        saved_as = {"Content-Disposition": f'attachment; filename="{pk}-{name}"', "X-Content-Type-Options": "nosniff"}
+        return HttpResponse(content, content_type=Octets.media_type, headers=saved_as)
 
 
 class Cancel(Private):
