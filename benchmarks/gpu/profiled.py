@@ -2,9 +2,9 @@
 
 By hand, after `source benchmarks/gpu/setup.sh`:
 
-    python -m benchmarks.gpu.profiled PROBLEM FILE [PROBLEM FILE …]
+    python -m benchmarks.gpu.profiled off|open|perfmon PROBLEM FILE [off|open|perfmon PROBLEM FILE …]
 
-Each pair is profiled without counters and with each permission to read them. With OUT set, the files are kept there.
+The first word of three is RUNNER_COUNTERS. With OUT set, the files are kept there.
 """
 
 import base64
@@ -17,13 +17,10 @@ from runner import config
 from runner.commands import local
 from runner.evidence import profiled
 
-PERMISSIONS = ("", "open", "perfmon")  # RUNNER_COUNTERS
-
 
 def main() -> None:
-    for problem, file in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
-        for permission in PERMISSIONS:
-            _profile(problem, Path(file), permission)
+    for permission, problem, file in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3], strict=True):
+        _profile(problem, Path(file), permission.removeprefix("off"))
 
 
 def _profile(problem: str, file: Path, permission: str) -> None:

@@ -64,8 +64,8 @@ _NOT_KEPT_AWAY: Final = """
        AND other.draining_at IS NULL AND other.revoked_at IS NULL AND other.skew = ''))
 """
 _IS_DUE: Final = "(attempt.not_before IS NULL OR attempt.not_before <= %(now)s)"
-# A runner gets timed work only of its own epoch (epochs.measurable); tests and profiles run in any epoch. If every board
-# ranks the runner's epoch, `any_epoch` avoids reading the submissions.
+# A runner gets timed work only of its own epoch (epochs.measurable); tests and profiles run in any epoch. If every
+# board ranks the runner's epoch, `any_epoch` avoids reading the submissions.
 _OF_ITS_EPOCH: Final = """
 (%(any_epoch)s
  OR EXISTS (
