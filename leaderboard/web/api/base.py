@@ -194,6 +194,13 @@ class Negotiation(DefaultContentNegotiation):
         return found
 
 
+class FirstAlways(DefaultContentNegotiation):
+    """The view's first renderer, whatever the caller accepts."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
 AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer]  # of a view whose list may be CSV
 
 

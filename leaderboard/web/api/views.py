@@ -19,7 +19,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers as drf
 from rest_framework.parsers import FormParser, MultiPartParser
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -38,7 +37,18 @@ from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.web.api import serializers
-from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Octets, Private, Public, links, offset_links, paged, parse
+from leaderboard.web.api.base import (
+    AS_TABLE,
+    BoundedJSON,
+    FirstAlways,
+    Octets,
+    Private,
+    Public,
+    links,
+    offset_links,
+    paged,
+    parse,
+)
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
@@ -189,7 +199,8 @@ class Submission(Private):
 
 
 class ProfileFile(Private):
-    renderer_classes = [Octets, JSONRenderer]
+    renderer_classes = [Octets]
+    content_negotiation_class = FirstAlways
 
     @extend_schema(responses={(200, Octets.media_type): OpenApiTypes.BINARY})
     def get(self, request: Request, pk: int, name: str) -> HttpResponse:

@@ -11,7 +11,6 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 from rest_framework import serializers as drf
 from rest_framework.exceptions import NotAuthenticated
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -60,14 +59,9 @@ class AdminAuthentication(CliAuthentication):
     unknown = UNKNOWN_ADMIN
 
 
-class JsonAlways(DefaultContentNegotiation):
-    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
-        return renderers[0], renderers[0].media_type
-
-
 class Public(base.Public):
     authentication_classes = [CliAuthentication]
-    content_negotiation_class = JsonAlways
+    content_negotiation_class = base.FirstAlways
     schema = None
     nobody = NOBODY
 
