@@ -202,7 +202,10 @@ class ProfileFile(Private):
     renderer_classes = [Octets]
     content_negotiation_class = FirstAlways
 
-    @extend_schema(responses={(200, Octets.media_type): OpenApiTypes.BINARY})
+    @extend_schema(
+        parameters=[OpenApiParameter("format", exclude=True)],
+        responses={(200, Octets.media_type): OpenApiTypes.BINARY},
+    )
     def get(self, request: Request, pk: int, name: str) -> HttpResponse:
         """Return a file of a submission's profile, as the sandbox wrote it, to those who see the submission."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
