@@ -177,3 +177,22 @@ def test_with_the_toolkit_nothing_of_the_host_is_mounted(stack: str, request_: d
 def test_a_gpu_takes_nothing_of_the_rest_away(options: dict[str, Any], gpu_options: dict[str, Any]) -> None:
     for name in ("network_mode", "read_only", "cap_drop", "security_opt", "ipc_mode", "user", "log_config"):
         assert gpu_options[name] == options[name]
+
+
+def test_profiler_has_the_limits_of_a_tenant_but_memory() -> None:
+    options = {
+        role: policy.container_options(make("image:1", 234_567, "1"), socket_folder=Path("/door"), owner="rex")
+        for role, make in (("tenant", policy.tenant), ("profiler", policy.profiler))
+    }
+    changed = {name for name, value in options["profiler"].items() if value != options["tenant"][name]}
+    assert changed == {"command", "mem_limit", "memswap_limit"}
+    assert options["profiler"]["command"][-1] == policy.PROFILER
+
+
+@pytest.mark.parametrize(("permission", "user"), [("", "234567"), ("open", "234567"), ("perfmon", "0")])
+def test_counters_permission_is_one_capability(permission: str, user: str) -> None:
+    made = policy.counters(permission, "image:1", 234_567, "1")
+    options = policy.container_options(made, socket_folder=Path("/door"), owner="rex")
+    assert options.get("cap_add") == (["PERFMON"] if permission == "perfmon" else None)
+    assert (options["cap_drop"], options["user"]) == (["ALL"], f"{user}:{user}")
+    assert "no-new-privileges:true" in options["security_opt"]
