@@ -1,9 +1,9 @@
-"""What a profile found: what bounds the kernel, the three figures behind that, the longest operators, files. Pure.
+"""Profile of a submission: bound of the kernel, three figures behind it, longest operators, files. Pure.
 
 All of it comes out of a sandbox with the submission in it. It may be forged, and neither ranks nor decides.
 
-The rule is Nsight Compute's "speed of light" one: of memory and processors, the busier bounds the kernel from BUSY on;
-below it the kernel waits, for want of warps if less than OCCUPIED of their places are taken, else for other reasons.
+The rule follows Nsight Compute's "speed of light": of memory and processors, the busier part bounds the kernel from
+BUSY on. Below BUSY the kernel waits: for want of warps if less than OCCUPIED of their places are taken.
 docs/how-it-measures.md names the sources.
 """
 
@@ -14,7 +14,7 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -26,7 +26,7 @@ MEMORY, COMPUTE, LATENCY, OCCUPANCY = BOUNDS
 
 TRACE: Final = "trace.json.gz"
 COUNTERS: Final = "counters.csv"
-FILES: Final = {  # that a profile may have, and how to open each
+FILES: Final = {  # by name, with their meaning
     "operators.txt": "table of PyTorch's operators",
     TRACE: "trace of PyTorch: open it as it is in ui.perfetto.dev, or unpacked in chrome://tracing",
     "counters.txt": "Nsight Compute's details of each kernel",
@@ -42,11 +42,11 @@ FORGEABLE: Final = (
     "As measured inside the sandbox, beside the code itself: these numbers may be forged, and never rank."
 )
 UNKNOWN: Final = "There are no figures that would tell what bounds this kernel."
-FORBIDDEN: Final = "ERR_NVGPUCTRPERM"  # Nsight Compute's word where the driver refuses its counters
+FORBIDDEN: Final = "ERR_NVGPUCTRPERM"  # in Nsight Compute's output where the driver refuses its counters
 
 
 def visible(text: str) -> str:
-    """Return the text with a mark in place of each character that has no glyph of its own."""
+    """Return the text with a mark in place of each character without a glyph."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
@@ -97,7 +97,7 @@ class Profiled(_Strict):
 
 
 class Traced(_Strict):
-    """What the profiler of PyTorch saw, as its container tells it. Times of one call."""
+    """Answer of the container with PyTorch's profiler. Times of one call."""
 
     wall_us: Micros
     cpu_us: Micros
@@ -108,7 +108,7 @@ class Traced(_Strict):
 
 
 class Counted(_Strict):
-    """What Nsight Compute left, as its container tells it; without a file, its last words."""
+    """Answer of the container with Nsight Compute; without a file, its last words."""
 
     said: Annotated[str, Field(max_length=10_000)] = ""
     files: Files = {}
@@ -127,17 +127,19 @@ class Kernel:
 
     def __add__(self, other: Kernel) -> Kernel:
         us = self.us + other.us
-
-        def mean(name: str) -> float:
-            weighed = getattr(self, name) * self.us + getattr(other, name) * other.us
-            return float(weighed / us) if us else 0.0
-
-        shares = {name: mean(name) for name in (MEMORY, COMPUTE, OCCUPANCY)}
-        return replace(self, launches=self.launches + other.launches, us=us, **shares)
+        part = other.us / us if us else 0.0
+        return Kernel(
+            self.name,
+            self.launches + other.launches,
+            us,
+            self.memory + part * (other.memory - self.memory),
+            self.compute + part * (other.compute - self.compute),
+            self.occupancy + part * (other.occupancy - self.occupancy),
+        )
 
 
 def read(data: object) -> Profiled | None:
-    """Return the profile of a report; None if it has none, or one that cannot be read."""
+    """Return the profile of a report; None if it is missing or outside its limits."""
     try:
         return Profiled.model_validate(data) if data else None
     except ValidationError:
@@ -148,14 +150,14 @@ def read(data: object) -> Profiled | None:
 
 
 def bound_on_gpu(memory: float, compute: float, occupancy: float) -> str:
-    """Return what bounds a kernel with these throughputs and this achieved occupancy, in per cent."""
+    """Return the bound of a kernel with these throughputs and this achieved occupancy, in per cent."""
     if max(memory, compute) >= BUSY:
         return MEMORY if memory >= compute else COMPUTE
     return LATENCY if occupancy >= OCCUPIED else OCCUPANCY
 
 
 def bound_on_cpu(memory: float | None, inside: float, cores: float) -> str:
-    """Return what bounds a call on a processor, by per cent of the memory's bandwidth (None: unknown), of the time
+    """Return the bound of a call on a processor, by per cent of the memory's bandwidth (None: unknown), of the time
     inside operators, and of the cores that work."""
     if memory is not None and memory >= BUSY:
         return MEMORY
@@ -239,7 +241,7 @@ _COLUMNS: Final = ("ID", "Kernel Name", "Section Name", "Metric Name", "Metric U
 
 
 def kernels_of(table: str) -> list[Kernel]:
-    """Return the kernels in Nsight Compute's table (CSV of its details), one per name. Raises ValueError."""
+    """Return the kernels in Nsight Compute's table of details, each name once. Raises ValueError."""
     found: dict[str, tuple[str, dict[str, float]]] = {}
     for number, name, *place, value in _cells(table):
         section, metric, unit = place

@@ -163,7 +163,7 @@ class CudaMemory(Memory):
         target[:count].copy_(source[:count])
         self._synchronize()
 
-    def to_host(self, source: Buffer, count: int) -> Buffer:
+    def to_host(self, source: Buffer, count: int) -> Any:
         return source[:count].cpu().numpy()
 
     @contextmanager
