@@ -153,6 +153,11 @@ class _Course:
         end_foreign_code(ready.sides, recorder)
         with self.phase("copies"):
             trial.time_copies()
+        profiled: dict[str, Any] = {}
+        if job.mode == PROFILE and trial.counts:
+            self.emit("checking", "The profilers are at work", {"profiling": True})
+            with self.phase("profiling"):
+                profiled = profile(job, trial, ready).model_dump(mode="json")
         parts = {
             "calls": sum(side.device_s for side in ready.sides.values()),
             "steps": sum(side.steps_s for side in ready.sides.values()),
@@ -163,10 +168,7 @@ class _Course:
         recorder.phases_s.update({name: round(seconds, 4) for name, seconds in parts.items()})
         recorder.add_findings(rules.findings(recorder.evidence))  # after the findings of the comparison
         report = report_of(self._blank, recorder.evidence, ready.sides[B].container.logs())
-        if job.mode == PROFILE and report.outcome == "passed":
-            self.emit("checking", "The profilers are at work", {"profiling": True})
-            report = replace(report, profile=profile(job, trial, ready).model_dump(mode="json"))
-        return report
+        return replace(report, profile=profiled)
 
     def _measure(self, trial: Trial, ready: prepare.Prepared) -> None:
         job = self.job
