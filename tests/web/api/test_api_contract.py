@@ -13,8 +13,8 @@ SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "ke
 SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code taken_down created_at status outcome reason message score_us ratio
-    profile files half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
-    events licence
+    half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
+    events licence profile files
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
