@@ -206,6 +206,9 @@ def on_gpu(
     """Return a profile on a GPU. `notes`: why parts are missing, such as the counters."""
     ordered = sorted(kernels, key=lambda one: -one.us)
     seen = traced.operators if traced else [Row(name=one.name, calls=one.launches, us=one.us) for one in ordered]
+    at_work = _percent(sum(one.us for one in traced.operators), traced.wall_us) if traced else 100.0
+    if at_work < OCCUPIED:
+        notes = [*notes, f"The device works for only {at_work:.0f} % of a call; launching and waiting take the rest."]
     told: dict[str, Any] = {"case": case, "rows": _rows(seen), "notes": tuple(notes), "files": dict(files or {})}
     if not ordered:
         return Profiled(sentence=UNKNOWN, **told)

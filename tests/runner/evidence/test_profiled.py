@@ -95,6 +95,12 @@ def test_gpu_without_counters_says_why_and_keeps_the_trace() -> None:
     assert len(found.rows) == 2
 
 
+def test_device_that_idles_is_noted() -> None:
+    idle = traced().model_copy(update={"wall_us": 400.0})
+    (note,) = profiled.on_gpu("n=1", idle, [Kernel("k", 1, 10.0, 90.0, 5.0, 90.0)]).notes
+    assert note.startswith("The device works for only 20 % of a call")
+
+
 def test_cpu_names_the_share_of_the_bandwidth_where_it_is_known() -> None:
     found = profiled.on_cpu("n=1", traced(), 70.0)
     assert (found.bound, found.figures[0].percent) == (MEMORY, 70.0)
