@@ -30,8 +30,8 @@ ENVIRONMENT: Final = {
     "USER": "sandbox",  # torch's compiler asks for the user's name, which no /etc/passwd has
 }
 SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
-# Nsight Compute makes named pipes and locks a file. No lock is taken, though the call succeeds: a container could fill the
-# host's memory with locks.
+# Nsight Compute makes named pipes and locks a file. The call succeeds and locks nothing: a container's locks could fill
+# the host's memory.
 _PIPES: Final = {"index": 2, "value": 0o170000, "valueTwo": 0o010000, "op": "SCMP_CMP_MASKED_EQ"}  # of the mode
 COUNTERS_RULES: Final = (
     {"names": ["mknodat"], "action": "SCMP_ACT_ALLOW", "args": [_PIPES]},
