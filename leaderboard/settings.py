@@ -331,6 +331,7 @@ REPORT_STORE = env.address("REPORT_STORE", "", ("file", "s3"))  # "": they stay 
 REPORT_DAYS = {  # by phase; 0: for ever, as reports of contests always are
     "test": env.whole("REPORT_DAYS_TEST", 90, least=0, most=36_500),
     "benchmark": env.whole("REPORT_DAYS_BENCHMARK", 90, least=0, most=36_500),
+    "profile": env.whole("REPORT_DAYS_PROFILE", 90, least=0, most=36_500),
     "practice": env.whole("REPORT_DAYS_PRACTICE", 0, least=0, most=36_500),
     "afterwards": env.whole("REPORT_DAYS_AFTERWARDS", 0, least=0, most=36_500),
 }

@@ -35,6 +35,7 @@ PASSED_ON: Final = (
         "RUNNER_STATE",
         "RUNNER_PREPARED_S",
         "RUNNER_LEAVE_OUT",
+        "RUNNER_COUNTERS",
     ),
     *("RUNNER_GPU", "RUNNER_GPU_STACK", "RUNNER_GPU_INTERPRETER", "RUNNER_GPU_LIBRARY_PATH"),
 )
@@ -125,6 +126,12 @@ class JudgeSettings(_Settings):
     )
     runner_gpu_interpreter: str = Field(default="/opt/venv/bin/python", description="the Python with torch there")
     runner_gpu_library_path: str = Field(default="", description="its `LD_LIBRARY_PATH`")
+    runner_counters: str = Field(
+        default="",
+        pattern=r"^(open|perfmon|sys_admin)?$",
+        description="whether profiles read the GPU's performance counters: [gpu-hosts](gpu-hosts.md#profiles); "
+        "without it they do not",
+    )
     # Steps of a call, for experiments: runner/judge/data/call.py.
     runner_leave_out: str = Field(default="", max_length=100)
     runner_prepared_s: float = Field(

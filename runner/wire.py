@@ -16,7 +16,9 @@ from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 WIRE_VERSION: Final = 1
 
-MODES: Final = ("test", "benchmark", "ranked")
+PROFILE: Final = "profile"
+TIMED_MODES: Final = ("benchmark", "ranked")
+MODES: Final = ("test", *TIMED_MODES, PROFILE)
 JUDGE: Final = "judge"
 ADMISSION: Final = "admission"
 STARTER: Final = "starter/"  # before the language, in the name of an admission test's line about starter code
@@ -44,6 +46,7 @@ MAX_REPORT_BYTES: Final = 16_000_000
 MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000
 MAX_ADMISSION_BYTES: Final = 64_000
+MAX_PROFILE_BYTES: Final = 12_000_000
 MOST_RUNS: Final = 9  # of a confirmation
 MOST_DEADLINE_S: Final = 10_000_000.0
 SPARE_RUNS: Final = 2  # of a confirmation, instead of runs that could not be measured
@@ -246,8 +249,8 @@ class Job:
     @classmethod
     def from_json(cls, data: object) -> Job:
         job = _parsed(cls, "job", data)
-        if job.incumbent is not None and job.mode == "test":
-            raise WireError("job.incumbent", "mode 'test' times nothing; send 'benchmark' or 'ranked'")
+        if job.incumbent is not None and job.mode not in TIMED_MODES:
+            raise WireError("job.incumbent", f"mode {job.mode!r} times nothing; send 'benchmark' or 'ranked'")
         if job.task == ADMISSION and job.mode != "test":
             raise WireError("job.mode", f"an admission test times nothing; send 'test', got {job.mode!r}")
         if job.incumbent is None:
@@ -303,6 +306,8 @@ class Report:
     # records.RecordVerdict.to_json() of a confirmation job, examine.Admission.to_json() of an admission job.
     confirmation: Annotated[JSON, partial(_mapping, most_bytes=MAX_CONFIRMATION_BYTES)] = field(default_factory=dict)
     admission: Annotated[JSON, partial(_mapping, most_bytes=MAX_ADMISSION_BYTES)] = field(default_factory=dict)
+    # evidence.profiled.Profiled in JSON, of a job in mode "profile". Its numbers and files come from the sandbox.
+    profile: Annotated[JSON, partial(_mapping, most_bytes=MAX_PROFILE_BYTES)] = field(default_factory=dict)
     wire: Version = WIRE_VERSION
 
     def to_json(self) -> JSON:

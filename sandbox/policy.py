@@ -6,6 +6,7 @@ Every limit of the sandbox stands here, once. For each option one test pins its 
 Pure.
 """
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,9 +15,11 @@ MIB: Final = 1 << 20
 
 SOCKET_FOLDER: Final = "/run/judge"  # the only part of the host that a container sees, but for a GPU's stack
 HARNESS: Final = "/opt/photofinish/harness.py"
+PROFILER: Final = "/opt/photofinish/profiler.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"
 PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; unbuffered, since containers end by a kill
+CAPABILITIES: Final = ("perfmon", "sys_admin")  # that let a container read counters, by the driver
 LABEL: Final = "photofinish.runner"  # its value is the owner, so that an owner reaps only its own containers
 
 CORE_BYTES: Final = 1  # the kernel's value for no core dump, not even to a helper; with 0 the host's helper starts
@@ -27,6 +30,21 @@ ENVIRONMENT: Final = {
     "USER": "sandbox",  # torch's compiler asks for the user's name, which no /etc/passwd has
 }
 SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
+# Nsight Compute makes named pipes and locks a file. The call succeeds and locks nothing: a container's locks could fill
+# the host's memory.
+_PIPES: Final = {"index": 2, "value": 0o170000, "valueTwo": 0o010000, "op": "SCMP_CMP_MASKED_EQ"}  # of the mode
+COUNTERS_RULES: Final = (
+    {"names": ["mknodat"], "action": "SCMP_ACT_ALLOW", "args": [_PIPES]},
+    *(
+        {
+            "names": ["fcntl"],
+            "action": "SCMP_ACT_ERRNO",
+            "errnoRet": 0,
+            "args": [{"index": 1, "value": value, "op": "SCMP_CMP_EQ"}],
+        }
+        for value in (6, 7)  # F_SETLK, F_SETLKW
+    ),
+)
 
 TOOLKIT, CDI, HOST = "toolkit", "cdi", "host"  # source of the CUDA stack of a GPU's containers: Gpu
 CDI_KIND: Final = "nvidia.com/gpu"
@@ -68,9 +86,11 @@ class Policy:
     file_bytes: int = 512 * MIB
     gpu: Gpu | None = None
     kind: str = "tenant"  # all that a helper lets the judge choose, beside the cores
+    capability: str = ""  # the only one; Docker gives it to root alone
+    seccomp: str = SECCOMP_PROFILE
 
     def __post_init__(self) -> None:
-        if self.uid < 1000:
+        if self.uid < 1000 and not (self.capability and self.uid == 0):
             raise ValueError(f"uid {self.uid}: a container gets a uid of its own, never a system one")
         if self.tmpfs_bytes >= self.memory_bytes:
             raise ValueError("tmpfs_bytes must be below memory_bytes: the tmpfs is charged to the container")
@@ -86,6 +106,23 @@ def oracle(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     command = (*PYTHON, ORACLE)
     made = Policy(image, command, uid, cpus, memory_bytes=4096 * MIB, kind="oracle")
     return _with_gpu(made, gpu)
+
+
+def profiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
+    """Return the policy for the container of a submission under the profiler of PyTorch."""
+    made = Policy(image, (*PYTHON, PROFILER), uid, cpus, memory_bytes=4096 * MIB, kind="profiler")
+    return _with_gpu(made, gpu)
+
+
+def counters(permission: str, image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
+    """Return the policy for the container of a submission under Nsight Compute.
+
+    `permission`: RUNNER_COUNTERS. If it is a capability, root in this container has it, and no other.
+    """
+    seccomp = json.loads(SECCOMP_PROFILE)
+    seccomp["syscalls"] += COUNTERS_RULES
+    made = replace(profiler(image, uid, cpus, gpu), kind="counters", seccomp=json.dumps(seccomp))
+    return replace(made, uid=0, capability=permission.upper()) if permission in CAPABILITIES else made
 
 
 GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a CUDA context alone needs some
@@ -136,7 +173,7 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "shm_size": 16 * MIB,
         "volumes": {str(socket_folder): {"bind": SOCKET_FOLDER, "mode": "ro"}},
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges:true", f"seccomp={SECCOMP_PROFILE}"],
+        "security_opt": ["no-new-privileges:true", f"seccomp={policy.seccomp}"],
         "privileged": False,
         "cpuset_cpus": policy.cpus,
         "mem_limit": policy.memory_bytes,
@@ -151,6 +188,8 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "labels": {LABEL: owner},
         "auto_remove": False,
     }
+    if policy.capability:
+        options["cap_add"] = [policy.capability]
     if policy.gpu is None:
         return options
     gpu = policy.gpu

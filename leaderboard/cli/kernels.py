@@ -21,7 +21,8 @@ from .api import known, own_submissions, quietly, verdict_code
 from .config import connected
 from .render import AsJson, Columns, Screen, clean, line, when
 
-MODES: Final = ("test", "benchmark", "ranked")
+MODES: Final = ("test", "benchmark", "ranked", "profile")
+PROFILE_FILES: Final = ("operators.txt", "trace.json.gz", "counters.txt", "counters.csv", "counters.ncu-rep.gz")
 MAX_HARDWARE: Final = 16  # of a submit command
 MAX_DIFF_LINES: Final = 5_000  # of a side; comparing takes the square of it at worst
 SHOWN_CHOICES: Final = 20
@@ -37,7 +38,10 @@ def submit(
     hardware: Annotated[
         list[str] | None, typer.Option(help="Required for a board with several. Repeat it, or separate by commas.")
     ] = None,
-    mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
+    mode: Annotated[
+        str,
+        typer.Option(help="test: checked; benchmark: also timed; ranked: for the board; profile: what bounds it."),
+    ] = "test",
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
     filename: Annotated[str, typer.Option(help="Name of the file on the site (default: its own).")] = "",
     remix_of: Annotated[int, typer.Option(min=0, help="Number of the submission whose code this began with.")] = 0,
@@ -113,15 +117,18 @@ def show(
     context: typer.Context,
     submission: Submission,
     cases: Annotated[bool, typer.Option("--cases/--no-cases", help="Print every case.")] = True,
+    files: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the files of its profile there.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a submission's verdict with its cases, and wait for it if necessary. Exit codes as for `submit`."""
+    """Show a submission's verdict with cases and profile, and wait for it if necessary. Exit codes as for `submit`."""
     screen = Screen()
     with connected(context) as site:
         with known(submission):
             found = site.submission(submission)
         if found.get("status") not in FINAL:
             found = _watch(screen, site, submission, quiet=as_json)
+        if files is not None:
+            _save_files(screen, site, found, files)
         _finish(screen, site, found, as_json, cases=cases)
 
 
@@ -353,7 +360,24 @@ def _finish(screen: Screen, site: Client, submission: JSON, as_json: bool, cases
         render.verdict(screen, submission, site.address(submission.get("url")))
         if cases:
             render.cases(screen, submission)
+            render.operators(screen, submission)
     raise typer.Exit(verdict_code(submission))
+
+
+def _save_files(screen: Screen, site: Client, found: JSON, folder: Path) -> None:
+    """Write the files of a profile into a folder. Raises Misuse if there are none or the folder cannot be written."""
+    names = [str(one.get("name")) for one in mappings(found.get("files"))]
+    names = [name for name in names if name in PROFILE_FILES]  # a site chooses no path here
+    if not names:
+        raise Misuse(f"files: submission {line(found.get('id', ''), 64)} has none; `submit --mode profile` makes them")
+    for name in names:
+        content = site.profile_file(str(found.get("id", "")), name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        except OSError as error:
+            raise Misuse(f"files: {folder / name} cannot be written ({error.strerror})") from None
+        screen.note(f"written: {folder / name}")
 
 
 def _remove(site: Client, submission: str, reason: str) -> JSON:

@@ -299,6 +299,7 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
     if forgeable and 0 < forgeable <= 1:
         share = figures.rounded_up(forgeable)
         yield plain(f"tolerance    the judge's clock confirms all but at most {share} of the time")
+    yield from _profile(mapping(submission.get("profile")))
     if submission.get("unranked"):
         reason = line(submission["unranked"], 64)
         yield Text(f"board        not ranked: {outcomes.UNRANKED.get(reason, reason)}", style="yellow")
@@ -315,6 +316,33 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
         yield plain(f"rank         {rank}")
     elif submission.get("mode") != "ranked":
         yield Text(f"board        not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
+
+
+def _profile(profile: JSON) -> Iterator[RenderableType]:
+    """Yield what bounds the kernel, and the figures behind that."""
+    if profile:
+        yield plain(f"profile      {line(profile.get('sentence', ''))}")
+    for figure in mappings(profile.get("figures")):
+        percent = number(figure.get("percent"))
+        value = "unknown" if percent is None else f"{percent:.0f} %"
+        yield plain(f"{'':13}{line(figure.get('name', ''), 64)}: {value}, {line(figure.get('about', ''), 200)}")
+    for note in sequence(profile.get("notes")):
+        yield plain(f"note         {line(note)}", style="yellow")
+
+
+def operators(screen: Screen, submission: JSON) -> None:
+    """Print the operators or kernels of a profile, the longest first."""
+    profile = mapping(submission.get("profile"))
+    if not profile.get("rows"):
+        return
+    columns: Columns = {
+        "name": lambda row: line(row.get("name", ""), 120),
+        "seen": "calls",
+        "time": lambda row: duration_of(row, "us"),
+        "share": lambda row: figures.percent(number(row.get("share")) or 0.0),
+    }
+    screen.say(f"\nlongest in case {line(profile.get('case', ''), 200)}; these numbers may be forged, and never rank")
+    screen.table(mappings(profile["rows"])[:MAX_CASES], columns, ("seen", "time", "share"))
 
 
 def _failed(submission: JSON, logs: bool = True) -> Iterator[RenderableType]:

@@ -25,6 +25,7 @@ class Call(Generic[T]):
     files: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)  # by field: name, content; sent as a form
     headers: Mapping[str, str] = field(default_factory=dict)
     many: bool | None = False  # the answer is a list; None: it may be
+    is_file: bool = False  # the answer is bytes
     needs_token: bool = True
     is_safe: bool = False  # to send again if no answer came
     most: int = 0  # of the items of a list that is fetched page by page; 0: the answer is one page
@@ -183,6 +184,11 @@ def submission(pk: int | str) -> Call[shapes.Submission]:
 def seeds(pk: int | str) -> Call[shapes.Seeds]:
     """Return the inputs of a judged submission's cases, once the contest is over."""
     return _get(f"/submissions/{submission_id(pk)}/seeds")
+
+
+def profile_file(pk: int | str, name: str) -> Call[bytes]:
+    """Return a file of a submission's profile."""
+    return Call("GET", f"/submissions/{submission_id(pk)}/files/{segment(name)}", is_safe=True, is_file=True)
 
 
 def submit(

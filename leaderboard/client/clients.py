@@ -115,6 +115,7 @@ class _Calls:
     submissions = _Method(calls.submissions)
     submission = _Method(calls.submission)
     seeds = _Method(calls.seeds)
+    profile_file = _Method(calls.profile_file)
     submit = _Method(calls.submit)
     cancel = _Method(calls.cancel)
     retract = _Method(calls.retract)
@@ -194,6 +195,8 @@ class _Calls:
     def _read(self, call: Call[T], response: httpx.Response, content: bytes) -> T:
         """Return a checked answer. Raises Refused, SiteProblem."""
         self._raise_for(response, content)
+        if call.is_file:
+            return cast(T, content)
         answer = _decode(content, self.url) if response.status_code != 204 else {}
         is_list = isinstance(answer, list)
         items = answer if isinstance(answer, list) else [answer]

@@ -675,6 +675,35 @@ class ProblemOf(TypedDict):
     hardware: list[str]
 
 
+class Profile(TypedDict):
+    case: str
+    bound: str
+    sentence: str
+    figures: list[ProfileFigure]
+    rows: list[ProfileRow]
+    notes: list[str]
+
+
+class ProfileFigure(TypedDict):
+    name: str
+    percent: float | None
+    about: str
+
+
+class ProfileFile(TypedDict):
+    name: str
+    about: str
+    bytes: int
+    url: str
+
+
+class ProfileRow(TypedDict):
+    name: str
+    calls: int
+    us: float
+    share: float
+
+
 class Pseudonym(TypedDict):
     pseudonym: str
 
@@ -874,6 +903,8 @@ class Submission(TypedDict):
     cases: list[dict[str, Any]]
     logs: dict[str, str]
     report_problem: str
+    profile: Profile | None
+    files: list[ProfileFile]
     rank: int | None
     value: Value | None
 

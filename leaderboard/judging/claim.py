@@ -64,15 +64,15 @@ _NOT_KEPT_AWAY: Final = """
        AND other.draining_at IS NULL AND other.revoked_at IS NULL AND other.skew = ''))
 """
 _IS_DUE: Final = "(attempt.not_before IS NULL OR attempt.not_before <= %(now)s)"
-# A runner gets timed work only of its own epoch (epochs.measurable); tests run in any epoch. If every board ranks the
-# runner's epoch, `any_epoch` avoids reading the submissions.
+# A runner gets timed work only of its own epoch (epochs.measurable); tests and profiles run in any epoch. If every
+# board ranks the runner's epoch, `any_epoch` avoids reading the submissions.
 _OF_ITS_EPOCH: Final = """
 (%(any_epoch)s
  OR EXISTS (
     SELECT 1
       FROM submissions_submission AS submission
      WHERE submission.id = attempt.submission_id
-       AND (submission.mode = 'test'
+       AND (submission.mode IN ('test', 'profile')
             OR %(by_default)s <> COALESCE(
                 submission.created_at
                     >= (%(exceptions)s::jsonb #>> ARRAY[submission.board_id::text, '0'])::timestamptz

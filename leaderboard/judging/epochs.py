@@ -24,6 +24,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result, Runner
 from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.models import Submission
+from runner.wire import TIMED_MODES
 
 MOST_PROPOSED: Final = 50  # per hardware, so that a runner with a new epoch each time cannot fill the table
 UNREADABLE: Final = "unknown"  # a runner's word for an unreadable part of its host
@@ -174,7 +175,7 @@ class RankedEpochs:
 def waits_for_epoch(submission: Submission) -> bool:
     """Return whether runners of its hardware exist but none measures in the epoch that its board ranks."""
     board = submission.board
-    if submission.mode == "test":
+    if submission.mode not in TIMED_MODES:
         return False
     stage = stage_of(board.competition.schedule, submission.created_at, board_deadline=board.deadline)
     runners = Runner.objects.filter(hardware=board.hardware, retired_at=None)

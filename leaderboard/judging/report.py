@@ -19,13 +19,12 @@ from leaderboard.judging.runners import check_storable, set_aside
 from leaderboard.judging.verdicts import is_spoiled, measure_again
 from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.models import Submission
-from runner.wire import Event, Report
+from runner.wire import TIMED_MODES, Event, Report
 
 MAX_EVENTS: Final = 10_000  # per claim
 EVENT_CHARS: Final = 500
 NOTICE_CHARS: Final = 2_000
 UNREADABLE_REPORT: Final = "The runner's report could not be read; an operator can see why"
-TIMED_MODES: Final = ("benchmark", "ranked")
 KEPT: Final = ("outcome", "reason", "message", "score_us", "ratio", "half_width", "telemetry", "forgeable")
 
 

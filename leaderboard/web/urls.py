@@ -249,6 +249,7 @@ people: list[URLPattern | URLResolver] = [
     path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
+    path("submissions/<int:pk>/files/<str:name>", api.ProfileFile.as_view()),
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/seeds", api.Seeds.as_view()),
     path("submissions/<int:pk>/events", stream.events),

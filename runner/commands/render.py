@@ -11,6 +11,7 @@ from rich.text import Text
 from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
 from runner.commands.replay import Replayed
+from runner.evidence import profiled
 from runner.evidence.ceilings import Ceilings
 from runner.host import doctor
 from runner.wire import Event, Expectation, Report
@@ -89,6 +90,16 @@ def report(screen: Console, report: Report) -> None:
         width, speedup = 100 * (report.half_width or 0), 1 / (report.ratio or 1)
         said = f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs"
         screen.print(Text(said, style="bold"))
+    if (profile := profiled.read(report.profile)) is not None:
+        screen.print(seen(profile.sentence, style="bold"))
+        for figure in profile.figures:
+            screen.print(seen(f"{figure.name}: {'unknown' if figure.percent is None else f'{figure.percent:.0f} %'}"))
+        table = _table("name", "calls", "µs", "share", left="name")
+        for row in profile.rows:
+            table.add_row(seen(row.name), str(row.calls), f"{row.us:.4g}", f"{row.share:.1%}")
+        screen.print(table)
+        for note in profile.notes:
+            screen.print(seen(note, style="yellow"))
     for sentence in _remarks(report):
         screen.print(Text(sentence, style="yellow"))
     for name, text in report.logs.items():

@@ -227,7 +227,7 @@ class Evidence(_Strict):
 
     version: Literal[3]
     rules: Literal[1, 2] = Field(default=1, description="by which the verdict was reached: verdict.py")
-    mode: Literal["test", "benchmark", "ranked"]
+    mode: Literal["test", "benchmark", "ranked", "profile"]
     ranking_by: Literal["geom", "mean", "last"]
     clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")
     certified: bool = Field(description="every container stood still outside its calls")

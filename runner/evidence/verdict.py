@@ -58,7 +58,7 @@ def decide(evidence: Evidence) -> Verdict:
     for check in evidence.checks:
         if not check.good:
             return Verdict(check.outcome, check.reason, check.message)
-    if evidence.mode == "test":
+    if evidence.mode in ("test", "profile"):
         return Verdict("passed")
     return _timed(evidence)
 

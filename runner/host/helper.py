@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from runner import config
@@ -96,7 +97,13 @@ def rules_of(settings: config.JudgeSettings, user: JudgeUser) -> Rules:
     return Rules(
         uid=user.uid,
         owner="helper" + hashlib.sha256(str(settings.runner_helper).encode()).hexdigest()[:16],
-        policies={"tenant": role(policy.tenant), "oracle": role(policy.oracle), "probe": probe},
+        policies={
+            "tenant": role(policy.tenant),
+            "oracle": role(policy.oracle),
+            "profiler": role(policy.profiler),
+            "counters": role(partial(policy.counters, settings.runner_counters)),
+            "probe": probe,
+        },
         digests=digests,
     )
 

@@ -22,13 +22,26 @@ from runner.evidence.schedule import A, B, I
 from runner.evidence.schema import Evidence
 from runner.host import accelerators, epochs
 from runner.job import prepare
+from runner.job.profile import profile
 from runner.judge.calls import Calls
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.device.telemetry import Blind, Telemetry, company, open_telemetry
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
-from runner.wire import ADMISSION, JUDGE, MAX_LOG_CHARS, MAX_MESSAGE_CHARS, STARTER, Event, Expectation, Job, Report
+from runner.wire import (
+    ADMISSION,
+    JUDGE,
+    MAX_LOG_CHARS,
+    MAX_MESSAGE_CHARS,
+    PROFILE,
+    STARTER,
+    TIMED_MODES,
+    Event,
+    Expectation,
+    Job,
+    Report,
+)
 from sandbox import protocol
 from sandbox.container import SandboxError
 
@@ -39,7 +52,6 @@ SAID_CHARS: Final = 300
 OPERATOR_CHARS: Final = 8_000
 PROBLEM_FAILED: Final = "The problem's own code failed; its organiser has been told."
 SANDBOX_FAILED: Final = "The sandbox failed, not your code. This does not count against you; please submit again."
-TIMED_MODES: Final = ("benchmark", "ranked")
 SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that may be due to a device's memory
 
 OnEvent = Callable[[Event], None]
@@ -141,6 +153,11 @@ class _Course:
         end_foreign_code(ready.sides, recorder)
         with self.phase("copies"):
             trial.time_copies()
+        profiled: dict[str, Any] = {}
+        if job.mode == PROFILE and trial.counts:
+            self.emit("checking", "The profilers are at work", {"profiling": True})
+            with self.phase("profiling"):
+                profiled = profile(job, trial, ready).model_dump(mode="json")
         parts = {
             "calls": sum(side.device_s for side in ready.sides.values()),
             "steps": sum(side.steps_s for side in ready.sides.values()),
@@ -150,7 +167,8 @@ class _Course:
         }
         recorder.phases_s.update({name: round(seconds, 4) for name, seconds in parts.items()})
         recorder.add_findings(rules.findings(recorder.evidence))  # after the findings of the comparison
-        return report_of(self._blank, recorder.evidence, ready.sides[B].container.logs())
+        report = report_of(self._blank, recorder.evidence, ready.sides[B].container.logs())
+        return replace(report, profile=profiled)
 
     def _measure(self, trial: Trial, ready: prepare.Prepared) -> None:
         job = self.job

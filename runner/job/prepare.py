@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from problems import sizes
@@ -160,6 +161,12 @@ class Prepared:
         self._stack.callback(side.close)
         self.sides[name] = side
         return side
+
+    def start_profiler(self, *, counters: bool) -> container.Container:
+        """Start the container of a profiler; `counters`: with the permission to read the device's counters, if this
+        host gives any."""
+        role = partial(policy.counters, self.settings.runner_counters) if counters else policy.profiler
+        return self._start(role, self.cores.tenant)
 
     def another_oracle(self) -> Oracle:
         """Replace an oracle whose problem failed, with no process left alive. The old oracle is closed first: a device

@@ -85,14 +85,22 @@ class Trial:
 
     def load(self, source: str, side: str = B) -> None:
         """Load a submission into its container, with the problem's files and, if needed, the reference."""
-        problem = self.problem
-        tenant, given = self.calls.sides[side], {**files_beside(source, problem.files), problem.submission_name: source}
-        build, longest_s = None, problem.test_timeout_s
+        longest_s = self.problem.test_timeout_s + (COMPILE_S if self.problem.build is not None else 0)
+        self.calls.sides[side].load(**self.sources(source), limit_s=longest_s)
+
+    def sources(self, source: str) -> dict[str, Any]:
+        """Return all that a container needs to load a submission."""
+        problem, build = self.problem, None
         if problem.build is not None:
             flags = problem.build.flags("g++" if self.calls.memory.device == "cpu" else "nvcc")
             build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
-            longest_s += COMPILE_S
-        tenant.load(given, problem.submission_name, problem.entry, problem.interface, longest_s, build)
+        return {
+            "files": {**files_beside(source, problem.files), problem.submission_name: source},
+            "submission": problem.submission_name,
+            "entry": problem.entry,
+            "interface": problem.interface,
+            "build": build,
+        }
 
     def load_baseline(self) -> None:
         """Load the baseline in the same way as a submission. Without a tuned baseline the reference takes its place."""

@@ -339,10 +339,14 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
     return status, text[-MOST_TEXT:]
 
 
-def main() -> None:
+def set_up() -> None:
     os.environ.pop("HOSTNAME", None)  # Docker adds it: the environment is PATH, HOME, LANG, USER and the image's
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     torch.backends.cudnn.allow_tf32 = False  # as in the oracle: a reference that is its own baseline must be right
+
+
+def main() -> None:
+    set_up()
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})

@@ -21,11 +21,11 @@ from leaderboard.judging.runners import create_runner, lock_able
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification
-from runner.wire import Job, Report
+from runner.wire import TIMED_MODES, Job, Report
 from tests.runner.judge.suspects import steady
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-PLENTY = {"ranked": 10_000, "benchmark": 10_000, "test": 10_000}  # for tests of unrelated behaviour
+PLENTY = {"ranked": 10_000, "benchmark": 10_000, "test": 10_000, "profile": 10_000}  # for tests of unrelated behaviour
 SOURCE = b"def custom_kernel(data):\n    return data\n"
 
 
@@ -104,7 +104,7 @@ class Stage:
 def passing(job: Job, **told: Any) -> Report:
     """Return a report of a pass slightly faster than the baseline, with the given changes."""
     outcome = told.setdefault("outcome", "passed")
-    if outcome == "passed" and job.mode != "test":
+    if outcome == "passed" and job.mode in TIMED_MODES:
         told = {"score_us": 900.0, "ratio": 0.9, "half_width": 0.01} | told
         told = {"evidence": steady(told["ratio"]) if told["ratio"] else {}} | told
     return Report(attempt_id=job.attempt_id, token=job.token, **told)

@@ -82,6 +82,7 @@ def test_an_older_side_sends_less_and_is_understood() -> None:
         ({"incumbent": {"source": "y", "filename": "b.py"}}, "job.incumbent.submission_id"),
         ({"incumbent": {"source": "y" * 1_000_001, "filename": "b", "submission_id": "1"}}, "job.incumbent.source"),
         ({"mode": "test"}, "job.incumbent"),
+        ({"mode": "profile"}, "job.incumbent"),
         ({"task": "mine"}, "job.task"),
         ({"task": "admission"}, "job.mode"),
     ],

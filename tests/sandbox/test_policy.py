@@ -177,3 +177,39 @@ def test_with_the_toolkit_nothing_of_the_host_is_mounted(stack: str, request_: d
 def test_a_gpu_takes_nothing_of_the_rest_away(options: dict[str, Any], gpu_options: dict[str, Any]) -> None:
     for name in ("network_mode", "read_only", "cap_drop", "security_opt", "ipc_mode", "user", "log_config"):
         assert gpu_options[name] == options[name]
+
+
+def test_profiler_has_the_limits_of_a_tenant_but_memory() -> None:
+    options = {
+        role: policy.container_options(make("image:1", 234_567, "1"), socket_folder=Path("/door"), owner="rex")
+        for role, make in (("tenant", policy.tenant), ("profiler", policy.profiler))
+    }
+    changed = {name for name, value in options["profiler"].items() if value != options["tenant"][name]}
+    assert changed == {"command", "mem_limit", "memswap_limit"}
+    assert options["profiler"]["command"][-1] == policy.PROFILER
+
+
+@pytest.mark.parametrize(
+    ("permission", "user"), [("", "234567"), ("open", "234567"), ("perfmon", "0"), ("sys_admin", "0")]
+)
+def test_counters_permission_is_one_capability(permission: str, user: str) -> None:
+    made = policy.counters(permission, "image:1", 234_567, "1")
+    options = policy.container_options(made, socket_folder=Path("/door"), owner="rex")
+    assert options.get("cap_add") == ([permission.upper()] if user == "0" else None)
+    assert (options["cap_drop"], options["user"]) == (["ALL"], f"{user}:{user}")
+    assert "no-new-privileges:true" in options["security_opt"]
+
+
+def test_counters_come_with_named_pipes_and_locks_that_lock_nothing() -> None:
+    ours, theirs = (
+        json.loads(made.seccomp)
+        for made in (policy.tenant("image:1", 234_567, "1"), policy.counters("open", "image:1", 234_567, "1"))
+    )
+    more = [rule for rule in theirs["syscalls"] if rule not in ours["syscalls"]]
+    assert more == list(policy.COUNTERS_RULES)
+    assert [(rule["names"], rule["action"], rule.get("errnoRet")) for rule in more] == [
+        (["mknodat"], "SCMP_ACT_ALLOW", None),
+        (["fcntl"], "SCMP_ACT_ERRNO", 0),
+        (["fcntl"], "SCMP_ACT_ERRNO", 0),
+    ]
+    assert {**theirs, "syscalls": ours["syscalls"]} == ours

@@ -462,6 +462,9 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/submissions/{own}", OWN, READ_ONLY),
         ("/api/v1/submissions/{held}", "INNNAAAA", READ_ONLY),
     ],
+    "api/v1/submissions/<int:pk>/files/<str:name>": [
+        ("/api/v1/submissions/{own}/files/trace.json.gz", "IN", READ_ONLY),  # no profile: test_profile_page.py
+    ],
     "api/v1/submissions/<int:pk>/cancel": [("/api/v1/submissions/{own}/cancel", "IMMMMMMM", "IAFNFFFA")],
     "api/v1/submissions/<int:pk>/seeds": [
         ("/api/v1/submissions/{published}/seeds", OWN, READ_ONLY),

@@ -15,6 +15,7 @@ from leaderboard.review.standing import reviews_of
 from leaderboard.standings.publish import refusal, retracted_kernels
 from leaderboard.standings.read.boards import Standing, published_among, standing_of
 from leaderboard.submissions.models import Submission
+from runner.evidence import profiled
 
 COVERED: Final = "The code is taken down, and with it its logs and messages."
 
@@ -40,6 +41,7 @@ class SubmissionStatus:
     standing: Standing | None = None  # only from `status_of`
     cases: list[dict[str, Any]] = field(default_factory=list)  # only from `status_of`
     logs: dict[str, str] = field(default_factory=dict)  # only from `status_of`
+    profile: profiled.Profiled | None = None  # only from `status_of`
     report_problem: str = ""  # why logs and perhaps cases are missing; only from `status_of`
 
     @property
@@ -58,7 +60,9 @@ def status_of(submission: Submission, *, now: datetime, covered: bool = False) -
         return replace(status, message="" if last is None or covered else last.message)
     report, problem = look(attempt.result)
     parts = {"cases": report.get("cases", []), "logs": report.get("logs", {}), "report_problem": problem}
-    if covered:
+    if not covered:
+        parts["profile"] = profiled.read(report.get("profile"))
+    else:
         cases = [without_text(case) for case in parts["cases"]]
         parts = {"cases": cases, "logs": {}, "report_problem": COVERED, "message": ""}
     return replace(status, standing=standing_of(submission, now=now), **parts)

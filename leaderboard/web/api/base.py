@@ -172,6 +172,18 @@ class CsvRenderer(BaseRenderer):
         return csv_lines([names, *([row[name] for name in names] for row in rows)]).encode()
 
 
+class Octets(BaseRenderer):
+    """Bytes of a stranger, which no browser interprets."""
+
+    media_type = "application/octet-stream"
+    format = "bin"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        return bytes(data)
+
+
 class Negotiation(DefaultContentNegotiation):
     """DRF's choice by `Accept` or `?format=`, where an unknown format is a wrong field."""
 
@@ -181,6 +193,13 @@ class Negotiation(DefaultContentNegotiation):
             known = ", ".join(renderer.format for renderer in renderers)
             raise UserError("format", format, f"this call answers as {known}")
         return found
+
+
+class FirstAlways(DefaultContentNegotiation):
+    """The view's first renderer, whatever the caller accepts."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
 
 
 # Of a view whose list may be a table.

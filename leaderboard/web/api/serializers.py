@@ -17,6 +17,8 @@ from leaderboard.web.boards.cards import Card
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.paging import CURSOR_CHARS
 from leaderboard.web.submissions.starter_code import REFERENCE
+from runner.evidence.profiled import BOUNDS
+from runner.evidence.profiled import FORGEABLE as FORGEABLE_NUMBERS
 from runner.wire import MODES, TELEMETRY
 
 MAX_LINES: Final = 1_000
@@ -301,6 +303,35 @@ class Value(drf.Serializer[Any]):
     shown = drf.BooleanField(source="is_shown", help_text="False: sent during the freeze, hidden until the reveal.")
 
 
+class ProfileFigure(drf.Serializer[Any]):
+    name = drf.CharField()
+    percent = drf.FloatField(allow_null=True, help_text="null: unknown on this machine.")
+    about = drf.CharField()
+
+
+class ProfileRow(drf.Serializer[Any]):
+    name = drf.CharField(allow_blank=True)
+    calls = drf.IntegerField()
+    us = drf.FloatField(help_text="Time in one call of the submission.")
+    share = drf.FloatField()
+
+
+class Profile(drf.Serializer[Any]):
+    case = drf.CharField(help_text="The timed case that was profiled.")
+    bound = drf.ChoiceField(choices=[*BOUNDS, ""], help_text="What bounds the kernel; empty: unknown.")
+    sentence = drf.CharField()
+    figures = ProfileFigure(many=True, help_text="The figures behind the sentence.")
+    rows = ProfileRow(many=True, help_text="Operators on a cpu, kernels on a GPU, the longest first.")
+    notes = drf.ListField(child=drf.CharField(), help_text="Why parts are missing.")
+
+
+class ProfileFile(drf.Serializer[Any]):
+    name = drf.CharField()
+    about = drf.CharField()
+    bytes = drf.IntegerField()
+    url = drf.CharField(help_text="Address of the download.")
+
+
 class Submission(SubmissionSummary):
     remixed_from = drf.IntegerField(source="origin.pk", default=None, allow_null=True, help_text=REMIXED_FROM)
     code = drf.CharField(allow_null=True, help_text="null: taken down.")
@@ -308,6 +339,8 @@ class Submission(SubmissionSummary):
     cases = drf.ListField(child=drf.DictField())
     logs = drf.DictField(child=drf.CharField())
     report_problem = drf.CharField(allow_blank=True, help_text="Why logs, and perhaps cases, are missing, or empty.")
+    profile = Profile(allow_null=True, help_text=f"Of mode `profile`. {FORGEABLE_NUMBERS}")
+    files = ProfileFile(many=True, help_text="Files of the profile.")
     rank = drf.IntegerField(allow_null=True)
     value = Value(source="standing", allow_null=True, help_text="Value of the kernel that this run belongs to.")
 

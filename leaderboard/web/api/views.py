@@ -12,9 +12,10 @@ from hashlib import sha256
 from typing import Any, Final
 
 from django.db import transaction
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers as drf
 from rest_framework.parsers import FormParser, MultiPartParser
@@ -39,7 +40,17 @@ from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import boards_spent_on
 from leaderboard.submissions.permissions import release_code
 from leaderboard.web.api import serializers
-from leaderboard.web.api.base import AS_TABLE, BoundedJSON, Private, Public, links, paged, parse
+from leaderboard.web.api.base import (
+    AS_TABLE,
+    BoundedJSON,
+    FirstAlways,
+    Octets,
+    Private,
+    Public,
+    links,
+    paged,
+    parse,
+)
 from leaderboard.web.boards import cards, standing
 from leaderboard.web.boards.entries import published
 from leaderboard.web.errors import body
@@ -199,6 +210,24 @@ class Seeds(Private):
         result = get_object_or_404(Result, attempt__submission=found, attempt__is_current=True)
         evidence = evidence_of(look(result).report)
         return Response(serializers.Seeds(seeds_shown(found, evidence, timezone.now())).data)
+
+
+class ProfileFile(Private):
+    renderer_classes = [Octets]
+    content_negotiation_class = FirstAlways
+
+    @extend_schema(
+        parameters=[OpenApiParameter("format", exclude=True)],
+        responses={(200, Octets.media_type): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, pk: int, name: str) -> HttpResponse:
+        """Return a file of a submission's profile, as the sandbox wrote it, to those who see the submission."""
+        found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
+        content = view.Opened(found, self.caller(request)).file(name)
+        if content is None:
+            raise Http404
+        saved_as = {"Content-Disposition": f'attachment; filename="{pk}-{name}"', "X-Content-Type-Options": "nosniff"}
+        return HttpResponse(content, content_type=Octets.media_type, headers=saved_as)
 
 
 class Cancel(Private):

@@ -3,6 +3,9 @@
 The client knows times in seconds, the mode `leaderboard` for our `ranked`, and a leaderboard for all boards of a slug.
 """
 
+import base64
+import io
+import zipfile
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -18,8 +21,14 @@ from leaderboard.web.boards.standing import BoardRow
 from leaderboard.web.submissions.view import Opened, Shown
 from leaderboard.wording.figures import duration_us, speedup
 from leaderboard.wording.outcomes import UNRANKED
+from runner.evidence.profiled import FORGEABLE
 
-MODES: Final = {"test": "test", "benchmark": "benchmark", "leaderboard": "ranked"}  # the client's name → ours
+MODES: Final = {  # the client's name → ours
+    "test": "test",
+    "benchmark": "benchmark",
+    "leaderboard": "ranked",
+    "profile": "profile",
+}
 ITS_MODES: Final = {ours: name for name, ours in MODES.items()}
 FAILED: Final = "failed"  # status of a job on which the client ends with an error, even if `done` is true
 TIMED_OUT: Final = "timed_out"
@@ -222,8 +231,30 @@ def full_result(item: Opened) -> dict[str, Any]:
         "result": result(item),
     }
     told = {"start": run["start_time"], "end": run["end_time"], "compilation": None, "run": ran, "profile": None}
-    one = {"success": True, "error": "", "system": {"gpu": item.hardware}, "runs": {run["mode"]: told}}
+    name = run["mode"]
+    if item.profile:
+        name, told["profile"] = "profile.0", {"profiler": "Photofinish", "trace": _zipped(item), "download_url": ""}
+        text = base64.b64encode(_profile_text(item).encode()).decode()
+        ran["result"] = {"benchmark-count": 1, "benchmark.0.spec": item.profile.case, "benchmark.0.report": text}
+    one = {"success": True, "error": "", "system": {"gpu": item.hardware}, "runs": {name: told}}
     return {"status": "success", "results": [one], "reports": [report(item)]}
+
+
+def _profile_text(item: Opened) -> str:
+    figures = [
+        f"{one.name}: {'unknown' if one.percent is None else f'{one.percent:.0f} %'}" for one in item.profile.figures
+    ]
+    rows = [f"{row.us:12.1f} us {row.share:6.1%}  {row.name}" for row in item.profile.rows]
+    return "\n".join([item.profile.sentence, *figures, *item.profile.notes, "", *rows, "", FORGEABLE])
+
+
+def _zipped(item: Opened) -> str:
+    """Return the files of a profile as a zip archive in base64."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in item.files:
+            packed.writestr(file["name"], item.file(file["name"]) or b"")
+    return base64.b64encode(archive.getvalue()).decode()
 
 
 def seconds(score_us: float | None) -> float | None:

@@ -1,6 +1,6 @@
 """A submission sent and followed in one call: server-sent events `status`, then `result` or `error`.
 
-The client sends its profiles this way. Here they are refused, and the other modes are served. An error before the
+The client sends its profiles this way; every mode is served. An error before the
 submission is accepted is a plain answer. A client that goes away cancels nothing.
 """
 

@@ -18,7 +18,6 @@ ABSENT: Final = {
     "auth/init": BY_HAND,
     "auth/cli/<str:provider>": BY_HAND,
     "profile": f"mode: {views.NO_PROFILES}",
-    "profile/<str:leaderboard>/<str:gpu>": f"mode: {views.NO_PROFILES}",
     "jobs/<str:job>": f"job: {views.NO_PROFILES}",
     "admin/leaderboards": f"directory: {NO_REPOSITORY}",
     "admin/update-problems": f"repository: {NO_REPOSITORY}",
@@ -45,6 +44,7 @@ urlpatterns: list[URLPattern] = [
     path("admin/invites", admin.Invites.as_view()),
     path("admin/invites/<str:code>", admin.OneInvite.as_view()),
     re_path("^/", views.NotHere.as_view(problem=NO_SLASH)),
+    path("profile/<str:leaderboard>/<str:gpu>", send_and_follow, {"mode": "profile"}),
     path("<str:leaderboard>/<str:gpu>/<str:mode>", send_and_follow),
     re_path("", views.NotHere.as_view()),
 ]

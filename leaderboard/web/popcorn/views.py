@@ -11,7 +11,6 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 from rest_framework import serializers as drf
 from rest_framework.exceptions import NotAuthenticated
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -48,7 +47,7 @@ NOBODY: Final = f"{HEADER}: missing. {WAY_IN}"
 ADMINS_WAY_IN: Final = f"Create a token with the scope “review” at {settings.SITE_URL}/tokens for POPCORN_ADMIN_TOKEN."
 UNKNOWN_ADMIN: Final = f"Authorization: this token is unknown, expired or revoked. {ADMINS_WAY_IN}"
 NO_ADMIN: Final = f"Authorization: missing. {ADMINS_WAY_IN}"
-NO_PROFILES: Final = f"this site has no profiler; there are the modes {', '.join(shapes.MODES)}"
+NO_PROFILES: Final = "this site profiles with its own runners; use `--mode profile`"
 
 
 class CliAuthentication(base.BearerAuthentication):
@@ -63,14 +62,9 @@ class AdminAuthentication(CliAuthentication):
     unknown = UNKNOWN_ADMIN
 
 
-class JsonAlways(DefaultContentNegotiation):
-    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
-        return renderers[0], renderers[0].media_type
-
-
 class Public(base.Public):
     authentication_classes = [CliAuthentication]
-    content_negotiation_class = JsonAlways
+    content_negotiation_class = base.FirstAlways
     schema = None
     nobody = NOBODY
 
@@ -180,8 +174,6 @@ class Submit(Private):
 
     def post(self, request: Request, leaderboard: str, gpu: str, mode: str) -> Response:
         """Queue a submission; the client then asks for it every five seconds."""
-        if mode.lower() == "profile":
-            raise UserError("mode", mode, NO_PROFILES, 404)
         if mode.lower() not in shapes.MODES:
             raise UserError("mode", mode, f"there is no “{mode[:64]}”; choose {', '.join(shapes.MODES)}")
         file = request.FILES.get("file")

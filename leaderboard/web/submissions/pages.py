@@ -49,6 +49,7 @@ from leaderboard.web.submissions.prefill import Prefill, prefill
 from leaderboard.web.submissions.syntax import PYTHON_NAME, first_fault, marked_lines
 from leaderboard.wording.outcomes import EPOCH_WAITS, FLAGS, STATES, UNRANKED
 from problems.directives import DirectiveError, overruled_directives, read_directives
+from runner.evidence.profiled import FORGEABLE
 
 PAGE_ROWS: Final = 50
 UPLOADED: Final = (
@@ -63,6 +64,7 @@ MODES: Final = {
     "test": "Checked on public and secret cases, without timing. The fastest mode.",
     "benchmark": "Checked and timed against the baseline. The result does not go to the board.",
     "ranked": "Checked and timed on secret inputs. A pass goes to the board.",
+    "profile": "Checked, then run under a profiler that shows what bounds the kernel. Never ranked.",
 }
 SHOWN_SUBMISSIONS: Final = 20  # of a team
 NO_PREFILL: Final = Prefill()
@@ -224,6 +226,7 @@ def detail_page(
         "last_message": last_message,
         "lost": sum(event.state == "lost" for event in events),
         "cases": progress.cases_shown(item),
+        "forgeable_said": FORGEABLE,
         "logs": [(name, item.logs.get(name, "")) for name in ("stdout", "stderr") if item.outcome and has_report],
         "tries": progress.tries_of(item, timezone.now()),
         "history": progress.judged_again(item.submission),

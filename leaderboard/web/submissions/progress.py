@@ -14,6 +14,7 @@ from leaderboard.submissions.models import Submission
 from leaderboard.web.review.evidence import SeedRow, seed_rows
 from leaderboard.web.submissions.view import Opened, Shown
 from runner.evidence.schema import Evidence
+from runner.wire import TIMED_MODES
 
 NOT_RANKED: Final = "not ranked"  # of a case that was timed while the machine was too disturbed
 TONES: Final = {"passed": "good", NOT_RANKED: "warn"}
@@ -25,7 +26,7 @@ def stations(item: Shown, events: Sequence[AttemptEvent]) -> list[dict[str, str]
     began: dict[str, datetime] = {}
     for event in events:
         began.setdefault(event.state, event.created_at)
-    wanted = [name for name in STATIONS if name != "timing" or item.mode != "test"]
+    wanted = [name for name in STATIONS if name != "timing" or item.mode in TIMED_MODES]
     end = "done" if item.is_finished else item.status
     reached = wanted.index(end) if end in wanted else 0
     lane = []

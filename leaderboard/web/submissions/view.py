@@ -1,5 +1,6 @@
 """A submission for display: one value for page and API, gathered from the apps below, and its visibility."""
 
+from base64 import b64decode
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from leaderboard.standings.read.status import SubmissionStatus, status_of, statu
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for, is_own
 from leaderboard.wording.outcomes import Verdict, verdict
+from runner.evidence import profiled
 
 NEWEST_FIRST: Final = ("-created_at", "-pk")  # as in the index of an owner's submissions
 PARTS: Final = ("owner", "entrant", "board__problem", "board__competition")
@@ -117,6 +119,21 @@ class Opened(Shown):
         self.code, self.taken_down = code_for(viewer, submission)
         self.origin = origin_seen(submission, viewer, now)
         super().__init__(submission, status_of(submission, now=now, covered=self.code is None))
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """Return the files of its profile: name, meaning, size and address."""
+        names = self.state.profile.files if self.state.profile else {}
+        return [
+            {"name": name, "about": about, "bytes": len(names[name]) * 3 // 4, "url": f"/api/v1{self.url}/files/{name}"}
+            for name, about in profiled.FILES.items()
+            if name in names
+        ]
+
+    def file(self, name: str) -> bytes | None:
+        """Return a file of its profile, as the sandbox wrote it."""
+        text = self.state.profile.files.get(name) if self.state.profile else None
+        return None if text is None else b64decode(text)
 
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:

@@ -163,6 +163,9 @@ class CudaMemory(Memory):
         target[:count].copy_(source[:count])
         self._synchronize()
 
+    def to_host(self, source: Buffer, count: int) -> Any:
+        return source[:count].cpu().numpy()
+
     @contextmanager
     def together(self) -> Iterator[None]:
         self._alone = True

@@ -10,7 +10,7 @@ import mmap
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -110,6 +110,10 @@ class Memory:
 
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         np.copyto(target[:count], source[:count])
+
+    def to_host(self, source: Buffer, count: int) -> Any:
+        """Return bytes of the judge's as numpy has them."""
+        return source[:count]
 
     def together(self) -> AbstractContextManager[None]:
         """Defer completion: copies, fills and stagings in this context are complete when it ends."""

@@ -109,7 +109,7 @@ def test_a_failure_tells_its_owner_why_and_ranks_nowhere(stage: Stage, outcome: 
     assert (seen.published, seen.rank, seen.review) == (False, None, None)
 
 
-@pytest.mark.parametrize("mode", ["test", "benchmark"])
+@pytest.mark.parametrize("mode", ["test", "benchmark", "profile"])
 def test_practice_passes_without_ranking(stage: Stage, mode: str) -> None:
     submission = stage.submit(mode=mode)
     stage.judge(submission)

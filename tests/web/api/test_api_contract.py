@@ -16,7 +16,7 @@ SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code taken_down created_at status outcome reason message score_us ratio
     half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
-    events licence withdrawn remixed_from
+    events licence withdrawn remixed_from profile files
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
@@ -184,7 +184,7 @@ def test_quota_is_told_before_and_refused_with_a_time(stage, tool) -> None:
     told = {one["mode"]: one for one in client.get("/api/v1/quota?board=softmax").json()}
     full = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "left": 1, "capacity": 1, "per_day": 1}
     assert told["ranked"] == full | {"next_at": None}
-    assert set(told) == {"test", "benchmark", "ranked"}
+    assert set(told) == {"test", "benchmark", "ranked", "profile"}
     assert post(client).status_code == 201
     (spent,) = client.get("/api/v1/quota").json()
     assert spent == full | {"left": 0, "next_at": spent["next_at"]}

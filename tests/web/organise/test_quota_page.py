@@ -7,7 +7,7 @@ from leaderboard.submissions.quota import USUAL, Bucket, parse_quotas
 from tests.web.test_pages_are_strict import check
 
 PAGE = "/organise/kernels-101/quotas"
-MODES, PARTS = ("test", "benchmark", "ranked"), ("capacity", "per_day")
+MODES, PARTS = ("test", "benchmark", "ranked", "profile"), ("capacity", "per_day")
 USUAL_SENT = {f"{mode}_{part}": getattr(USUAL[mode], part) for mode in MODES for part in PARTS}
 
 

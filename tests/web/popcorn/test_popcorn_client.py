@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
+from runner.evidence import profiled
 from runner.wire import Event
 from tests.web.live_site import live_site
 from tests.web.popcorn.client import Failed, Popcorn, events, multipart
@@ -181,11 +185,30 @@ def test_stream_is_split_by_lf_and_has_the_fields_of_the_contract(stage, site, e
     assert run["start"] <= run["end"]
 
 
+def test_profile_comes_with_its_report_and_a_zip_archive(stage, site, executor) -> None:
+    row = profiled.Row(name="aten::mul", calls=1, us=60.0)
+    told = {"wall_us": 100.0, "cpu_us": 100.0, "cores": 1, "outside": 0.7, "operators": (row,)}
+    seen = profiled.Traced(**told, files={"operators.txt": base64.b64encode(b"a table").decode()})
+    sent = multipart(CODE)
+    sent["headers"] |= {"X-Popcorn-Cli-Id": token_of(stage.ada)}
+    read = executor.submit(httpx.post, f"{site}/profile/softmax/cpu", timeout=60, trust_env=False, **sent)
+    judged(stage, read, profile=profiled.on_cpu("rows=8", seen, None).model_dump(mode="json"))
+    kind, data = list(events(iter([read.result(PATIENCE_S).content])))[-1]
+    assert kind == "result"
+    run = json.loads(data)["results"][0]["runs"]["profile.0"]
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(run["profile"]["trace"]))) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {"operators.txt": b"a table"}
+    assert run["run"]["result"]["benchmark-count"] == 1
+    report = base64.b64decode(run["run"]["result"]["benchmark.0.report"]).decode()
+    assert report.startswith("Latency bounds this kernel: 70 %")
+    assert "aten::mul" in report
+
+
 def test_stream_that_is_refused_is_a_plain_answer(stage, site, ada) -> None:
     from leaderboard.submissions.models import Submission
 
-    with pytest.raises(Failed, match="404: mode: this site has no profiler"):
-        ada.stream(CODE, "softmax", "cpu", "profile")
+    with pytest.raises(Failed, match="404: board: there is no"):
+        ada.stream(CODE, "sofmax", "cpu", "profile")
     with pytest.raises(Failed, match="400: hardware: softmax is not judged on 'B200'"):
         ada.stream(CODE, "softmax", "B200", "test")
     assert not Submission.objects.exists()

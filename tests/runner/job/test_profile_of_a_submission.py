@@ -1,0 +1,116 @@
+"""Mode `profile` in real containers: figures and files for a good kernel, and no harm from any other."""
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.commands import local
+from runner.config import JudgeSettings
+from runner.evidence import profiled
+from runner.evidence.profiled import Profiled
+from runner.job import prepare, profile
+from runner.wire import Report
+from tests.conftest import SANDBOX_IMAGE
+
+pytestmark = pytest.mark.docker
+
+GOOD = """
+import torch
+
+def custom_kernel(data):
+    a, b, c = data
+    c[...] = a + b
+    return c
+"""
+UNDER_A_PROFILER = "import sys\nPROFILED = 'profiler' in sys.argv[0]\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> JudgeSettings:
+    return JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
+
+
+def judged(settings: JudgeSettings, source: str) -> tuple[Report, Profiled | None]:
+    job = local.job_from(local.find_problem("add").on("cpu"), source, "kernel.py", "profile", "cpu")
+    report = local.judge_here(job, settings, lambda event: None)
+    return report, profiled.read(report.profile)
+
+
+def test_good_kernel_gets_figures_operators_and_files(settings: JudgeSettings) -> None:
+    report, found = judged(settings, GOOD)
+    assert (report.outcome, report.ratio, report.evidence["timing"]) == ("passed", None, [])
+    assert found is not None
+    assert found.notes == ()
+    assert found.bound in profiled.BOUNDS
+    assert [figure.name for figure in found.figures] == ["memory bandwidth", "inside operators", "cores at work"]
+    assert {"aten::add", "aten::copy_"} <= {row.name for row in found.rows}
+    assert sum(row.share for row in found.rows) == pytest.approx(1.0)
+    trace = json.loads(gzip.decompress(base64.b64decode(found.files["trace.json.gz"])))
+    assert any(event.get("name") == "aten::add" for event in trace["traceEvents"])
+    assert b"aten::add" in base64.b64decode(found.files["operators.txt"])
+
+
+def test_wrong_kernel_is_not_profiled(settings: JudgeSettings) -> None:
+    report, found = judged(settings, GOOD.replace("a + b", "a - b"))
+    assert (report.outcome, found) == ("wrong", None)
+
+
+@pytest.mark.parametrize(
+    ("trick", "word"),
+    [
+        ("raise ValueError('not here')", "not here"),
+        ("import os; os._exit(0)", "without an answer"),
+        ("import time; time.sleep(60)", "did not end within"),
+    ],
+)
+def test_kernel_that_fails_under_the_profiler_keeps_its_verdict(
+    settings: JudgeSettings, monkeypatch: pytest.MonkeyPatch, trick: str, word: str
+) -> None:
+    monkeypatch.setattr(profile, "LIMIT_S", 10.0)
+    report, found = judged(settings, f"{UNDER_A_PROFILER}{GOOD}".replace("c[", f"if PROFILED: {trick}\n    c["))
+    assert report.outcome == "passed"
+    assert found is not None
+    assert (found.bound, found.figures, found.files) == ("", (), {})
+    assert word in found.notes[0]
+
+
+FORGED = """
+import json, os, socket, struct, sys
+if 'profiler' in sys.argv[0]:
+    message = json.dumps(ANSWER).encode()
+    for fd in range(3, 64):
+        try:
+            if socket.socket(fileno=os.dup(fd)).family == socket.AF_UNIX:
+                os.write(fd, struct.pack("<I", len(message)) + message)
+        except OSError:
+            pass
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("answer", [{"files": {"../x": "aGk="}}, {"operators": 7}, {"wall_us": -1}, []])
+def test_forged_answer_is_not_read(settings: JudgeSettings, answer: Any) -> None:
+    report, found = judged(settings, f"ANSWER = {answer!r}\n{FORGED}{GOOD}")
+    assert report.outcome == "passed"
+    assert found is not None
+    assert (found.rows, found.files) == ((), {})
+    assert len(found.notes) == 1
+
+
+def test_only_the_container_of_the_counters_has_their_capability(settings: JudgeSettings) -> None:
+    allowed = settings.model_copy(update={"runner_counters": "sys_admin"})  # older engines do not know CAP_PERFMON
+    with prepare.prepared(allowed, ()) as ready:
+        found = {}
+        for counters in (False, True):
+            made = ready.start_profiler(counters=counters)
+            status = Path(f"/proc/{made.pid}/status").read_text()
+            found[counters] = int(status.split("CapEff:")[1].split()[0], 16)
+            assert made.policy.kind == ("counters" if counters else "profiler")
+            made.close()
+        oracle = Path(f"/proc/{ready.oracle.container.pid}/status").read_text()
+    assert found == {False: 0, True: 1 << 21}, "CAP_SYS_ADMIN alone"
+    assert "CapEff:\t0000000000000000" in oracle
