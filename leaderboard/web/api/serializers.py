@@ -277,7 +277,16 @@ class Value(drf.Serializer[Any]):
     shown = drf.BooleanField(source="is_shown", help_text="False: sent during the freeze, hidden until the reveal.")
 
 
+class Place(drf.Serializer[Any]):
+    position = drf.IntegerField(help_text="1: the next. From the order in which runners are given work.")
+    queued = drf.IntegerField(help_text="Submissions that wait for this hardware.")
+    runners = drf.IntegerField(help_text="Runners that can take work now; 0: it waits for a runner.")
+    wait_s = drf.FloatField(allow_null=True, help_text="Expected seconds until a runner begins; null: unknown.")
+    text = drf.CharField(help_text="The same in a sentence.")
+
+
 class Submission(SubmissionSummary):
+    queue = Place(allow_null=True, help_text="Its place while it is queued, else null; an estimate.")
     code = drf.CharField(allow_null=True, help_text="null: taken down.")
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
     cases = drf.ListField(child=drf.DictField())
@@ -292,6 +301,7 @@ class FinishedSubmission(Submission):
 
     code = None  # type: ignore[assignment]
     taken_down = None  # type: ignore[assignment]
+    queue = None  # type: ignore[assignment]
 
 
 class EntryDetail(drf.Serializer[Any]):

@@ -1,6 +1,7 @@
 """A submission for display: one value for page and API, gathered from the apps below, and its visibility."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Final
 
 from django.db.models import Q, QuerySet
@@ -11,7 +12,8 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import Viewer
 from leaderboard.entrants.models import Membership
-from leaderboard.judging.models import CANCELLED, FINISHED
+from leaderboard.judging.models import CANCELLED, FINISHED, QUEUED
+from leaderboard.judging.queue import Place, place_of
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for
@@ -114,6 +116,11 @@ class Opened(Shown):
     def __init__(self, submission: Submission, viewer: Viewer) -> None:
         self.code, self.taken_down = code_for(viewer, submission)
         super().__init__(submission, status_of(submission, now=timezone.now(), covered=self.code is None))
+
+    @cached_property
+    def queue(self) -> Place | None:
+        """Its place while it waits for a runner."""
+        return place_of(self.submission, now=timezone.now()) if self.state.status == QUEUED else None
 
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:

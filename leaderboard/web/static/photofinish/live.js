@@ -105,7 +105,7 @@ async function poll(live, left, etag, began) {
     document.getElementById("live-link").textContent = "";
     if (found.status === "done" || found.status === "cancelled") return finish().catch(() => location.reload());
     advance(live, found.status, null);
-    say(found.message || saidOf(live, found.status));
+    say((found.queue && found.queue.text) || found.message || saidOf(live, found.status));
     again(answer.headers.get("ETag") || "");
   } catch {
     again(etag);
@@ -120,6 +120,7 @@ function follow(live) {
     advance(live, data.state, data.at);
     say(data.message || saidOf(live, data.state));
   });
+  followed.addEventListener("queue", (event) => say(JSON.parse(event.data).text));
   followed.addEventListener("progress", (event) => {
     const data = JSON.parse(event.data);
     say(data.message && `${saidOf(live, data.state).replace(/\.$/, "")}: ${data.message}`);
