@@ -5,11 +5,12 @@
 Sends tests one after the other through the Python client, each when the verdict of the last one has arrived: first with
 a pause before each, then without. With --url to that site, which judges on `cpu`, with PHOTOFINISH_TOKEN; the quota
 must suffice. Without it a scratch site with a runner starts here, with SANDBOX_IMAGE or the image of this checkout, and
-ends after. RUNNER_STANDBY=0 shows the same without judges prepared in the background. Prints median, 95th percentile and
-maximum, in all and by phase.
+ends after. RUNNER_STANDBY=0 shows the same without judges prepared in the background. Prints median, 95th percentile
+and maximum, in all and by phase.
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import subprocess
@@ -19,7 +20,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 from benchmarks.board import scratch_site
@@ -63,9 +63,8 @@ def main() -> None:
 def measure(asked: argparse.Namespace, url: str, token: str) -> None:
     with Client(url, token) as client:
         source = SOURCE.read_text()
-        say(
-            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}, standby {os.environ.get('RUNNER_STANDBY', 'default')}"
-        )
+        standby = os.environ.get("RUNNER_STANDBY", "default")
+        say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}, RUNNER_STANDBY {standby}")
         say("| seconds | median | p95 | max |")
         say("| --- | --- | --- | --- |")
         one_test(client, asked.board, source)
@@ -79,7 +78,7 @@ def measure(asked: argparse.Namespace, url: str, token: str) -> None:
                 times = sorted(test[until] - test[since] for test in found)
                 p95 = statistics.quantiles(times, n=20, method="inclusive")[18] if len(times) > 1 else times[0]
                 say(f"| {name}: {phase} | {statistics.median(times):.2f} | {p95:.2f} | {times[-1]:.2f} |")
-            say(f"| {name}, in turn: {' '.join(f'{test['here'] - test['sent']:.2f}' for test in found)} |")
+            say(f"| {name}, in turn: {' '.join(format(test['here'] - test['sent'], '.2f') for test in found)} |")
 
 
 def one_test(client: Client, board: str, source: str) -> dict[str, float]:
@@ -97,7 +96,7 @@ def one_test(client: Client, board: str, source: str) -> dict[str, float]:
     moments["here"] = time.time()
     if verdict["outcome"] != "passed":
         raise SystemExit(f"submission {sent['id']}: {verdict['outcome']} {verdict['message']}")
-    for before, state in zip(STATES, STATES[1:], strict=False):  # a state that was not announced took no time
+    for before, state in itertools.pairwise(STATES):  # a state that was not announced took no time
         moments.setdefault(state, moments[before])
     return moments
 
