@@ -677,6 +677,14 @@ class Quantity(TypedDict):
     high: float
 
 
+class QueuePlace(TypedDict):
+    position: int
+    queued: int
+    runners: int
+    wait_s: float | None
+    text: str
+
+
 class Reason(TypedDict):
     reason: str
     blocks: int
@@ -844,6 +852,7 @@ class Submission(TypedDict):
     published: bool
     review: str | None
     unranked: str | None
+    queue: QueuePlace | None
     code: str | None
     taken_down: str
     cases: list[dict[str, Any]]

@@ -39,8 +39,7 @@ from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for
 from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
-from leaderboard.web.api.serializers import FinishedSubmission
-from leaderboard.web.api.serializers import Place as QueuePlace
+from leaderboard.web.api.serializers import FinishedSubmission, QueuePlace
 from leaderboard.web.errors import code_of
 from leaderboard.web.limits import share
 from leaderboard.web.places import READS, counts_for
@@ -49,7 +48,7 @@ from leaderboard.web.submissions import view
 
 PING_S: Final = 15
 PLACE_S: Final = 4  # between two looks at the place of a submission that waits
-NEAR_S: Final = 60  # expected until a runner begins; a place farther off is looked at every PING_S
+NEAR: Final = 20  # a place beyond this is looked at every PING_S
 RECONNECT_S: Final = 1
 MAX_STREAMS: Final = 500  # in one process
 MAX_STREAMS_A_USER: Final = 20  # on one host
@@ -244,7 +243,7 @@ async def looks(seat: Seat, user: User, after: int, form: Form) -> AsyncIterator
             after = seen.events[-1].pk
         if len(seen.events) == BATCH:
             continue
-        is_near = seen.place is not None and seen.place.wait_s is not None and seen.place.wait_s < NEAR_S
+        is_near = seen.place is not None and seen.place.position <= NEAR
         try:
             await asyncio.wait_for(seat.wake.wait(), PLACE_S if is_near else PING_S)
         except TimeoutError:

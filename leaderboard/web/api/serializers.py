@@ -277,7 +277,7 @@ class Value(drf.Serializer[Any]):
     shown = drf.BooleanField(source="is_shown", help_text="False: sent during the freeze, hidden until the reveal.")
 
 
-class Place(drf.Serializer[Any]):
+class QueuePlace(drf.Serializer[Any]):
     position = drf.IntegerField(help_text="1: the next. From the order in which runners are given work.")
     queued = drf.IntegerField(help_text="Submissions that wait for this hardware.")
     runners = drf.IntegerField(help_text="Runners that can take work now; 0: it waits for a runner.")
@@ -286,7 +286,7 @@ class Place(drf.Serializer[Any]):
 
 
 class Submission(SubmissionSummary):
-    queue = Place(allow_null=True, help_text="Its place while it is queued, else null; an estimate.")
+    queue = QueuePlace(allow_null=True, help_text="Its place while it is queued, else null; an estimate.")
     code = drf.CharField(allow_null=True, help_text="null: taken down.")
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
     cases = drf.ListField(child=drf.DictField())
