@@ -27,4 +27,4 @@ def test_page_and_api_show_the_place_until_a_runner_takes_it(stage, browser) -> 
     stage.claim()
     stage.claim()
     assert ada.get(f"/api/v1/submissions/{submission.pk}").json()["queue"] is None
-    assert "in the queue" not in ada.get(f"/submissions/{submission.pk}").content.decode()
+    assert "in the queue for" not in ada.get(f"/submissions/{submission.pk}").content.decode()
