@@ -69,6 +69,11 @@ class Line:
 _kept: dict[str, tuple[float, Line]] = {}  # by hardware, with the end of its validity
 
 
+def forget() -> None:
+    """Keep no queue any longer."""
+    _kept.clear()
+
+
 def place_of(submission: Submission, *, now: datetime) -> Place | None:
     """Return the place of a waiting submission; None if no runner may take it yet, or it waits no more."""
     if waits_for_epoch(submission):

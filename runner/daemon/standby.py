@@ -1,12 +1,12 @@
 """Judges prepared ahead of their jobs, and cleared away after them.
 
-On `cpu`, RUNNER_STANDBY judges for tests, with the baseline's side left out, wait beside a judge with all sides. There
+On `cpu`, RUNNER_STANDBY judges for tests, which need no baseline's container, wait beside a judge with all sides. There
 the next judges are prepared, and the last judge is cleared away, in the background, so that a test waits for neither.
 On a GPU, and with RUNNER_STANDBY=0, there is one judge at a time, and each is gone before the next is prepared.
 
 Always true: while a job is timed, no judge is prepared or cleared away, and the judges that wait are stopped (SIGSTOP)
-beside their frozen containers. Each living judge has a slot, which names its containers: the containers of a judge that
-failed are removed without touching those of the others, and a daemon that starts removes those of every slot.
+beside their frozen containers. Each living judge has a slot, which names its containers. After a judge failed, the
+containers of its slot alone are removed. A daemon that starts removes the containers of all slots.
 """
 
 from __future__ import annotations

@@ -153,5 +153,5 @@ def test_a_long_line_is_kept_for_a_few_seconds(stage: Stage, monkeypatch: pytest
     kept = queue.line("cpu", now=stage.now)
     assert queue.line("cpu", now=stage.now) is kept
     monkeypatch.setattr(queue, "KEPT_S", -1.0)
-    queue._kept.clear()
+    queue.forget()
     assert queue.line("cpu", now=stage.now) is not queue.line("cpu", now=stage.now)
