@@ -11,7 +11,7 @@ everything = server,embedded,runner
 develop = $(everything),dev
 
 .PHONY: manage help up down reset status logs backup nightly-backup try-restore restore undo-restore forget-old-database \
-	image test test-fast check ci lock sbom audit bench bench-board bench-rejudge bench-claim bench-scale load contest chaos pictures
+	image test test-fast check ci lock sbom audit bench bench-latency bench-board bench-rejudge bench-claim bench-scale load contest chaos pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-fast   tests without containers, browsers and long runs: five minutes    make ci   all of it"
 	@echo "make image   the sandbox image of this checkout          make bench   time ranked jobs here, by phase"
 	@echo "make bench-board   time pages with 10,000 entries and 200,000 attempts; make bench-rejudge   apply large sets there"
+	@echo "make bench-latency   time tests from sending to verdict, on an idle runner and back to back"
 	@echo "make bench-claim   time a runner's claim beside 1,000,000 attempts; make bench-scale   acts and pages beside them"
 	@echo "make load   visitors, a burst of submissions and event streams, from this machine"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
@@ -41,6 +42,9 @@ image:
 
 bench:
 	@$(call with,runner) -m benchmarks.judge $(ARGS)
+
+bench-latency:
+	@$(call with,$(everything)) -m benchmarks.latency $(ARGS)
 
 bench-board:
 	@$(call with,$(everything)) -m benchmarks.board $(ARGS)

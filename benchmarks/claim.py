@@ -5,7 +5,7 @@
 Fills a scratch PostgreSQL of its own in bulk: finished attempts of some hundred owners, of which some ended within the
 fair window and some were unmeasurable. Then it claims again and again from queues of several lengths, alone and with
 5,000 shadow attempts beside them, each claim taken back. Prints median, 95th percentile and maximum in ms, of the whole
-of `pipeline.claim_work`, and the rows that a claim read in the database.
+of `pipeline.claim_work`, the rows that a claim read in the database, and the time for the places of the queue.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from deploy.console import say
 
 QUEUES: Final = ((10, 0), (200, 0), (1_000, 0), (5_000, 0), (5_000, 5_000), (0, 5_000))  # waiting in the open, shadows
 RUNNERS: Final = 4
+LINES: Final = 11  # computations of the places in the queue
 
 HISTORY: Final = """
 INSERT INTO accounts_user
@@ -101,8 +102,8 @@ def main() -> None:
         filled_s = time.monotonic() - began
         say(f"{asked.attempts:,} finished attempts of {asked.owners:,} owners: filled in {filled_s:.0f} s")
         say(f"{os.cpu_count()} cores; ms a claim, {asked.claims} each; cpu: of site and database together, mean")
-        say("| waiting | shadows beside | p50 | p95 | max | cpu | rows read |")
-        say("| --- | --- | --- | --- | --- | --- | --- |")
+        say("| waiting | shadows beside | p50 | p95 | max | cpu | rows read | all places, p50 |")
+        say("| --- | --- | --- | --- | --- | --- | --- | --- |")
         for open_, shadows in QUEUES:
             fill_queue(figures, open_=open_, shadows=shadows)
             _measure(f"{open_:,} | {shadows:,}", asked.claims)
@@ -152,7 +153,22 @@ def _measure(name: str, claims: int) -> None:
         took.append(ms)
     parts = statistics.quantiles(took, n=20)
     figures = (statistics.median(took), parts[18], max(took), (_cpu_ms() - cpu_before) / claims)
-    say(f"| {name} | {' | '.join(f'{ms:.1f}' for ms in figures)} | {rows:,} |")
+    say(f"| {name} | {' | '.join(f'{ms:.1f}' for ms in figures)} | {rows:,} | {_places_ms():.1f} |")
+
+
+def _places_ms() -> float:
+    """Return the median time of computing the places of all that waits, which a site keeps for a few seconds."""
+    from django.utils import timezone
+
+    from leaderboard.judging import queue
+
+    took = []
+    for _ in range(LINES):
+        queue.forget()
+        began = time.perf_counter()
+        queue.line("cpu", now=timezone.now())
+        took.append((time.perf_counter() - began) * 1e3)
+    return statistics.median(took)
 
 
 def _cpu_ms() -> float:

@@ -137,7 +137,7 @@ class JudgeSettings(_Settings):
     runner_prepared_s: float = Field(
         default=3_600.0, ge=1, description="containers that waited longer for a job are replaced"
     )
-    runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,32}$")  # label of this runner's containers
+    runner_id: str = Field(default="once", pattern=r"^[a-z0-9]{1,40}$")  # label of this judge's containers
     log_level: str = Field(
         default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$", description="least level of a line in the log"
     )
@@ -188,6 +188,13 @@ class DaemonSettings(SiteSettings):
     )
     runner_poll_s: float = Field(
         default=60.0, ge=0.1, le=3_600, description="claims this often even without a doorbell"
+    )
+    runner_standby: int = Field(
+        default=2,
+        ge=0,
+        le=4,
+        description="judges for tests that wait on `cpu`, each with two containers and some 400 MB of memory, beside "
+        "the judge for timed work; 0: one judge at a time, prepared when the last one is gone",
     )
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"

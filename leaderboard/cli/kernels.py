@@ -108,7 +108,6 @@ def watch(
         with known(submission):
             found = site.submission(submission)
         if found.get("status") not in FINAL:
-            _tell_queue(screen, site, str(found.get("hardware", "")), quiet=as_json)
             found = _watch(screen, site, submission, quiet=as_json)
         _finish(screen, site, found, as_json)
 
@@ -327,18 +326,6 @@ def _tell_sent(screen: Screen, site: Client, sent: Mapping[str, Any], wanted: st
     quotas = [] if as_json else quietly(site, calls.quota(slug))
     screen.note_short([quota for quota in quotas if (quota.get("hardware"), quota.get("mode")) == (where, mode)])
     screen.note(f"submission {line(sent['id'], 64)} to {slug} on {where}, mode {mode}")
-    _tell_queue(screen, site, where, quiet=as_json)
-
-
-def _tell_queue(screen: Screen, site: Client, hardware: str, quiet: bool) -> None:
-    """Print the queue of a hardware and its expected wait, if somebody waits there."""
-    if quiet or not screen.err.is_terminal:
-        return
-    found = next((one for one in render.machines_of(site) if one.get("hardware") == hardware), {})
-    queued, wait = found.get("queued"), number(found.get("wait_s"))
-    if isinstance(queued, int) and queued > 1:
-        expected = f", about {round(wait)} s" if wait is not None else ""
-        screen.note(f"{queued} submissions wait for {line(hardware, 64)}{expected}")
 
 
 def _watch(screen: Screen, site: Client, submission: str, quiet: bool) -> Any:

@@ -21,7 +21,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ..client import Client, ClientError, ServerEvent, SiteProblem, calls
+from ..client import ServerEvent, SiteProblem
 from ..client.values import JSON, mapping, mappings, number, sequence
 from ..wording import figures, outcomes
 from .api import is_pass
@@ -150,11 +150,19 @@ class Screen:
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[ServerEvent], None]]:
-        """Show a submission's progress: a line per state, on a terminal also a spinner."""
+        """Show a submission's progress: a line per state, on a terminal also a spinner with its place in the queue."""
         spinner, shown = self.err.status(Text("waiting")) if self.err.is_terminal else None, ""
 
         def show(event: ServerEvent) -> None:
             nonlocal shown
+            if event.kind == "queue":
+                text = Text(line(event.data.get("text") or "", 200))
+                if spinner:
+                    spinner.update(text)
+                elif shown != "queue":
+                    shown = "queue"
+                    self.err.print(text)
+                return
             state = line(event.data.get("state") or shown, 32)
             if state != shown:
                 shown = state
@@ -177,14 +185,6 @@ def can_ask() -> bool:
 
 def odd_answer(url: str) -> SiteProblem:
     return SiteProblem(f"{url}: took the submission but gave it no id; see it on the site")
-
-
-def machines_of(site: Client) -> list[JSON]:
-    """Return the machines of the site's status page; [] if it does not answer."""
-    try:
-        return list(mappings(site.once(calls.status()).get("machines")))
-    except ClientError:
-        return []
 
 
 def when(key: str, missing: str = "") -> Callable[[JSON], str]:

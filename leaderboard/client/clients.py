@@ -31,7 +31,7 @@ from .account import (
     site_url,
 )
 from .calls import PAGE, Call
-from .values import JSON
+from .values import JSON, mapping
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class ServerEvent:
     """An event of a submission's stream."""
 
     id: str
-    kind: str  # "state", "progress", "done"
+    kind: str  # "state", "progress", "queue", "done"
     data: JSON
 
 
@@ -486,6 +486,8 @@ class _Watch:
         if status != self._shown:
             on_event(ServerEvent("", "state", {"state": status}))
             self._shown = status
+        if place := mapping(submission.get("queue")):
+            on_event(ServerEvent("", "queue", place))
         return False
 
     def check_patience(self) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from statistics import median
 from typing import Any, Final
 
 from django import forms
@@ -20,8 +19,7 @@ from rest_framework.serializers import Serializer
 
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.errors import UserError
-from leaderboard.judging import live
-from leaderboard.judging.models import DONE, Attempt
+from leaderboard.judging import live, queue
 from leaderboard.operations import incidents, maintenance
 from leaderboard.operations.models import Incident, IncidentNote, Maintenance
 from leaderboard.web.accounts.pages import user_of
@@ -29,7 +27,6 @@ from leaderboard.web.api.base import Public
 from leaderboard.web.forms import ActForm, add_refusal
 from leaderboard.web.organise.gate import restricted_page
 
-NEWEST: Final = 50  # finished attempts of a hardware from which the wait is estimated
 PAST: Final = timedelta(days=90)
 MOST_INCIDENTS: Final = 50
 WORKS: Final = "Everything works"
@@ -55,21 +52,9 @@ class Machines:
 
 def machines(hardware: Sequence[str], *, now: datetime) -> list[Machines]:
     return [
-        Machines(queue.hardware, queue.runners, queue.queued, queue.running, _expected_wait_s(queue))
-        for queue in live.queues(hardware, competition_id=0, now=now)
+        Machines(one.hardware, one.runners, one.queued, one.running, queue.line(one.hardware, now=now).wait_s)
+        for one in live.queues(hardware, competition_id=0, now=now)
     ]
-
-
-def _expected_wait_s(queue: live.Queue) -> float | None:
-    """Return the time until the queue is done by today's runners, each attempt as long as the median of late ones."""
-    if not queue.runners:
-        return None
-    if queue.queued + queue.running < queue.runners:
-        return 0.0
-    newest = Attempt.objects.filter(hardware=queue.hardware, state=DONE, rejudge_set=None)
-    times = newest.order_by("-finished_at").values_list("claimed_at", "finished_at")[:NEWEST]
-    took = [(finished - claimed).total_seconds() for claimed, finished in times if claimed and finished]
-    return median(took) * (queue.queued + queue.running / 2) / queue.runners if took else None
 
 
 def _shown(request: HttpRequest | Request) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 from rest_framework.exceptions import APIException
 
@@ -32,12 +33,13 @@ from leaderboard import broker
 from leaderboard.accounts.models import User
 from leaderboard.errors import error_body
 from leaderboard.judging.attempts import CHANNEL
-from leaderboard.judging.models import FINISHED, Attempt, AttemptEvent
+from leaderboard.judging.models import FINISHED, QUEUED, Attempt, AttemptEvent
+from leaderboard.judging.queue import Place, place_of
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for
 from leaderboard.web import limits, metrics
 from leaderboard.web.api.base import reader_of
-from leaderboard.web.api.serializers import FinishedSubmission
+from leaderboard.web.api.serializers import FinishedSubmission, QueuePlace
 from leaderboard.web.errors import code_of
 from leaderboard.web.limits import share
 from leaderboard.web.places import READS, counts_for
@@ -45,6 +47,8 @@ from leaderboard.web.runners.bells import bells
 from leaderboard.web.submissions import view
 
 PING_S: Final = 15
+PLACE_S: Final = 4  # between two looks at the place of a submission that waits
+NEAR: Final = 20  # a place beyond this is looked at every PING_S
 RECONNECT_S: Final = 1
 MAX_STREAMS: Final = 500  # in one process
 MAX_STREAMS_A_USER: Final = 20  # on one host
@@ -76,6 +80,7 @@ class Seen:
 
     events: list[AttemptEvent] = field(default_factory=list)
     done: dict[str, Any] | None = None
+    place: Place | None = None  # in the queue
 
 
 QUIET: Final = Seen()  # nothing new in PING_S
@@ -204,6 +209,8 @@ async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
                 after = row.pk
                 shown = {"id": row.pk, "attempt": row.attempt.number, "state": row.state, "message": row.message}
                 yield _message(row.kind, row.pk, shown | {"data": row.data, "at": row.created_at.isoformat()})
+            if seen.place is not None:
+                yield _message("queue", after, QueuePlace(seen.place).data)
             if seen.done is not None:
                 yield _message("done", after, seen.done)
                 return
@@ -236,10 +243,12 @@ async def looks(seat: Seat, user: User, after: int, form: Form) -> AsyncIterator
             after = seen.events[-1].pk
         if len(seen.events) == BATCH:
             continue
+        is_near = seen.place is not None and seen.place.position <= NEAR
         try:
-            await asyncio.wait_for(seat.wake.wait(), PING_S)
+            await asyncio.wait_for(seat.wake.wait(), PLACE_S if is_near else PING_S)
         except TimeoutError:
-            yield QUIET
+            if not is_near:
+                yield QUIET
 
 
 def _read(submission_id: int, user: User, after: int, form: Form) -> Seen:
@@ -259,7 +268,7 @@ def _read(submission_id: int, user: User, after: int, form: Form) -> Seen:
             for row in rows:
                 row.message = ""
         if current.state not in FINISHED or len(rows) == BATCH:
-            return Seen(rows)
+            return Seen(rows, place=place_of(seen, now=timezone.now()) if current.state == QUEUED else None)
         return Seen(rows, form(view.Opened(seen, reader)))
     finally:
         connection.close_if_unusable_or_obsolete()  # a stream lasts, and must not hold a connection while it waits

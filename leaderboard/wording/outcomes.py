@@ -4,7 +4,10 @@ Keyed by outcome, then by outcome and reason where the reason allows better advi
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
+
+from .figures import span
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,23 @@ STATES: Final[dict[str, str]] = {
     "done": "The verdict is ready.",
     "lost": "The runner stopped responding; another runner will take over.",
 }
+
+
+def place_in_queue(hardware: str, position: int, queued: int, runners: int, wait_s: float | None) -> str:
+    """Return the sentence for a submission that waits: "3rd of 7 in the queue for cpu, starts in about 40 seconds."."""
+    if not runners:
+        return f"No runner of {hardware} is connected; it waits."
+    ending = "th" if position % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(position % 10, "th")
+    place = f"{position:,}{ending} of {queued:,}" if queued > 1 else "Next"
+    starts = (
+        ""
+        if wait_s is None
+        else f", starts in about {span(timedelta(seconds=wait_s))}"
+        if wait_s >= 1
+        else ", starts now"
+    )
+    return f"{place} in the queue for {hardware}{starts}."
+
 
 FLAGS: Final[dict[str, str]] = {
     "not_certified": "The runner could not freeze the containers between calls, so work outside the timed calls cannot "

@@ -114,6 +114,15 @@ class JudgeProcess:
             self._stopped = self._stopped or why
         self._terminate()
 
+    def pause(self) -> None:
+        """Stop the process of a judge that waits: beside a timed call it does not even look after its containers."""
+        with self._guard:
+            self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        with self._guard:
+            self._signal(signal.SIGCONT)
+
     def prepare(self, limit_s: float) -> None:
         """Start the judge; returns when it waits for its job."""
         with self._guard:
@@ -258,6 +267,7 @@ class JudgeProcess:
         with self._guard:
             self._kill_at = min(self._kill_at, time.monotonic() + self._grace_s)
             self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # a paused judge takes the signal only when it runs again
 
     def _signal(self, number: signal.Signals) -> None:
         """Signal the judge and its children. Only under the guard: the group is ours until the judge is reaped."""

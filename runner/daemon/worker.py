@@ -4,9 +4,9 @@ It claims when the bell rings, at the start, and every RUNNER_POLL_S: a lost bro
 the bell rings over HTTP, as the answer to a call that the site holds back until there is work. It claims only with
 a judge that is prepared and waits (runner/daemon/judge_handle.py): a host that cannot judge takes no work, and no work
 waits for containers. Always true: one attempt at a time, under a lease; a report is on disk before it is sent; there is
-no report for a lost lease; there is no preparation and no claim before the last judge is gone, and no claim while the
-device is lent to a command (runner/daemon/loan.py) or set aside (runner/daemon/canary.py); an attempt has no effect on
-the judging of the next.
+no report for a lost lease; no judge is prepared or cleared away while an attempt is timed (runner/daemon/standby.py),
+and there is no claim while the device is lent to a command (runner/daemon/loan.py) or set aside
+(runner/daemon/canary.py); an attempt has no effect on the judging of the next.
 """
 
 import logging
@@ -33,18 +33,18 @@ from runner.daemon.client import SiteClient, backoff_s, client_of, persist
 from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
 from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
+from runner.daemon.standby import SLOTS, Standby
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
 from runner.host import helper
 from runner.host.accelerators import Device, DeviceLock, device_of
-from runner.wire import Job, Report, Software
+from runner.wire import JUDGE, Job, Report, Software
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 REPORT_PATIENCE_S: Final = 600.0  # how long a finished attempt holds its device while the site is away
 DEVICE_PATIENCE_S: Final = 15.0  # a predecessor may still be ending
 FAULT_PAUSE_CAP_S: Final = 60.0  # between attempts of a judge that keeps failing: a broken host must not eat the queue
-PREPARE_LIMIT_S: Final = 180.0  # from the start of a judge until it waits for a job
-IDLE_TICK_S: Final = 1.0  # interval at which an idle daemon checks that its judge still waits
+IDLE_TICK_S: Final = 1.0  # interval at which an idle daemon checks that its judges still wait
 REAP_LIMIT_S: Final = 60.0
 NOT_THE_HOSTS: Final = ("problem", OUT_OF_TIME)  # an organiser's broken or too slow problem: no reason to slow down
 HAND_IN_S: Final = 20.0  # before the site's deadline the judge is ended: it clears away, and its report travels
@@ -86,7 +86,8 @@ class Daemon:
         self._one_at_a_time = threading.Lock()
         index = 0 if settings.runner_hardware == "cpu" else settings.runner_gpu
         self._stay = Stay(Device(settings.runner_hardware, index), settings.runner_locks)
-        self._judge: JudgeProcess | None = None
+        spares = settings.runner_standby if settings.runner_hardware == "cpu" else 0
+        self._standby = Standby(self._new_judge, lambda slot: self._reap(self._owner(slot)), spares, self._stopping)
         self._host: Host | None = None  # as the site knows it
         self._has_job = False  # or may be about to: it asks for a job
         self._renew_s = 15.0
@@ -99,23 +100,22 @@ class Daemon:
         """End the daemon once the attempt that it judges is reported; it claims no more."""
         self._stopping.set()
         if not self._has_job:
-            self._stop_judge("shutdown")
+            self._standby.stop("shutdown")
 
     def stop(self) -> None:
         """End the daemon soon: the judge is stopped, and its attempt is handed back to the site."""
         self._stopping.set()
-        self._stop_judge("shutdown")
+        self._standby.stop("shutdown")
 
     def close(self) -> None:
-        """Send the judge that waits for a job away, and wait until it is gone."""
+        """Send the judges that wait for a job away, and wait until they are gone."""
         with self._one_at_a_time:
-            self._stop_judge("shutdown")
-            self._clear_away()
+            self._standby.close()
             self._stay.give()
 
     def run(self) -> None:
         """Work until stopped. Raises RunnerError if further work is pointless (a wrong token, for example)."""
-        self._reap()
+        self._reap(*map(self._owner, range(SLOTS)))
         try:
             if not self._greet():
                 return
@@ -157,8 +157,7 @@ class Daemon:
                         self._hand_in(unsent)
                     if self._stay.asked():  # `_prepared` takes the device back when no command asks any more
                         log.info("device_lent")
-                        self._stop_judge("lent")
-                        self._clear_away()
+                        self._standby.put_away("lent")
                         self._stay.give()
                     self._report_health()
                     if not self._is_fit():
@@ -166,6 +165,7 @@ class Daemon:
                     judge = self._prepared()
                     if judge.host != self._host or self._owes_hello:
                         self._hello()
+                    self._standby.refill()
                     self._has_job = True
                     job = self._client.claim(self._settings.runner_hardware, _software(judge.host))
                 except errors.JudgeStopped:
@@ -224,53 +224,39 @@ class Daemon:
     def _judge_canary(self, job: Job) -> Report | None:
         """Judge a canary. Raises JudgeFault."""
         try:
-            return self._prepared().run(job, lambda event: None)
+            self._prepared()
+            return self._standby.take(timed=True).run(job, lambda event: None)
         except errors.JudgeStopped:
             return None
         finally:
-            self._clear_away()
+            self._standby.retire(at_once=True)
 
     def _idle(self) -> None:
         """Wait until it is time to claim, to prepare again (a judge may end while it waits), or to lend the device."""
         until = time.monotonic() + self._settings.runner_poll_s
         while (left_s := until - time.monotonic()) > 0 and not self._stopping.wait(min(IDLE_TICK_S, left_s)):
-            judge = self._judge
-            if (judge is not None and not judge.waiting) or self._stay.asked():
+            if self._standby.is_short or self._stay.asked():
                 return
 
     def _prepared(self) -> JudgeProcess:
-        """Return a judge that waits for a job: the current judge, or a new judge. Raises JudgeFault, JudgeStopped."""
-        if self._judge is not None and self._judge.waiting:
-            return self._judge
-        self._clear_away()
+        """Return a judge that waits for a job: a current judge, or a new judge. Raises JudgeFault, JudgeStopped."""
         if not self._stay.take(self._stopping):
             raise errors.JudgeStopped("shutdown")
         self._stay.note(IDLE)
-        judge = self._judge = JudgeProcess(
-            self._settings.runner_judge_command,
-            self._environment,
+        return self._standby.waiting()
+
+    def _new_judge(self, slot: int, is_full: bool) -> JudgeProcess:
+        return JudgeProcess(
+            (*self._settings.runner_judge_command, *(() if is_full else ("--tests",))),
+            self._environment | {"RUNNER_ID": self._owner(slot)},
             limit_s=self._settings.runner_judge_limit_s,
             grace_s=self._settings.runner_judge_grace_s,
             identity=self._identity,
         )
-        if self._stopping.is_set():  # stopped before there was a judge
-            judge.stop("shutdown")
-        try:
-            judge.prepare(PREPARE_LIMIT_S)
-        except (errors.JudgeFault, errors.JudgeStopped):
-            self._clear_away()
-            raise
-        return judge
 
-    def _stop_judge(self, why: str) -> None:
-        if (judge := self._judge) is not None:
-            judge.stop(why)
-
-    def _clear_away(self) -> None:
-        """End the last judge and remove its containers."""
-        if self._judge is not None and not self._judge.finish():
-            self._reap()
-        self._judge = None
+    def _owner(self, slot: int) -> str:
+        """Return the label of the containers of a judge."""
+        return f"{self._spool.runner_id}{f's{slot}' if slot else ''}"
 
     def _greet(self) -> bool:
         """Send hello once a judge is prepared, which alone knows the epoch. Returns False when stopping."""
@@ -317,7 +303,8 @@ class Daemon:
             log.exception("attempt_failed", attempt=job.attempt_id)
             fault = True
         log.info("finished", attempt=job.attempt_id, took_s=round(time.monotonic() - started_at, 3), fault=fault)
-        self._clear_away()
+        self._standby.retire()
+        self._standby.refill()
         self._stay.note(IDLE)
         self._faults = self._faults + 1 if fault else 0
         if fault:
@@ -325,7 +312,7 @@ class Daemon:
 
     def _judge_and_report(self, job: Job) -> bool:
         """Return whether this host (not the submission) is to blame for the end."""
-        with Lease(self._client, job, renew_s=self._renew_s, on_lost=self._stop_judge) as lease:
+        with Lease(self._client, job, renew_s=self._renew_s, on_lost=self._standby.stop_work) as lease:
             report = self._run_judge(job, lease)
             if report is None:
                 if not lease.lost:  # otherwise we stopped the judge
@@ -352,18 +339,16 @@ class Daemon:
         """Return the judge's report, or ours about a judge that failed; None if the attempt is no longer ours to
         report.
 
-        With the report the judge is not gone yet: `_clear_away` waits for that.
+        With the report the judge is not gone yet: the standby ends it.
         """
         ends_at = time.monotonic() + (job.deadline_s - HAND_IN_S if job.deadline_s else math.inf)
         try:
             with EventFeed(self._client, job, lease) as feed:
                 try:
-                    return self._prepared().run(job, feed.add, ends_at - time.monotonic())
+                    return self._take(job, lease).run(job, feed.add, ends_at - time.monotonic())
                 except errors.JudgeStale:  # it ended during the claim
-                    judge = self._prepared()
-                    if lease.lost:
-                        raise errors.JudgeStopped(lease.lost) from None
-                    return judge.run(job, feed.add, ends_at - time.monotonic())
+                    self._standby.retire()
+                    return self._take(job, lease).run(job, feed.add, ends_at - time.monotonic())
         except errors.JudgeStopped as stopped:
             log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
             return None
@@ -372,6 +357,13 @@ class Daemon:
             if self._stopping.is_set():  # a service manager may have ended the judge along with us
                 return None
             return _fault_report(job.attempt_id, job.token, fault.reason)
+
+    def _take(self, job: Job, lease: Lease) -> JudgeProcess:
+        judge = self._standby.take(timed=_is_timed(job))
+        if lease.lost:  # perhaps before the judge had the job
+            self._standby.stop_work(lease.lost)
+            raise errors.JudgeStopped(lease.lost)
+        return judge
 
     def _hand_in(self, item: Spooled) -> None:
         """Send a report once. Removes it if it is settled; raises SiteUnreachable if not."""
@@ -391,10 +383,9 @@ class Daemon:
             if report.reason != "report_refused":  # ends the attempt, to spare the wait for its lease
                 self._hand_in(self._spool.put(_fault_report(report.attempt_id, report.token, "report_refused")))
 
-    def _reap(self) -> None:
-        """Remove containers that a judge of this runner left behind. A failure is the operator's; the daemon goes
-        on."""
-        command = [*self._settings.runner_judge_command, "--reap"]
+    def _reap(self, *owners: str) -> None:
+        """Remove containers that judges of this runner left behind. A failure is the operator's; the daemon goes on."""
+        command = [*self._settings.runner_judge_command, "--reap", *owners]
         try:
             done = subprocess.run(
                 command,
@@ -436,6 +427,11 @@ def listening(broker_url: str, ca_file: str, hardware: str, answer: Callable[[],
     finally:
         worker.stop(timeout=SHUTDOWN_MS)
         broker.close()
+
+
+def _is_timed(job: Job) -> bool:
+    """Return whether calls of this job are timed, or may be: all but a submission's test."""
+    return job.task != JUDGE or job.mode != "test"
 
 
 def _software(host: Host) -> Software:

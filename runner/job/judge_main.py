@@ -3,7 +3,9 @@
     python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch", "images"}}; takes a Job
                                             as JSON on stdin, up to its end; prints JSON lines {"event": …}, at last
                                             {"report": …}; only then removes its containers
-    python -m runner.job.judge_main --reap  removes the containers that an earlier judge of this runner left behind
+    python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs
+    python -m runner.job.judge_main --reap OWNER…
+                                            removes the containers that earlier judges of these names left behind
 
 Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a report or when no job came, 75 if the
 containers were no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
@@ -15,12 +17,14 @@ import logging
 import select
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from types import FrameType
 from typing import Final
 
 from runner import config
 from runner.errors import STALE_EXIT, ConfigError
+from runner.evidence.schedule import A, B
 from runner.host import accelerators
 from runner.job.cleanup import Terminated
 from runner.job.confirm import confirm
@@ -36,11 +40,11 @@ LOOK_S: Final = 5.0  # while waiting, interval of the checks whether the contain
 PR_SET_DUMPABLE: Final = 4
 
 
-def stand_by(settings: config.JudgeSettings) -> None:
+def stand_by(settings: config.JudgeSettings, sides: Sequence[str]) -> None:
     """Prepare, and judge one job or none. Raises SandboxError, ConfigError, OSError if the preparation fails;
     SystemExit as above."""
     with ExitStack() as stack:
-        ready = stack.enter_context(prepared(settings))
+        ready = stack.enter_context(prepared(settings, sides))
         epoch = accelerators.epoch(ready.fingerprint)
         _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
         job = _await_job(ready)
@@ -96,13 +100,14 @@ def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     settings = config.load_judge()
     try:
-        if sys.argv[1:] == ["--reap"] and settings.runner_helper:
+        if sys.argv[1:2] == ["--reap"] and settings.runner_helper:
             helper.Client(settings.runner_helper).image_digests()  # it answers when the last judge's are gone
-        elif sys.argv[1:] == ["--reap"]:
+        elif sys.argv[1:2] == ["--reap"]:
             client = container.connect()
-            log.info("removed %d containers", container.reap(client, settings.runner_id))
+            owners = sys.argv[2:] or [settings.runner_id]
+            log.info("removed %d containers", sum(container.reap(client, owner) for owner in owners))
         else:
-            stand_by(settings)
+            stand_by(settings, (B,) if sys.argv[1:] == ["--tests"] else (B, A))
     except (SandboxError, ConfigError, OSError) as err:
         log.error("%s", err)
         raise SystemExit(1) from None

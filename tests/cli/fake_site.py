@@ -78,6 +78,7 @@ class FakeSite:
         self.quota: list[dict[str, Any]] | None = None  # None: a site that knows no such call
         self.verdict: dict[str, Any] = PASSED
         self.username = "ada"
+        self.steps = STEPS
         self.break_stream_after = 0  # events per connection; 0: never broken
         self.no_stream = False
         self.hang = False
@@ -249,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        events = [*STEPS, ("done", self.site.verdict)][int(after or 0) :]
+        events = [*self.site.steps, ("done", self.site.verdict)][int(after or 0) :]
         if self.site.hang:
             events = events[:1]
         for number, (kind, data) in enumerate(events, start=int(after or 0) + 1):

@@ -81,6 +81,14 @@ def test_progress_is_shown_as_it_comes(photofinish: Photofinish, kernel: Path) -
     assert [row for row in ended.err.splitlines() if row.startswith("·")] == ["· building", "· checking", "· timing"]
 
 
+def test_place_in_the_queue_is_shown_while_it_waits(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
+    place = {"position": 3, "queued": 7, "text": "3rd of 7 in the queue for cpu, starts in about 40 seconds."}
+    site.steps = [("state", {"state": "queued"}), ("queue", place), ("queue", place | {"position": 2}), *STEPS]
+    ended = photofinish("submit", str(kernel), "--board", "softmax")
+    rows = ended.err.splitlines()
+    assert rows[rows.index("· queued") :][:3] == ["· queued", place["text"], "· building"]
+
+
 def test_failure_says_case_expected_and_got(site: FakeSite, photofinish: Photofinish, kernel: Path) -> None:
     site.verdict = WRONG
     ended = photofinish("submit", str(kernel), "--board", "softmax")

@@ -48,6 +48,7 @@ def start(site: FakeSite, state: Path) -> Iterator[Callable[..., Daemon]]:
             "runner_locks": state.parent / f"locks{len(daemons)}",  # each as on its own host
             "runner_judge_command": FAKE_JUDGE,
             "runner_judge_grace_s": 2.0,
+            "runner_standby": 0,
         }
         settings = DaemonSettings(**{**known, **changes})
         clients.append(SiteClient(settings.photofinish_url, settings.runner_token.get_secret_value()))
@@ -75,6 +76,7 @@ def launch(site: FakeSite, state: Path, tmp_path: Path) -> Iterator[Callable[...
             "RUNNER_LOCKS": str(tmp_path / "locks"),
             "RUNNER_JUDGE_COMMAND": f'["{FAKE_JUDGE[0]}", "{FAKE_JUDGE[1]}"]',
             "RUNNER_JUDGE_GRACE_S": "2",
+            "RUNNER_STANDBY": "0",
             "LOG_LEVEL": "DEBUG",
             **changes,
         }

@@ -5,8 +5,9 @@
 "linger SECONDS" (after the report), "linger_stubborn" (the same for ever), "stale N" (the first N judges give up),
 "aside REASON" (sets the device aside). A canary obeys the next line of RUNNER_STATE/canaries and passes without a line.
 The pids of judges with a job and of waiting judges are in RUNNER_STATE/judge.pid and waiting.pid. RUNNER_STATE/lives
-gets a line when a judge begins and when it ends in peace. A file RUNNER_STATE/unprepared chooses how preparing fails:
-"die", "hang", or "early" (an event before a job exists).
+gets a line when a judge begins, waits, and ends in peace, with its pid, its sides and the name of its containers.
+RUNNER_STATE/reaped gets the names whose containers are removed. A file RUNNER_STATE/unprepared chooses how preparing
+fails: "die", "hang", or "early" (an event before a job exists).
 """
 
 import json
@@ -34,7 +35,7 @@ def event(seq: int, state: str = "", **data: object) -> None:
 def main() -> None:
     if "--reap" in sys.argv:
         with (state / "reaped").open("a") as file:
-            file.write(os.environ["RUNNER_ID"] + "\n")
+            file.write(" ".join(sys.argv[sys.argv.index("--reap") + 1 :]) + "\n")
         return
     live("begins")
     signal.signal(signal.SIGTERM, end)
@@ -108,6 +109,7 @@ def prepare() -> None:
     if how == "early":
         event(1, state="building")
     (state / "waiting.pid").write_text(str(os.getpid()))
+    live("waits")
     host: dict[str, str | int] = {"hardware": "cpu", "cpus": 2, "memory_bytes": 1 << 34, "torch": "2.11.0"}
     driver = state / "driver"
     if driver.exists():
@@ -117,7 +119,8 @@ def prepare() -> None:
 
 def live(what: str) -> None:
     with (state / "lives").open("a") as file:
-        file.write(f"{what} {os.getpid()}\n")
+        sides = "tests" if "--tests" in sys.argv else "full"
+        file.write(f"{what} {os.getpid()} {sides} {os.environ['RUNNER_ID']}\n")
 
 
 def end(*_: object) -> None:

@@ -68,10 +68,8 @@ class FakeSite:
         self._server.shutdown()
         self._server.server_close()
 
-    def offer(self, attempt_id: str, source: str, token: int = 1, **changes: Any) -> Attempt:
-        job = Job(
-            attempt_id, token, self.lease_s, "cpu", "ranked", "s-1", "kernel.py", source, {}, "sha256:0", **changes
-        )
+    def offer(self, attempt_id: str, source: str, token: int = 1, *, mode: str = "ranked", **changes: Any) -> Attempt:
+        job = Job(attempt_id, token, self.lease_s, "cpu", mode, "s-1", "kernel.py", source, {}, "sha256:0", **changes)
         with self._guard:
             self._queue.append(job)
             self.attempts[attempt_id] = Attempt(job)

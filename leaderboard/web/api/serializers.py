@@ -303,6 +303,14 @@ class Value(drf.Serializer[Any]):
     shown = drf.BooleanField(source="is_shown", help_text="False: sent during the freeze, hidden until the reveal.")
 
 
+class QueuePlace(drf.Serializer[Any]):
+    position = drf.IntegerField(help_text="1: the next. From the order in which runners are given work.")
+    queued = drf.IntegerField(help_text="Submissions that wait for this hardware.")
+    runners = drf.IntegerField(help_text="Runners that can take work now; 0: it waits for a runner.")
+    wait_s = drf.FloatField(allow_null=True, help_text="Expected seconds until a runner begins; null: unknown.")
+    text = drf.CharField(help_text="The same in a sentence.")
+
+
 class ProfileFigure(drf.Serializer[Any]):
     name = drf.CharField()
     percent = drf.FloatField(allow_null=True, help_text="null: unknown on this machine.")
@@ -334,6 +342,7 @@ class ProfileFile(drf.Serializer[Any]):
 
 class Submission(SubmissionSummary):
     remixed_from = drf.IntegerField(source="origin.pk", default=None, allow_null=True, help_text=REMIXED_FROM)
+    queue = QueuePlace(allow_null=True, help_text="Its place while it is queued, else null; an estimate.")
     code = drf.CharField(allow_null=True, help_text="null: taken down.")
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
     cases = drf.ListField(child=drf.DictField())
@@ -350,6 +359,7 @@ class FinishedSubmission(Submission):
 
     code = None  # type: ignore[assignment]
     taken_down = None  # type: ignore[assignment]
+    queue = None  # type: ignore[assignment]
 
 
 class SeedsOfCase(drf.Serializer[Any]):

@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Final
 
 from django.db.models import Q, QuerySet
@@ -11,7 +12,8 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import Viewer
-from leaderboard.judging.models import CANCELLED, FINISHED
+from leaderboard.judging.models import CANCELLED, FINISHED, QUEUED
+from leaderboard.judging.queue import Place, place_of
 from leaderboard.standings.read.code import origin_seen
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
@@ -134,6 +136,11 @@ class Opened(Shown):
         """Return a file of its profile, as the sandbox wrote it."""
         text = self.state.profile.files.get(name) if self.state.profile else None
         return None if text is None else b64decode(text)
+
+    @cached_property
+    def queue(self) -> Place | None:
+        """Its place while it waits for a runner."""
+        return place_of(self.submission, now=timezone.now()) if self.state.status == QUEUED else None
 
 
 def shown_list(submissions: Iterable[Submission]) -> list[Shown]:

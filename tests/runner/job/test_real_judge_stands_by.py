@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,12 +34,12 @@ PATIENCE_S = 60
 class Judge:
     """`python -m runner.job.judge_main`, as the daemon starts it."""
 
-    def __init__(self, client: docker.DockerClient, **settings: str) -> None:
+    def __init__(self, client: docker.DockerClient, *arguments: str, **settings: str) -> None:
         self.owner = f"standby{secrets.token_hex(6)}"
         self._client = client
         self._environment = {**os.environ, "SANDBOX_IMAGE": IMAGE, **settings, "RUNNER_ID": self.owner}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runner.job.judge_main"],
+            [sys.executable, "-m", "runner.job.judge_main", *arguments],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -80,8 +81,8 @@ def begin(docker_client: docker.DockerClient) -> Iterator[Callable[..., Judge]]:
     """Start a judge that waits for its job."""
     judges: list[Judge] = []
 
-    def begin(**settings: str) -> Judge:
-        judges.append(Judge(docker_client, **settings))
+    def begin(*arguments: str, **settings: str) -> Judge:
+        judges.append(Judge(docker_client, *arguments, **settings))
         host = judges[-1].line()["ready"]
         assert host["fingerprint"]["torch"], "as the image has it"
         assert host["epoch"] == epoch(host["fingerprint"])
@@ -109,6 +110,20 @@ def test_containers_wait_frozen_and_are_gone_after_one_job(begin: Callable[..., 
         lines.append(judge.line())
     assert lines[-1]["report"]["outcome"] == "passed"
     assert lines[-1]["report"]["evidence"]["phases_s"]["start"] < 0.5
+    assert judge.process.wait(PATIENCE_S) == 0
+    assert judge.containers() == []
+
+
+@pytest.mark.parametrize("mode", ["test", "benchmark"])
+def test_a_judge_for_tests_has_one_side_and_adds_the_other_for_a_timed_job(
+    begin: Callable[..., Judge], mode: str
+) -> None:
+    judge = begin("--tests")
+    assert len(judge.containers()) == 2
+    judge.send(replace(a_job(), mode=mode))
+    while "report" not in (line := judge.line()):
+        pass
+    assert line["report"]["outcome"] in ("passed", *(("unmeasurable",) if mode == "benchmark" else ()))
     assert judge.process.wait(PATIENCE_S) == 0
     assert judge.containers() == []
 

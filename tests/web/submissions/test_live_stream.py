@@ -86,6 +86,24 @@ def test_follows_from_queued_to_the_verdict(stage, site) -> None:
     assert ids == sorted(ids)
 
 
+def test_tells_the_place_in_the_queue_of_what_waits(stage, site) -> None:
+    from leaderboard.judging.models import Runner
+
+    ahead, submission = stage.submit(stage.ben), stage.submit()
+    Runner.objects.update(last_seen_at=stage.now)
+    headers, heard = token_of(stage.ada), []
+    listener = threading.Thread(target=lambda: heard.extend(stream(site, submission.pk, headers, most=3)))
+    listener.start()
+    time.sleep(0.5)
+    stage.judge(ahead)
+    listener.join(20)
+    assert not listener.is_alive(), "it looks again after a few seconds"
+    assert [event.event for event in heard] == ["state", "queue", "queue"]
+    places = [json.loads(event.data) for event in heard[1:]]
+    assert [(one["position"], one["queued"], one["runners"]) for one in places] == [(2, 2, 1), (1, 1, 1)]
+    assert places[1]["text"] == "Next in the queue for cpu, starts now."
+
+
 def test_resumes_after_the_last_id(stage, site) -> None:
     submission = stage.submit()
     stage.judge(submission)

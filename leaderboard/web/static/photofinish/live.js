@@ -18,6 +18,7 @@ function advance(live, state, at) {
   const order = ALL.filter(station); // test mode has no timing
   const here = order.indexOf(state);
   if (here < 0) return;
+  if (state !== "queued") place(null);
   order.forEach((name, index) => {
     const item = station(name);
     item.classList.toggle("past", index < here);
@@ -60,6 +61,13 @@ function saidOf(live, state) {
 function say(text) {
   const line = document.getElementById("live-message");
   if (text && line.textContent !== text) line.textContent = text;
+}
+
+// The place of a submission that waits for a runner.
+function place(queue) {
+  const line = document.getElementById("live-place");
+  const text = queue ? queue.text : "";
+  if (line && line.textContent !== text) line.textContent = text;
 }
 
 async function finish() {
@@ -106,6 +114,7 @@ async function poll(live, left, etag, began) {
     if (found.status === "done" || found.status === "cancelled") return finish().catch(() => location.reload());
     advance(live, found.status, null);
     say(found.message || saidOf(live, found.status));
+    place(found.queue);
     again(answer.headers.get("ETag") || "");
   } catch {
     again(etag);
@@ -120,6 +129,7 @@ function follow(live) {
     advance(live, data.state, data.at);
     say(data.message || saidOf(live, data.state));
   });
+  followed.addEventListener("queue", (event) => place(JSON.parse(event.data)));
   followed.addEventListener("progress", (event) => {
     const data = JSON.parse(event.data);
     say(data.message && `${saidOf(live, data.state).replace(/\.$/, "")}: ${data.message}`);

@@ -1,0 +1,135 @@
+"""`make bench-latency`: seconds from sending a test to its verdict, on an idle `cpu` runner and back to back.
+
+    python -m benchmarks.latency [--tests N] [--pause S] [--url URL]
+
+Sends tests one after the other through the Python client, each when the verdict of the last one has arrived: first with
+a pause before each, then without. With --url to that site, which judges on `cpu`, with PHOTOFINISH_TOKEN; the quota
+must suffice. Without it a scratch site with a runner starts here, with SANDBOX_IMAGE or the image of this checkout, and
+ends after. RUNNER_STANDBY=0 shows the same without judges prepared in the background. Prints median, 95th percentile
+and maximum, in all and by phase.
+"""
+
+import argparse
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Final
+
+from benchmarks.board import scratch_site
+from benchmarks.load import CHECKOUT, running_site
+from deploy.console import say
+from deploy.docker_engine import ensure_docker
+from deploy.image import ensure_image
+from leaderboard.client import Client, ServerEvent
+
+BOARD: Final = "softmax"
+SOURCE: Final = CHECKOUT / "problems/library/kernels101/softmax/submissions/accepted/torch_out.py"
+SET: Final = "problems/library/kernels101.yaml"
+STATES: Final = ("queued", "claimed", "building", "checking", "done")
+PHASES: Final = (
+    *(("all: sent until the verdict is here", "sent", "here"), ("sent until queued", "sent", "queued")),
+    *(("waits for a judge", "queued", "claimed"), ("handed over", "claimed", "building")),
+    *(("loaded", "building", "checking"), ("checked, reported", "checking", "done"), ("shown", "done", "here")),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tests", type=int, default=20, help="of each kind")
+    parser.add_argument("--pause", type=float, default=10.0, help="seconds before each test on an idle runner")
+    parser.add_argument("--url", help="a running site")
+    parser.add_argument("--board", default=BOARD)
+    asked = parser.parse_args()
+    if asked.url:
+        measure(asked, asked.url, os.environ["PHOTOFINISH_TOKEN"])
+        return
+    if "SANDBOX_IMAGE" not in os.environ:
+        ensure_docker()
+        os.environ["SANDBOX_IMAGE"] = ensure_image()
+    os.environ["SUBMISSIONS_PER_HOUR"] = "10000"
+    with scratch_site():
+        token, runner_token = populate()
+        with running_site() as site, running_runner(site.url, runner_token):
+            measure(asked, site.url, token)
+
+
+def measure(asked: argparse.Namespace, url: str, token: str) -> None:
+    with Client(url, token) as client:
+        source = SOURCE.read_text()
+        standby = os.environ.get("RUNNER_STANDBY", "default")
+        say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}, RUNNER_STANDBY {standby}")
+        say("| seconds | median | p95 | max |")
+        say("| --- | --- | --- | --- |")
+        one_test(client, asked.board, source)
+        for name, pause_s in (("idle", asked.pause), ("back to back", 0.0)):
+            time.sleep(asked.pause)
+            found = []
+            for _ in range(asked.tests):
+                time.sleep(pause_s)
+                found.append(one_test(client, asked.board, source))
+            for phase, since, until in PHASES:
+                times = sorted(test[until] - test[since] for test in found)
+                p95 = statistics.quantiles(times, n=20, method="inclusive")[18] if len(times) > 1 else times[0]
+                say(f"| {name}: {phase} | {statistics.median(times):.2f} | {p95:.2f} | {times[-1]:.2f} |")
+            say(f"| {name}, in turn: {' '.join(format(test['here'] - test['sent'], '.2f') for test in found)} |")
+
+
+def one_test(client: Client, board: str, source: str) -> dict[str, float]:
+    """Return the moments of a test: sent, each state, and the verdict's arrival."""
+    moments: dict[str, float] = {"sent": time.time()}
+
+    def note(event: ServerEvent) -> None:
+        if event.kind == "state":
+            moments.setdefault(event.data["state"], datetime.fromisoformat(event.data["at"]).timestamp())
+
+    sent = client.submit(
+        board=board, hardware="cpu", mode="test", filename="kernel.py", code=f"{source}# {time.time()}\n"
+    )
+    verdict = client.follow(sent["id"], note)
+    moments["here"] = time.time()
+    if verdict["outcome"] != "passed":
+        raise SystemExit(f"submission {sent['id']}: {verdict['outcome']} {verdict['message']}")
+    for before, state in itertools.pairwise(STATES):  # a state that was not announced took no time
+        moments.setdefault(state, moments[before])
+    return moments
+
+
+def populate() -> tuple[str, str]:
+    """Import the library's first set and make a runner; return a competitor's token and the runner's."""
+    from django.core.management import call_command
+    from django.utils import timezone
+
+    from leaderboard.accounts.models import User
+    from leaderboard.accounts.tokens import issue_token
+    from leaderboard.competitions.models import Competition
+    from leaderboard.judging.runners import create_runner
+
+    call_command("import_problems", SET, "--hardware", "cpu", "--admission", "none", "--publish", verbosity=0)
+    Competition.objects.update(quotas=dict.fromkeys(("test", "benchmark", "ranked"), 10_000))
+    now, ada = timezone.now(), User.objects.create_user("ada")
+    _, token = issue_token(owner=ada, name="latency", scopes=("submit", "read"), now=now)
+    return token, create_runner(name="rex", hardware="cpu", now=now)[1]
+
+
+@contextmanager
+def running_runner(url: str, token: str) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(prefix="pf-latency-") as folder:
+        told = {"PHOTOFINISH_URL": url, "RUNNER_TOKEN": token, "RUNNER_STATE": folder, "LOG_LEVEL": "WARNING"}
+        command = [sys.executable, "-m", "runner.daemon.worker"]
+        process = subprocess.Popen(command, env=os.environ | told | {"RUNNER_DRAIN_S": "0"}, cwd=CHECKOUT)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+if __name__ == "__main__":
+    main()
