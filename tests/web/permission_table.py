@@ -41,6 +41,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/history": [("/boards/softmax/cpu/history", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/cases": [("/boards/softmax/cpu/cases", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/pulse": [("/boards/softmax/cpu/pulse", ALL, NOT_SENT)],
     "entries/<int:pk>": [
         ("/entries/{published}", ALL, NOT_SENT),
@@ -140,6 +141,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "submissions/<int:pk>/appeal": [("/submissions/{own}/appeal", "IMMMMMMM", OWN)],
     "review": [("/review", ANY_ROLE, READ_ONLY)],
     "review/hold": [("/review/hold", "IMMMMMMM", ANY_ROLE)],
+    "review/chosen": [("/review/chosen", "IMMMMMMM", ANY_ROLE)],
     "review/accounts": [("/review/accounts", OWNERS_OR_NONE, OWNERS_OR_NONE)],
     "review/<int:pk>": [("/review/{case}", ANY_ROLE, READ_ONLY), ("/review/{secret_case}", STAFF, READ_ONLY)],
     "review/<int:pk>/<slug:name>": [
@@ -527,6 +529,7 @@ PUBLIC_AS_WELL = (
     *(
         "/api/v1/boards/winter-softmax/cpu/history",
         "/boards/winter-softmax/cpu/history",
+        "/boards/winter-softmax/cpu/cases",
         "/boards/winter-softmax/cpu/pulse",
         "/boards/winter-softmax/cpu?public=1&from=0",
     ),

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.web.boards.entries import Published, published
-from leaderboard.web.people.cases import pairs, timed_cases
+from leaderboard.web.people.cases import pairs, run_of
 from leaderboard.web.review.evidence import Diff, unified
 
 HIDDEN: Final = "The code of {} is not public{}."
@@ -31,7 +31,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     except Http404:
         problem = "One of these entries is not published. Take the number from the address of an entry’s page."
         return render(request, "web/compare.html", {"numbers": numbers, "problem": problem}, status=404)
-    times = [timed_cases(found.entry) for found in (first, second)]
+    times = [run_of(found.entry).timed for found in (first, second)]
     same_problem = first.entry.board.problem_id == second.entry.board.problem_id
     shown: dict[str, Any] = {
         "numbers": numbers,
