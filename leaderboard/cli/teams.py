@@ -86,6 +86,17 @@ def division(
 
 
 @app.command()
+def cost(
+    context: typer.Context,
+    competition: str,
+    cost_usd: Annotated[str, typer.Argument(metavar="DOLLARS", help="US dollars so far, such as 12.50.")],
+    as_json: AsJson = False,
+) -> None:
+    """Declare what your model's work has cost, in the divisions agent and mixed."""
+    _act(context, competition, "cost", {"cost_usd": cost_usd}, as_json)
+
+
+@app.command()
 def affiliation(context: typer.Context, competition: str, affiliation: str, as_json: AsJson = False) -> None:
     """Set the affiliation. Captains and single entrants."""
     _act(context, competition, "affiliation", {"affiliation": affiliation}, as_json)

@@ -393,7 +393,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ]
         for act, letters in {
             **dict.fromkeys(("create", "leave", "rename", "invite", "withdraw", "remove", "hand-over"), SIGNED_IN),
-            **dict.fromkeys(("division", "affiliation", "pseudonym", "declare"), SIGNED_IN),
+            **dict.fromkeys(("division", "cost", "affiliation", "pseudonym", "declare"), SIGNED_IN),
             "reveal": "IAFAAAAA",  # the acts above report missing fields before permissions
         }.items()
     },

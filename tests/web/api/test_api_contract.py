@@ -18,7 +18,7 @@ SUBMISSION_FIELDS = set(
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
-    create leave rename invite withdraw remove hand-over division affiliation pseudonym reveal declare
+    create leave rename invite withdraw remove hand-over division cost affiliation pseudonym reveal declare
 """.split()  # noqa: SIM905
 ORGANISE = """
     codes codes/revoke boards boards/close boards/remove roles roles/revoke announcements announcements/withdraw
@@ -69,7 +69,7 @@ def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
     assert set(entries[0]) == set(
         """
         rank tied user score_us ratio half_width forgeable telemetry runs epoch submitted_at submission
-        division model_name affiliation team light record
+        division model_name cost_usd affiliation team light record
         """.split()  # noqa: SIM905
     )
 
