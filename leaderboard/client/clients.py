@@ -108,6 +108,7 @@ class _Calls:
     problem = _Method(calls.problem)
     entries = _Method(calls.entries)
     entry = _Method(calls.entry)
+    signed_entry = _Method(calls.signed_entry)
     quota = _Method(calls.quota)
     submissions = _Method(calls.submissions)
     submission = _Method(calls.submission)

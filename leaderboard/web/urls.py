@@ -9,7 +9,7 @@ from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import organise as organise_api
-from leaderboard.web.api import reference
+from leaderboard.web.api import reference, signed
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
@@ -220,6 +220,8 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
+    path("entries/<int:pk>/signed", signed.SignedEntry.as_view()),
+    path("keys", signed.PublicKeys.as_view()),
     path("submissions/<int:pk>/retract", api.Retract.as_view()),
     path("quota", api.Quota.as_view()),
     path("submissions", api.Submissions.as_view()),

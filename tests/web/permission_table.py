@@ -411,6 +411,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/entries/{published}", ALL, NOT_SENT),
         ("/api/v1/entries/{frozen}", "NNNNNNNA", NOT_SENT),
     ],
+    "api/v1/entries/<int:pk>/signed": [
+        ("/api/v1/entries/{published}/signed", ALL, NOT_SENT),
+        ("/api/v1/entries/{frozen}/signed", "NNNNNNNA", NOT_SENT),
+    ],
+    "api/v1/keys": [("/api/v1/keys", ALL, NOT_SENT)],
     "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", "IAFNFAAA")],
     "api/v1/quota": [("/api/v1/quota", SIGNED_IN, READ_ONLY)],
     "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],
@@ -535,7 +540,12 @@ PUBLIC_AS_WELL = (
     ),
     *("/competitions/winter/standings", "/competitions/winter/standings?scoring=points&hardware=cpu"),
     *("/api/v1/competitions/winter/standings?full=true", "/api/v1/boards/winter-softmax/cpu/entries?full=true"),
-    *("/api/v1/competitions/winter/standings", "/entries/{frozen}/code", "/api/v1/entries/{held}"),
+    *(
+        "/api/v1/competitions/winter/standings",
+        "/entries/{frozen}/code",
+        "/api/v1/entries/{held}",
+        "/api/v1/entries/{held}/signed",
+    ),
     *("/submissions/{held}", "/submissions/{frozen}", "/api/v1/submissions/{held}"),
 )
 
@@ -543,5 +553,6 @@ PUBLIC_AS_WELL = (
 HIDDEN = ("held", "rejected", "retracted", "frozen", "secret_held")  # submissions hidden from strangers
 OF_ONE = (
     *("/submissions/{pk}", "/entries/{pk}", "/entries/{pk}/code", "/api/v1/entries/{pk}"),
+    "/api/v1/entries/{pk}/signed",
     *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events", "/api/v1/submissions/{pk}/review"),
 )

@@ -282,6 +282,8 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/boards/{slug}",
         "/api/v1/boards/{slug}/{hardware}/entries",
         "/api/v1/entries/{id}",
+        "/api/v1/entries/{id}/signed",
+        "/api/v1/keys",
         "/api/v1/quota",
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",
