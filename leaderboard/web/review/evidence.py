@@ -45,6 +45,13 @@ REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains thei
     0x2: ("application clocks", "plain"),
     0x100: ("display clocks", "plain"),
 }
+ENDED: Final = {  # runner/evidence/schedule.py
+    "converged": "timed until the interval was narrow enough",
+    "quads": "timed for the most rounds that a case gets",
+    "budget": "timed until the time for it was over",
+    "voids": "ended by too many disturbed rounds",
+    "set_aside": "ended because the device was set aside",
+}
 UNKNOWN: Final = ("unknown reason", "warn")
 MOST_DIFF_LINES: Final = 3_000  # per source; comparing takes up to their product
 MOST_DIFF_CHARS: Final = 200_000
@@ -68,7 +75,7 @@ class Timed:
 
     case: str
     blocks: tuple[Block, ...]
-    ended: str
+    ended: str  # how its timing ended, in words
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ def timings(evidence: Evidence | None) -> list[Timed]:
             wall_us = tuple(sample.wall_ns / 1e3 for sample in block.calls)
             inner_us = tuple(sample.inner_ns / 1e3 for sample in block.calls)
             blocks.append(Block(block.side, wall_us, inner_us, void, block.heat))
-        found.append(Timed(timing.case, tuple(blocks), timing.ended))
+        found.append(Timed(timing.case, tuple(blocks), ENDED.get(timing.ended, timing.ended)))
     return found
 
 
