@@ -31,28 +31,33 @@ function wireTheme() {
 
 function wireTabs(list) {
   const tabs = [...list.querySelectorAll("[role=tab]")];
-  const show = (chosen, focus) => {
+  const panel = (tab) => `#${tab.getAttribute("aria-controls")}`;
+  const show = (chosen) => {
     for (const tab of tabs) {
       const on = tab === chosen;
       tab.setAttribute("aria-selected", String(on));
       tab.tabIndex = on ? 0 : -1;
       document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
     }
-    if (focus) chosen.focus();
+  };
+  const choose = (tab) => {
+    show(tab);
+    tab.focus();
+    history.replaceState(history.state, "", panel(tab)); // an address to share
   };
   list.hidden = false;
   list.addEventListener("click", (event) => {
     const tab = event.target.closest("[role=tab]");
-    if (tab) show(tab, false);
+    if (tab) choose(tab);
   });
   list.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
     const at = tabs.indexOf(document.activeElement);
-    show(tabs[(at + step + tabs.length) % tabs.length], true);
+    choose(tabs[(at + step + tabs.length) % tabs.length]);
   });
-  show(tabs[0], false);
+  show(tabs.find((tab) => panel(tab) === location.hash) ?? tabs[0]);
 }
 
 async function copy(button) {
