@@ -42,7 +42,7 @@ class Machine:
     """The device of a run, with its clock as telemetry saw it at the ends of the candidate's blocks."""
 
     facts: Sequence[str]
-    clock_mhz: tuple[float, float, float] | None  # lowest, median, highest; None: the device tells no clock
+    clock_mhz: tuple[float, float, float] | None  # lowest, median, highest; None: the device reports no clock
 
 
 class Run:
