@@ -75,7 +75,12 @@ class Timed:
 
     case: str
     blocks: tuple[Block, ...]
-    ended: str  # how its timing ended, in words
+    ended: str
+
+    @property
+    def ending(self) -> str:
+        """Return how the timing ended, in words."""
+        return ENDED.get(self.ended, self.ended)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def timings(evidence: Evidence | None) -> list[Timed]:
             wall_us = tuple(sample.wall_ns / 1e3 for sample in block.calls)
             inner_us = tuple(sample.inner_ns / 1e3 for sample in block.calls)
             blocks.append(Block(block.side, wall_us, inner_us, void, block.heat))
-        found.append(Timed(timing.case, tuple(blocks), ENDED.get(timing.ended, timing.ended)))
+        found.append(Timed(timing.case, tuple(blocks), timing.ended))
     return found
 
 
