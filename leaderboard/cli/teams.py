@@ -64,6 +64,7 @@ for _command in (
     ("invite", "username", "Invite a person by username. Captains only."),
     ("remove", "username", "Remove a member. Captains only."),
     ("hand-over", "username", "Make another member captain. Captains only."),
+    ("cost", "cost_usd", "Declare the US dollars of your model's work so far, in the divisions agent and mixed."),
     ("affiliation", "affiliation", "Set the affiliation. Captains and single entrants."),
     ("pseudonym", "pseudonym", "Take a public name, once. Captains and single entrants."),
     ("reveal", "", "Show the real name too, for good. Captains and single entrants."),

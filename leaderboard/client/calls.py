@@ -166,6 +166,11 @@ def entry(pk: int | str) -> Call[shapes.EntryDetail]:
     return _get(f"/entries/{submission_id(pk)}", public=True)
 
 
+def signed_entry(pk: int | str) -> Call[shapes.Signed]:
+    """Return a published entry as a statement that the site has signed."""
+    return _get(f"/entries/{submission_id(pk)}/signed", public=True)
+
+
 def quota(board: str = "") -> Call[list[shapes.Left]]:
     """Return the caller's remaining quota: for a board, or for all boards with spent quota."""
     return _list("/quota", board=board)

@@ -111,6 +111,7 @@ class _Calls:
     entries = _Method(calls.entries)
     history = _Method(calls.history)
     entry = _Method(calls.entry)
+    signed_entry = _Method(calls.signed_entry)
     quota = _Method(calls.quota)
     submissions = _Method(calls.submissions)
     submission = _Method(calls.submission)

@@ -252,6 +252,10 @@ class CompetitionSummary(TypedDict):
     entrants: int
 
 
+class Cost(TypedDict):
+    cost_usd: str
+
+
 class Counts(TypedDict):
     held: int | None
     cleared: int | None
@@ -301,6 +305,7 @@ class Entry(TypedDict):
     user: str
     division: str
     model_name: str
+    cost_usd: str | None
     affiliation: str
     team: bool
     ratio: float
@@ -415,6 +420,19 @@ class InviteCodeLine(TypedDict):
     created_at: str
 
 
+class Key(TypedDict):
+    kty: str
+    crv: str
+    x: str
+    kid: str
+    use: str
+    alg: str
+
+
+class Keys(TypedDict):
+    keys: list[Key]
+
+
 class LabelRequest(TypedDict):
     label: str
 
@@ -479,6 +497,7 @@ class MyEntrant(TypedDict):
     team: bool
     division: str
     model_name: str
+    cost_usd: str | None
     affiliation: str
     pseudonym: str
     declared: list[str]
@@ -842,6 +861,11 @@ class SideOfClock(TypedDict):
     side: str
     calls: int
     median_us: float
+
+
+class Signed(TypedDict):
+    result: dict[str, Any]
+    jws: str
 
 
 class StandingsLine(TypedDict):

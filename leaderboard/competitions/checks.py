@@ -108,6 +108,11 @@ def check_settings(values: Mapping[str, Any]) -> None:
     check_divisions("divisions", values["divisions"])
     if not 1 <= values["max_team_size"] <= MAX_TEAM_SIZE:
         raise UserError("max_team_size", values["max_team_size"], f"give 1 (no teams) to {MAX_TEAM_SIZE}")
+    check_order(values)
+
+
+def check_order(values: Mapping[str, Any]) -> None:
+    """Check that the given times of a competition follow each other."""
     given = [(field, moment) for field in _ORDER if (moment := values.get(field)) is not None]
     for (early, first), (late, then) in itertools.pairwise(given):
         if first > then:

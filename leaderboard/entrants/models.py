@@ -26,6 +26,7 @@ class Entrant(models.Model):
     revealed_at = models.DateTimeField(null=True, blank=True)  # since then the name is shown beside the pseudonym
     division = models.CharField(max_length=16, default=HUMAN)
     model_name = models.CharField(max_length=128, blank=True)  # of the agent, in division agent and mixed
+    cost_usd = models.DecimalField(max_digits=9, decimal_places=2, null=True)  # declared, of the model's work; or null
     affiliation = models.CharField(max_length=128, blank=True)
     declared = models.JSONField(default=list, blank=True)  # slugs of tracks declared eligible for
     created_at = models.DateTimeField()

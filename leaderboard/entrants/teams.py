@@ -1,13 +1,15 @@
 """Teams: create and rename, join and leave, hand over the captaincy, and invites by username. Profile of an entrant:
-division, affiliation, pseudonym, eligibility.
+division, cost, affiliation, pseudonym, eligibility.
 
 The creator of a team is its captain, who also edits the profile. Submissions keep their entrant. An ended membership
 stays as a row with its end, and identifies a person's own entrant. An invite opens no closed competition: a person who
 cannot see the competition cannot accept.
 """
 
+import re
 from collections.abc import Collection
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from django.db import transaction
@@ -18,7 +20,7 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Stage, window_of
-from leaderboard.competitions.models import Competition, Track
+from leaderboard.competitions.models import HUMAN, Competition, Track
 from leaderboard.competitions.permissions import competitions_seen_by, may_see
 from leaderboard.entrants import permissions
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
@@ -29,6 +31,8 @@ MAX_OPEN: Final = 20  # per team, unanswered
 MAX_EVER: Final = 200
 MAX_A_PERSON: Final = 3  # per team and person, ever
 MAX_AFFILIATION_CHARS: Final = 128
+_DOLLARS: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?")
+_CENT: Final = Decimal("0.01")
 NO_INVITE: Final = "there is no such invite"
 
 
@@ -260,7 +264,24 @@ def choose_division(*, entrant: Entrant, actor: User, division: str, model_name:
     if not division:
         raise UserError("division", "", "choose one")
     division, model_name = permissions.checked_division(found.competition, division, model_name)
-    _set(found, actor, now, "choose_division", division=division, model_name=model_name)
+    values = {"division": division, "model_name": model_name}
+    _set(found, actor, now, "choose_division", **values, **({"cost_usd": None} if division == HUMAN else {}))
+
+
+@transaction.atomic
+def declare_cost(*, entrant: Entrant, actor: User, cost_usd: str, now: datetime) -> None:
+    """Declare what the model's work has cost so far, in US dollars; "" withdraws the figure.
+
+    Costs grow, so a captain may correct them until the competition is final.
+    """
+    found = permissions.lock_as_captain(entrant, actor, "declare its cost")
+    _check_not_final(found.competition, "cost_usd", now)
+    if found.division == HUMAN:
+        raise UserError("cost_usd", cost_usd, "only the divisions agent and mixed declare what their model cost")
+    if cost_usd and not _DOLLARS.fullmatch(cost_usd):
+        text = "expected US dollars from 0 to 9999999, with at most two decimals, such as 12.50; or nothing"
+        raise UserError("cost_usd", cost_usd, text)
+    _set(found, actor, now, "declare_cost", cost_usd=Decimal(cost_usd).quantize(_CENT) if cost_usd else None)
 
 
 @transaction.atomic
@@ -304,14 +325,17 @@ def tracks_to_declare(competition: Competition) -> list[Track]:
 def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: datetime) -> None:
     """Declare that the entrant meets the eligibility text of exactly these tracks."""
     found = permissions.lock_as_captain(entrant, actor, "declare that it is eligible")
-    final_at = found.competition.final_at
-    if final_at is not None and final_at <= now:
-        raise UserError("declared", "", "the competition is final", status=409)
+    _check_not_final(found.competition, "declared", now)
     known = {track.slug for track in tracks_to_declare(found.competition)}
     unknown = sorted(set(tracks) - known)
     if unknown:
         raise UserError("declared", ", ".join(unknown), "no such track asks for it")
     _set(found, actor, now, "declare_eligibility", declared=sorted(set(tracks)))
+
+
+def _check_not_final(competition: Competition, field: str, now: datetime) -> None:
+    if competition.final_at is not None and competition.final_at <= now:
+        raise UserError(field, "", "the competition is final", status=409)
 
 
 def _set(entrant: Entrant, actor: User, now: datetime, act: str, **values: Any) -> None:

@@ -85,7 +85,7 @@ def tell_announcements(*, now: datetime) -> int:
                 ANNOUNCEMENT,
                 subject=key,
                 title=f"{one.competition}: {one.title}",
-                url=f"/competitions/{one.competition.slug}",
+                url=f"/competitions/{one.competition.slug}#announcement-{one.pk}",
                 now=now,
             )
             url = f"/organise/{one.competition.slug}/announcements"

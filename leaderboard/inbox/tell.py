@@ -96,7 +96,7 @@ def unread(user: User, path: str, now: datetime) -> int:
     """
     rows = messages_of(user).filter(read_at=None).order_by()[: MOST_COUNTED + 1]
     waiting = list(rows.values_list("pk", "url"))
-    here = [pk for pk, url in waiting if unquote(url) == path]
+    here = [pk for pk, url in waiting if unquote(url.partition("#")[0]) == path]
     if here:
         Message.objects.filter(pk__in=here, read_at=None).update(read_at=now)
     return len(waiting) - len(here)

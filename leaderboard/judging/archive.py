@@ -97,11 +97,16 @@ def phase_of(submission: Submission) -> str:
 
 def look(row: Reported) -> Reading:
     """Read a report for a page or an answer of the API. Any state of the store yields a sentence."""
+    return look_at_all([row])[0]
+
+
+def look_at_all(rows: Sequence[Reported]) -> list[Reading]:
+    """Read reports like `look`, in the order of their rows."""
     try:
-        return _read_all([row])[0]
+        return _read_all(rows)
     except StoreAway as error:
         _tell_away(error)
-        return Reading({}, AWAY)
+        return [Reading({}, AWAY)] * len(rows)
 
 
 def report_of(row: Reported) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import people as people_api
 from leaderboard.web.api import problems as problems_api
-from leaderboard.web.api import reference
+from leaderboard.web.api import reference, signed
 from leaderboard.web.api import rejudging as rejudging_api
 from leaderboard.web.api import review as review_api
 from leaderboard.web.api import rules as rules_api
@@ -53,6 +53,7 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/draft/discard", workbench.discard),
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>/history", entries.history),
+    path("boards/<slug:slug>/<str:hardware>/cases", entries.cases),
     path("boards/<slug:slug>/<str:hardware>/pulse", entries.pulse),
     path("boards/<slug:slug>/<str:hardware>/discussion", discussion.index),
     path("boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove", discussion.remove),
@@ -97,6 +98,7 @@ pages: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/appeal", review.appeal),
     path("review", review.index),
     path("review/hold", review.hold),
+    path("review/chosen", review.act_on_chosen),
     path("review/accounts", review.accounts),
     path("review/<int:pk>", review.detail),
     path("review/<int:pk>/<slug:name>", review.act),
@@ -243,6 +245,8 @@ people: list[URLPattern | URLResolver] = [
     path("notifications/settings", inbox_api.Settings.as_view()),
     path("notifications/webhook", inbox_api.Webhook.as_view()),
     *(path(f"notifications/webhook/{act}", view.as_view()) for act, view in inbox_api.VIEWS.items()),
+    path("entries/<int:pk>/signed", signed.SignedEntry.as_view()),
+    path("keys", signed.PublicKeys.as_view()),
     path("submissions/<int:pk>/retract", api.Retract.as_view()),
     path("submissions/<int:pk>/restore", api.Restore.as_view()),
     path("submissions/<int:pk>/publish-code", api.PublishCode.as_view()),

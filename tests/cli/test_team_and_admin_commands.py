@@ -30,6 +30,7 @@ TEAM = {
         (["remove", "summer", "ben"], "remove", {"username": "ben"}),
         (["hand-over", "summer", "ben"], "hand-over", {"username": "ben"}),
         (["division", "summer", "agent", "--model", "m"], "division", {"division": "agent", "model_name": "m"}),
+        (["cost", "summer", "12.50"], "cost", {"cost_usd": "12.50"}),
         (["pseudonym", "summer", "owl"], "pseudonym", {"pseudonym": "owl"}),
         (["declare", "summer", "best", "young"], "declare", {"declared": ["best", "young"]}),
     ],

@@ -43,6 +43,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/history": [("/boards/softmax/cpu/history", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/cases": [("/boards/softmax/cpu/cases", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/pulse": [("/boards/softmax/cpu/pulse", ALL, NOT_SENT)],
     "entries/<int:pk>": [
         ("/entries/{published}", ALL, NOT_SENT),
@@ -146,6 +147,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "submissions/<int:pk>/appeal": [("/submissions/{own}/appeal", "IMMMMMMM", OWN)],
     "review": [("/review", ANY_ROLE, READ_ONLY)],
     "review/hold": [("/review/hold", "IMMMMMMM", ANY_ROLE)],
+    "review/chosen": [("/review/chosen", "IMMMMMMM", ANY_ROLE)],
     "review/accounts": [("/review/accounts", OWNERS_OR_NONE, OWNERS_OR_NONE)],
     "review/<int:pk>": [("/review/{case}", ANY_ROLE, READ_ONLY), ("/review/{secret_case}", STAFF, READ_ONLY)],
     "review/<int:pk>/<slug:name>": [
@@ -401,7 +403,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ]
         for act, letters in {
             **dict.fromkeys(("create", "leave", "rename", "invite", "withdraw", "remove", "hand-over"), SIGNED_IN),
-            **dict.fromkeys(("division", "affiliation", "pseudonym", "declare"), SIGNED_IN),
+            **dict.fromkeys(("division", "cost", "affiliation", "pseudonym", "declare"), SIGNED_IN),
             "reveal": "IAFAAAAA",  # the acts above report missing fields before permissions
         }.items()
     },
@@ -453,6 +455,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         f"api/v1/notifications/{act}": [(f"/api/v1/notifications/{act}", READ_ONLY, SIGNED_IN)]
         for act in ("read", "webhook", "webhook/rotate", "webhook/test", "webhook/remove")
     },
+    "api/v1/entries/<int:pk>/signed": [
+        ("/api/v1/entries/{published}/signed", ALL, NOT_SENT),
+        ("/api/v1/entries/{frozen}/signed", "NNNNNNNA", NOT_SENT),
+    ],
+    "api/v1/keys": [("/api/v1/keys", ALL, NOT_SENT)],
     "api/v1/submissions/<int:pk>/retract": [("/api/v1/submissions/{own}/retract", "IMMMMMMM", "IAFNFAAA")],
     "api/v1/submissions/<int:pk>/restore": [("/api/v1/submissions/{own}/restore", "IMMMMMMM", OWN)],
     "api/v1/submissions/<int:pk>/publish-code": [("/api/v1/submissions/{own}/publish-code", "IMMMMMMM", "IAFNFFFF")],
@@ -672,12 +679,18 @@ PUBLIC_AS_WELL = (
     *(
         "/api/v1/boards/winter-softmax/cpu/history",
         "/boards/winter-softmax/cpu/history",
+        "/boards/winter-softmax/cpu/cases",
         "/boards/winter-softmax/cpu/pulse",
         "/boards/winter-softmax/cpu?public=1&from=0",
     ),
     *("/competitions/winter/standings", "/competitions/winter/standings?scoring=points&hardware=cpu"),
     *("/api/v1/competitions/winter/standings?full=true", "/api/v1/boards/winter-softmax/cpu/entries?full=true"),
-    *("/api/v1/competitions/winter/standings", "/entries/{frozen}/code", "/api/v1/entries/{held}"),
+    *(
+        "/api/v1/competitions/winter/standings",
+        "/entries/{frozen}/code",
+        "/api/v1/entries/{held}",
+        "/api/v1/entries/{held}/signed",
+    ),
     *("/submissions/{held}", "/submissions/{frozen}", "/api/v1/submissions/{held}"),
 )
 
@@ -685,5 +698,6 @@ PUBLIC_AS_WELL = (
 HIDDEN = ("held", "rejected", "retracted", "frozen", "secret_held")  # submissions hidden from strangers
 OF_ONE = (
     *("/submissions/{pk}", "/entries/{pk}", "/entries/{pk}/code", "/api/v1/entries/{pk}"),
+    "/api/v1/entries/{pk}/signed",
     *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events", "/api/v1/submissions/{pk}/review"),
 )

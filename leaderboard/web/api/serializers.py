@@ -24,6 +24,7 @@ from runner.wire import MODES, TELEMETRY
 MAX_LINES: Final = 1_000
 HALF_WIDTH: Final = "Relative half-width of the 95 % interval."
 FORGEABLE: Final = "Clock tolerance: at most this share of the true time, 0 to 1, is missing from the measured time."
+COST: Final = "US dollars that the model's work has cost, as the entrant declares."
 TELEMETRY_MEANS: Final = (
     "Watched device state: `full`: clocks, power, temperature and slow-downs; `mask_only`: slow-downs only; "
     "`none` or empty: not watched or not reported."
@@ -112,6 +113,9 @@ class Entry(drf.Serializer[Any]):
     user = drf.CharField(source="ranked.entry.entrant.shown_name", help_text="Public name of the entrant.")
     division = drf.CharField(source="ranked.entry.entrant.division")
     model_name = drf.CharField(source="ranked.entry.entrant.model_name", allow_blank=True)
+    cost_usd = drf.DecimalField(
+        source="ranked.entry.entrant.cost_usd", max_digits=9, decimal_places=2, allow_null=True, help_text=COST
+    )
     affiliation = drf.CharField(source="ranked.entry.entrant.affiliation", allow_blank=True)
     team = drf.BooleanField(source="ranked.entry.entrant.is_team")
     ratio = drf.FloatField(

@@ -14,7 +14,7 @@ from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants import permissions, teams
 from leaderboard.entrants.models import Membership
 from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
-from leaderboard.web.api.serializers import Keyed, optional_text
+from leaderboard.web.api.serializers import COST, Keyed, optional_text
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.submissions.mine import ACTS, mine, perform
 
@@ -38,6 +38,9 @@ class MyEntrant(Captaincy):
     team = drf.BooleanField(source="entrant.is_team")
     division = drf.CharField(source="entrant.division")
     model_name = drf.CharField(source="entrant.model_name", allow_blank=True)
+    cost_usd = drf.DecimalField(
+        source="entrant.cost_usd", max_digits=9, decimal_places=2, allow_null=True, help_text=COST
+    )
     affiliation = drf.CharField(source="entrant.affiliation", allow_blank=True)
     pseudonym = drf.CharField(source="entrant.pseudonym", allow_blank=True)
     declared = drf.ListField(
@@ -92,6 +95,10 @@ class NewTeam(Name):
     model_name = optional_text(200)
 
 
+class Cost(drf.Serializer[Any]):
+    cost_usd = drf.CharField(max_length=16, allow_blank=True, help_text=f"{COST} Empty withdraws it.")
+
+
 class Affiliation(drf.Serializer[Any]):
     affiliation = drf.CharField(max_length=200, allow_blank=True)
 
@@ -119,6 +126,7 @@ SENT: Final[dict[str, tuple[Shape | None, str]]] = {  # the page calls the same 
     "remove": (Username, "Remove a member. Captains only."),
     "hand-over": (Username, "Make another member captain. Captains only."),
     "division": (Division, "Choose the division. Captains and single entrants."),
+    "cost": (Cost, "Declare what the model's work has cost so far. Captains and single entrants."),
     "affiliation": (Affiliation, "Set the affiliation. Captains and single entrants."),
     "pseudonym": (Pseudonym, "Take a public name, once. Captains and single entrants."),
     "reveal": (None, "Show the real name too, for good. Captains and single entrants."),

@@ -1,4 +1,4 @@
-"""A published entry with its code, its retraction and restoring, and publishing its code; a board's records.
+"""A published entry with its code, its retraction and restoring, and publishing its code; a board's progress and cases.
 
 Everybody who may see a board sees its entries, once its standing shows them. An entry's owner, their team and people
 with a role in the competition see it earlier, and its code; both are then marked as visible to them alone.
@@ -26,6 +26,7 @@ from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import may_retract
 from leaderboard.standings.publish import retract as retract_kernel
+from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import Standing, look, records_of, standing_of
 from leaderboard.standings.read.code import PARTS, is_public, origin_seen, remixes_seen
 from leaderboard.standings.read.table import is_shown
@@ -35,7 +36,7 @@ from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves, progress, standing
 from leaderboard.web.boards.summaries import own_place
 from leaderboard.web.forms import sentence
-from leaderboard.web.people.cases import timed_cases
+from leaderboard.web.people.cases import matrix, run_of
 from leaderboard.web.submissions import view
 from leaderboard.web.submissions.meanings import MEANINGS
 
@@ -96,17 +97,30 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     now = timezone.now()
     found = published(pk, request.user, now)
     may = request.user.is_authenticated and may_retract(user_of(request), found.submission, now)
+    run = run_of(found.entry)
     context = {
         "found": found,
         "may_retract": may,
         "meanings": MEANINGS,
-        "timed": timed_cases(found.entry),
+        "timed": run.timed,
+        "machine": run.machine,
         "others": others(found, request.user),
         "origin": origin_seen(found.submission, request.user, now),
         "remixes": remixes_seen(pk, request.user, now),
         "may_remix": not found.is_own and found.code is not None and found.entry.board.is_open_at(now),
+        "neighbours": neighbours(found),
     }
     return render(request, "web/published.html", context)
+
+
+def neighbours(found: Published) -> list[tuple[str, str, Place]]:
+    """Return the places before and after the entrant's own in the ranking, each with its title and link relation."""
+    table = found.standing.table
+    at = table.at.get(found.entry.entrant_id)
+    if at is None:
+        return []
+    before = [("Faster", "prev", place) for place in table.places[max(0, at - 1) : at]]
+    return before + [("Slower", "next", place) for place in table.places[at + 1 : at + 2]]
 
 
 def others(found: Published, viewer: Viewer) -> list[tuple[str, int]]:
@@ -199,6 +213,14 @@ def history(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         "form_error": progress.refused_names(asked, [*faulty, *missing]),
     }
     return render(request, "web/history.html", context, status=400 if context["form_error"] else 200)
+
+
+@require_safe
+def cases(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
+    """The timed cases of a board by its first entries, as the public sees the board."""
+    card = cards.card(slug, request.user, timezone.now())
+    context = {"card": card, "hardware": hardware, "matrix": matrix(card.place(hardware).look.current)}
+    return render(request, "web/board_cases.html", context)
 
 
 @require_safe

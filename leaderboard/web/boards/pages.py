@@ -32,6 +32,7 @@ from leaderboard.web.submissions import starter_code
 from leaderboard.web.submissions.meanings import HOW_RANKED, MEANINGS, RANKINGS, SCORING_NAMES, SCORINGS_EXPLAINED
 
 PREVIEW_ROWS: Final = 5
+UNFOLDED_ROWS: Final = 25  # of a long ranking's first page
 CALL_LIMIT_S: Final = 10  # the judge's, for one call; the site may not import it, a test compares the two
 FIRST_CALL_LIMIT_S: Final = 60  # likewise, for the first call of a case
 EAGER: Final = "eager"
@@ -109,6 +110,7 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         "is_live": card.is_open and asked.stage is None and asked.epoch is None,
         "digest": place.look.current.digest,
         "shown": shown,
+        "fold": UNFOLDED_ROWS if asked.start == 0 and len(shown.rows) > UNFOLDED_ROWS else 0,
         "sees_more": sees_more,
         "news": news_for(request.user, timezone.now(), card.competition),
         **refused_and_unseen([place]),

@@ -167,10 +167,10 @@ def _standings(board: Board) -> Iterator[SimpleNamespace]:
 PRESENT: Final = Membership.objects.filter(left_at=None).select_related("user")
 EXPORTS: Final = {
     "entrants": Export(
-        "Entrants with their members, division, affiliation and declarations.",
+        "Entrants with their members, division, cost, affiliation and declarations.",
         Entrant.objects.prefetch_related(Prefetch("memberships", PRESENT, to_attr="members")),
         "competition",
-        columns("entrant=pk name shown_name is_team division model_name affiliation declared")
+        columns("entrant=pk name shown_name is_team division model_name cost_usd affiliation declared")
         | {
             "members": lambda entrant: [one.user.get_username() for one in entrant.members],
             "accepted_rules": lambda entrant: [one.rules_digest for one in entrant.members],

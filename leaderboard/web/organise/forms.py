@@ -15,7 +15,8 @@ from leaderboard.competitions import access, checks, models
 from leaderboard.competitions.edit import values_of
 from leaderboard.competitions.models import Board, Competition, Prize, ProblemVersion, Role, Track
 from leaderboard.entrants import messages
-from leaderboard.web.forms import ActForm, plain_input, reason_field
+from leaderboard.errors import UserError
+from leaderboard.web.forms import ActForm, add_refusal, plain_input, reason_field, sentence
 
 MINUTE: Final = "%Y-%m-%dT%H:%M"
 VISIBILITY: Final = (
@@ -111,6 +112,15 @@ class CompetitionForm(ActForm):
         "scoring of a running contest.",
     )
 
+    def clean(self) -> dict[str, Any]:
+        """Check the order of the times beside all other fields, so that a page shows all errors at once."""
+        sent = super().clean() or self.cleaned_data
+        try:
+            checks.check_order(sent)
+        except UserError as error:
+            add_refusal(self, error)
+        return self.cleaned_data
+
     @staticmethod
     def of(competition: Competition, data: Any = None) -> CompetitionForm:
         values = values_of(competition)
@@ -131,6 +141,12 @@ class NewForm(CompetitionForm):
         help_text="Lowercase letters, digits and dashes, such as spring-2027. It cannot be changed later.",
         widget=plain_input(),
     )
+
+    def clean_slug(self) -> str:
+        try:
+            return checks.check_slug("slug", self.cleaned_data["slug"])
+        except UserError as error:
+            raise forms.ValidationError(sentence(error.message)) from error
 
     def arguments(self) -> dict[str, Any]:
         settings = dict(self.cleaned_data)

@@ -127,6 +127,11 @@ def title_of(fingerprint: Mapping[str, Any]) -> str:
     )
 
 
+def facts_of(fingerprint: Mapping[str, Any]) -> list[str]:
+    """Return what decides about times on a host: device, driver, limits, software."""
+    return [text.format(_text(fingerprint[name])) for name, text in LABELS.items() if name in fingerprint]
+
+
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return the facts that an organiser needs for a decision: "driver 535.1 → 550.2"."""
     changed = [name for name in LABELS if old.get(name) != new.get(name)]

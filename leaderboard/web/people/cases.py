@@ -1,14 +1,23 @@
-"""Timed cases of published runs: what a run measured case by case, and two runs side by side."""
+"""Timed cases of published runs: one run with its machine, two runs side by side, the first runs of a board."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
 from typing import Any, Final
 
-from leaderboard.judging.archive import look
+from leaderboard.judging.archive import Reading, look, look_at_all
+from leaderboard.judging.models import Result
 from leaderboard.standings.models import Entry
+from leaderboard.standings.read.boards import RankedEntry, lines_of
+from leaderboard.standings.read.table import Table
+from leaderboard.web.organise.state_pages import facts_of
+from leaderboard.web.review.evidence import evidence_of, real
+from runner.evidence.sample import CANDIDATE
 
 MOST_CASES: Final = 200
+MOST_COLUMNS: Final = 8  # entries of a board's matrix; each costs the reading of a report
 NAME_CHARS: Final = 200
 
 
@@ -28,15 +37,43 @@ class TimedCases:
     left_out: int  # cases after the first MOST_CASES
 
 
-def timed_cases(entry: Entry) -> TimedCases:
-    """Return names and times of the timed cases of an entry's run, never a message.
+@dataclass(frozen=True)
+class Machine:
+    """The device of a run, with its clock as telemetry saw it at the ends of the candidate's blocks."""
 
-    Everybody who sees a line may see them: the timed cases of a problem are public, and their mean is the line itself.
-    """
-    reading = look(entry.attempt.result)
-    cases = reading.report.get("cases", [])
-    rows = [row for case in cases if isinstance(case, dict) and (row := case_time(case)) is not None]
-    return TimedCases(rows[:MOST_CASES], reading.problem, max(0, len(rows) - MOST_CASES))
+    facts: Sequence[str]
+    clock_mhz: tuple[float, float, float] | None  # lowest, median, highest; None: the device reports no clock
+
+
+class Run:
+    """A stored run, as everybody may see it who sees its line."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    @cached_property
+    def timed(self) -> TimedCases:
+        """Return names and times of the timed cases, never a message.
+
+        The timed cases of a problem are public, and their mean is the line itself.
+        """
+        cases = self._reading.report.get("cases", [])
+        rows = [row for case in cases if isinstance(case, dict) and (row := case_time(case)) is not None]
+        return TimedCases(rows[:MOST_CASES], self._reading.problem, max(0, len(rows) - MOST_CASES))
+
+    @cached_property
+    def machine(self) -> Machine | None:
+        """Return the machine; None if the evidence cannot be read."""
+        evidence = evidence_of(self._reading.report)
+        if evidence is None:
+            return None
+        blocks = (block for timing in evidence.timing for quad in timing.quads for block in quad.of(CANDIDATE))
+        clocks = [clock for block in blocks if (clock := real(block.heat.after.clock_mhz))]
+        return Machine(facts_of(evidence.fingerprint), (min(clocks), median(clocks), max(clocks)) if clocks else None)
+
+
+def run_of(entry: Entry) -> Run:
+    return Run(look(entry.attempt.result))
 
 
 def case_time(case: Mapping[str, Any]) -> CaseTime | None:
@@ -73,3 +110,46 @@ def pairs(first: Sequence[CaseTime], second: Sequence[CaseTime]) -> list[Pair]:
     """Match cases by name, in the order of the first run, then the second run's further cases."""
     one, other = ({row.name: row for row in rows} for rows in (first, second))
     return [Pair(name, one.get(name), other.get(name)) for name in dict.fromkeys([*one, *other])]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A case in the run of a line."""
+
+    line: RankedEntry
+    time: CaseTime | None  # None: the run did not time the case
+    is_best: bool  # no other cell of the row has a better speedup
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The timed cases of a board by its first entries. An entry's column is the earliest run of its kernel."""
+
+    lines: Sequence[RankedEntry]
+    rows: Sequence[tuple[str, Sequence[Cell]]]  # by case
+    problems: Sequence[str]  # sentences about reports that cannot be read
+
+
+def matrix(table: Table) -> Matrix:
+    """Return the matrix of a board's first entries, with rows in the order of the leader's run."""
+    lines = lines_of(table, table.places[:MOST_COLUMNS])
+    attempts = [line.entry.attempt_id for line in lines]
+    results = {result.attempt_id: result for result in Result.objects.defer("inline").filter(attempt__in=attempts)}
+    lines = [line for line in lines if line.entry.attempt_id in results]
+    runs = [Run(reading).timed for reading in look_at_all([results[line.entry.attempt_id] for line in lines])]
+    columns = [{row.name: row for row in run.rows} for run in runs]
+    rows = []
+    for name in list(dict.fromkeys(name for column in columns for name in column))[:MOST_CASES]:
+        times = [column.get(name) for column in columns]
+        best = min((time.ratio for time in times if time and time.ratio), default=None)
+        pairs_of_row = zip(lines, times, strict=True)
+        rows.append(
+            (
+                name,
+                [
+                    Cell(line, time, best is not None and time is not None and time.ratio == best)
+                    for line, time in pairs_of_row
+                ],
+            )
+        )
+    return Matrix(lines, rows, list(dict.fromkeys(run.problem for run in runs if run.problem)))

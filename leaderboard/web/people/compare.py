@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.permissions import Viewer
 from leaderboard.web.boards.entries import Published, published
-from leaderboard.web.people.cases import pairs, timed_cases
+from leaderboard.web.people.cases import pairs, run_of
 from leaderboard.web.review.evidence import Diff, unified
 
 HIDDEN: Final = "The code of {} is not public{}."
@@ -38,7 +38,7 @@ def comparison(first_pk: int, second_pk: int, viewer: Viewer) -> dict[str, Any]:
     now = timezone.now()
     first = published(first_pk, viewer, now)
     second = first if first_pk == second_pk else published(second_pk, viewer, now)
-    times = [timed_cases(found.entry) for found in (first, second)]
+    times = [run_of(found.entry).timed for found in (first, second)]
     same_problem = first.entry.board.problem_id == second.entry.board.problem_id
     return {
         "sides": [first, second],

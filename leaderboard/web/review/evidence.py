@@ -46,6 +46,13 @@ REASONS: Final = {  # bits of NVML's mask; docs/how-it-measures.md explains thei
     0x2: ("application clocks", "plain"),
     0x100: ("display clocks", "plain"),
 }
+ENDED: Final = {  # runner/evidence/schedule.py
+    "converged": "timed until the interval was narrow enough",
+    "quads": "timed for the most rounds that a case gets",
+    "budget": "timed until the time for it was over",
+    "voids": "ended by too many disturbed rounds",
+    "set_aside": "ended because the device was set aside",
+}
 UNKNOWN: Final = ("unknown reason", "warn")
 MOST_DIFF_LINES: Final = 3_000  # per source
 MOST_DIFF_STEPS: Final = 1_000_000  # a tenth of a second; two versions of a file of 3,000 lines take some 50,000
@@ -71,6 +78,11 @@ class Timed:
     case: str
     blocks: tuple[Block, ...]
     ended: str
+
+    @property
+    def ending(self) -> str:
+        """Return how the timing ended, in words."""
+        return ENDED.get(self.ended, self.ended)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,17 @@
 A case's page answers 404 to people who may not review it.
 """
 
+import re
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
 from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -22,14 +25,14 @@ from leaderboard.errors import UserError
 from leaderboard.review.case import acts, states
 from leaderboard.review.integrity import LEAST, OTHERS, Integrity, integrity
 from leaderboard.review.models import Case, Finding
-from leaderboard.review.permissions import is_reviewer_anywhere, may_suspend_somewhere
+from leaderboard.review.permissions import cases_for, is_reviewer_anywhere, may_suspend_somewhere
 from leaderboard.review.rules.thresholds import RULES
 from leaderboard.review.suspension import standing_suspensions
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.organise.gate import act_of, posted, restricted_page, send
 from leaderboard.web.review import case
 from leaderboard.web.review.acts import ACTS, AccountForm, CaseForm, HoldForm, OwnerForm, form_for
-from leaderboard.web.review.queue import queue
+from leaderboard.web.review.queue import ROWS, queue
 from leaderboard.web.submissions.pages import detail_page, visible
 
 RULE_MEANINGS: Final = {name: rule.meaning for name, rule in RULES.items()} | {
@@ -54,6 +57,29 @@ def hold(request: HttpRequest) -> HttpResponse:
 
     form, done = HoldForm(request.POST, auto_id="hold_%s"), "Held. The result waits for a decision."
     return send(request, form, act, to="/review/{result.pk}", done=done) or _queue_page(request, form)
+
+
+@restricted_page("POST", to=is_reviewer_anywhere)
+def act_on_chosen(request: HttpRequest) -> HttpResponse:
+    """Claim or release the chosen cases. Decisions are taken on a case's own page, with its evidence in view."""
+    wanted = act_of(
+        {name: ACTS[name] for name in (states.CLAIM, states.RELEASE)}, request.POST.get("act", states.CLAIM)
+    )
+    user, now = user_of(request), timezone.now()
+    chosen = {int(text) for text in request.POST.getlist("case")[:ROWS] if re.fullmatch("[0-9]{1,18}", text)}
+    done, refused = [], []
+    for row in cases_for(user).filter(pk__in=chosen).select_related("result__attempt__submission__board__competition"):
+        number = row.result.attempt.submission_id
+        try:
+            wanted(result=row.result, actor=user, now=now, reason="")
+            done.append(str(number))
+        except UserError as error:
+            refused.append(f"{number}: {error.message}")
+    if done:
+        messages.success(request, f"{wanted.done}: submission{pluralize(done)} {', '.join(done)}.")
+    if refused or not done:
+        messages.warning(request, f"Not done. {'; '.join(refused) or 'Choose a case'}.")
+    return redirect(f"/review?{request.POST.get('from', '')[:500]}".rstrip("?"))
 
 
 def _queue_page(request: HttpRequest, hold_form: HoldForm) -> HttpResponse:

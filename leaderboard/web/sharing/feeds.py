@@ -88,11 +88,11 @@ def announcements(request: HttpRequest, slug: str = "") -> HttpResponse:
         found = found.filter(competition=competition)
     feed = _feed(request, "Announcements", competition)
     for one in found[:MOST_ITEMS]:
-        address = f"{settings.SITE_URL}/competitions/{one.competition.slug}"
+        address = f"{settings.SITE_URL}/competitions/{one.competition.slug}#announcement-{one.pk}"
         feed.add_item(
             title=one.title if competition else f"{one.competition}: {one.title}",
-            link=f"{address}#announcements",
-            unique_id=f"{address}#announcement-{one.pk}",
+            link=address,
+            unique_id=address,
             description=UNWRITABLE.sub("", markup.markdown(one.text)),
             pubdate=one.created_at,
             updateddate=one.created_at,

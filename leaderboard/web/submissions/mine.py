@@ -41,6 +41,7 @@ ACTS: Final = {
     "remove": Act(teams.remove_member, "{username} is no longer in the team.", USERNAME),
     "hand-over": Act(teams.hand_over, "{username} is captain now.", USERNAME),
     "division": Act(teams.choose_division, "The division is saved.", DIVISION),
+    "cost": Act(teams.declare_cost, "The cost is saved.", ("cost_usd",)),
     "affiliation": Act(teams.say_affiliation, "The affiliation is saved.", ("affiliation",)),
     "pseudonym": Act(teams.take_pseudonym, "Boards show the pseudonym from now on.", ("pseudonym",)),
     "reveal": Act(teams.reveal, "Boards show your name again."),

@@ -44,9 +44,8 @@ def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]
             about = f"A start in {language}. No admission test has tried it yet."
         if has_gpu or not needs_gpu(language):
             word = "".join(letter for letter in language.lower().replace("+", "p") if letter.isalnum())  # C++ is no C
-            place = len(shown)
             name = f"starter_{word}{suffix}"
-            shown.append(Tab(f"starter-{place}", f"{language} starter", about, name, text, language))
+            shown.append(Tab(f"starter-{word}", f"{language} starter", about, name, text, language))
     return shown
 
 

@@ -52,10 +52,12 @@ def when(moment: dt.datetime | None) -> SafeString:
 
 @register.filter
 def moment(value: dt.datetime) -> SafeString:
-    """Render a `<time>` with date and minute in UTC."""
+    """Render a `<time>` with date and minute in UTC; site.js adds the reader's local time."""
     utc = value.astimezone(dt.UTC)
     return format_html(
-        '<time datetime="{}">{}</time>', utc.isoformat(timespec="seconds"), utc.strftime("%-d %b %Y, %H:%M UTC")
+        '<time datetime="{}" data-utc>{}</time>',
+        utc.isoformat(timespec="seconds"),
+        utc.strftime("%-d %b %Y, %H:%M UTC"),
     )
 
 

@@ -109,3 +109,34 @@ def test_only_its_people_speak_for_an_entrant(stage: Stage, ada_s: Entrant) -> N
     teams.say_affiliation(entrant=ada_s, actor=stage.ada, affiliation=" ETH  Zürich ", now=stage.now)
     ada_s.refresh_from_db()
     assert ada_s.affiliation == "ETH Zürich"
+
+
+@pytest.mark.parametrize("wrong", ["-1", "1.234", "12,50", "1e3", "12345678", "١", "$5", " 5"])
+def test_a_cost_is_an_amount_of_dollars(stage: Stage, ada_s: Entrant, wrong: str) -> None:
+    choose(stage, ada_s, "agent", "GPT-9")
+    with pytest.raises(UserError, match="expected US dollars") as caught:
+        teams.declare_cost(entrant=ada_s, actor=stage.ada, cost_usd=wrong, now=stage.now)
+    assert caught.value.field == "cost_usd"
+
+
+def test_a_cost_belongs_to_a_model_and_grows_until_the_competition_is_final(stage: Stage, ada_s: Entrant) -> None:
+    def declare(cost: str) -> str:
+        teams.declare_cost(entrant=ada_s, actor=stage.ada, cost_usd=cost, now=stage.now)
+        ada_s.refresh_from_db()
+        return str(ada_s.cost_usd)
+
+    with pytest.raises(UserError, match="only the divisions agent and mixed"):
+        declare("5")
+    choose(stage, ada_s, "agent", "GPT-9")
+    assert [declare(cost) for cost in ("5", "12.5", "")] == ["5.00", "12.50", "None"]
+    declare("7")
+    with pytest.raises(UserError) as caught:
+        teams.declare_cost(entrant=ada_s, actor=stage.ben, cost_usd="5", now=stage.now)
+    assert caught.value.status == 403
+    choose(stage, ada_s, "human")
+    ada_s.refresh_from_db()
+    assert ada_s.cost_usd is None, "a person has no model"
+    choose(stage, ada_s, "mixed", "GPT-9")
+    Competition.objects.update(final_at=stage.now)
+    with pytest.raises(UserError, match="the competition is final"):
+        declare("5")

@@ -20,7 +20,7 @@ SUBMISSION_FIELDS = set(
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
-    create leave rename invite withdraw remove hand-over division affiliation pseudonym reveal declare
+    create leave rename invite withdraw remove hand-over division cost affiliation pseudonym reveal declare
 """.split()  # noqa: SIM905
 ORGANISE = """
     codes codes/revoke boards boards/close boards/edit boards/remove problems/delete roles roles/revoke announcements
@@ -89,7 +89,7 @@ def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
     assert set(entries[0]) == set(
         """
         rank tied user score_us ratio half_width forgeable telemetry runs epoch submitted_at submission
-        division model_name affiliation team light record
+        division model_name cost_usd affiliation team light record
         """.split()  # noqa: SIM905
     )
 
@@ -308,6 +308,8 @@ def test_schema_describes_every_call(stage, browser) -> None:
         *(f"/api/v1/boards/{{slug}}/{{hardware}}/posts{part}" for part in ("", "/{id}/remove", "/{id}/report")),
         *(f"/api/v1/notifications{part}" for part in ("", "/read", "/settings", "/webhook")),
         *(f"/api/v1/notifications/webhook/{act}" for act in ("rotate", "test", "remove")),
+        "/api/v1/entries/{id}/signed",
+        "/api/v1/keys",
         "/api/v1/quota",
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",

@@ -78,6 +78,8 @@ def test_a_captain_leads_and_hands_over(stage, act, team) -> None:
     act(stage.ben, "pseudonym", pseudonym="Night Owl")
     act(stage.ben, "declare", declared=["students"])
     told = act(stage.ben, "division", division="mixed", model_name="GPT-9")["entrant"]
+    assert act(stage.ben, "cost", cost_usd="12.5")["entrant"]["cost_usd"] == "12.50"
+    assert "expected US dollars" in act(stage.ben, "cost", 400, cost_usd="much")["detail"]
     assert (told["name"], told["shown_name"], told["affiliation"]) == ("Faster", "Night Owl", "ETH")
     assert (told["declared"], told["division"], told["model_name"]) == (["students"], "mixed", "GPT-9")
     assert act(stage.ben, "reveal")["entrant"]["shown_name"] == "Faster (was Night Owl)"

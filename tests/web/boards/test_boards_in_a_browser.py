@@ -2,6 +2,7 @@
 
 import pytest
 
+from leaderboard.accounts.models import User
 from tests.e2e.browser import Watched, chromium
 from tests.web.live_site import live_site
 from tests.web.submissions.test_live_page_polls_without_a_stream import judge_elsewhere
@@ -80,3 +81,36 @@ def test_the_header_of_staff_takes_one_row(stage) -> None:
         tops = page.locator(".site-header nav").evaluate_all("navs => navs.map(nav => nav.getBoundingClientRect())")
         assert page.locator(".bell span").text_content() == "99+"
         assert max(box["bottom"] for box in tops) - min(box["top"] for box in tops) < 45
+
+
+@pytest.mark.browser
+def test_long_ranking_folds_theme_returns_and_dates_are_local(stage) -> None:
+    for number in range(26):
+        stage.judge(stage.submit(User.objects.create_user(f"racer{number}")), ratio=0.9 + number / 1_000)
+    with live_site() as site, chromium() as browser:
+        where = {"timezone_id": "Asia/Tokyo", "locale": "en-GB", "color_scheme": "light"}
+        page = browser.new_context(base_url=site.address, viewport={"width": 390, "height": 800}, **where).new_page()
+        watched = Watched(page, site.address)
+
+        page.goto("/boards/softmax/cpu")
+        rows, folder = page.locator("table.ranking tbody tr:visible"), page.locator("[data-fold]")
+        assert (rows.count(), folder.text_content()) == (25, "Show all 28 on this page")
+        folder.click()
+        assert (rows.count(), folder.get_attribute("aria-expanded")) == (28, "true")
+        folder.click()
+        assert (rows.count(), folder.text_content()) == (25, "Show all 28 on this page")
+        watched.fits()
+
+        themes = []
+        for _ in range(3):
+            page.click(".theme-toggle")
+            themes.append(page.evaluate("document.documentElement.dataset.theme ?? 'system'"))
+        assert themes == ["dark", "light", "system"]
+        assert page.evaluate("localStorage.getItem('theme')") is None
+        assert page.locator(".theme-toggle").get_attribute("title") == "Theme: as your system"
+
+        page.click("td.speedup a >> nth=0")
+        assert page.locator("time[data-utc]").first.text_content().endswith("GMT+9)")
+        page.goto("/boards/softmax/cpu/cases")
+        watched.fits()
+        watched.is_calm()

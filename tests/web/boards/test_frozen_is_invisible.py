@@ -12,6 +12,7 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import AWARD
 from leaderboard.submissions.models import Submission
+from leaderboard.web.boards import pages as boards
 from tests.web.test_pages_are_strict import check
 
 PUBLIC = (
@@ -21,6 +22,7 @@ PUBLIC = (
     "/competitions/kernels-101",
     "/boards/softmax",
     "/boards/softmax/cpu/history",
+    "/boards/softmax/cpu/cases",
     "/boards/softmax/cpu",
     "/boards/softmax/cpu?stage=contest",
     "/boards/softmax/cpu?division=human",
@@ -125,15 +127,15 @@ def test_a_division_is_shown_alone_with_the_ranks_of_all(stage, browser) -> None
     for owner, ratio in ((stage.ada, 0.9), (stage.ben, 0.8)):
         stage.judge(stage.submit(owner), ratio=ratio)
     stage.ada.memberships.get().entrant.__class__.objects.filter(name="ada").update(
-        division="agent", model_name="oracle-7", affiliation="Delphi"
+        division="agent", model_name="oracle-7", affiliation="Delphi", cost_usd="12.50"
     )
     page = browser(None).get("/boards/softmax/cpu?division=agent").content.decode()
-    assert ("oracle-7" in page, "Delphi" in page, ">ben" in page) == (True, True, False)
+    assert ("oracle-7, $12.50 declared" in page, "Delphi" in page, ">ben" in page) == (True, True, False)
     [line] = browser(None).get("/api/v1/boards/softmax/cpu/entries?division=agent").json()
-    assert (line["rank"], line["division"], line["model_name"]) == (2, "agent", "oracle-7")
+    assert (line["rank"], line["division"], line["model_name"], line["cost_usd"]) == (2, "agent", "oracle-7", "12.50")
 
 
-def test_a_long_board_comes_in_pages(stage, browser) -> None:
+def test_a_long_board_comes_in_pages_and_folds(stage, browser, monkeypatch) -> None:
     for owner, ratio in ((stage.ada, 0.7), (stage.ben, 0.8), (stage.cleo, 0.9)):
         stage.judge(stage.submit(owner), ratio=ratio)
     address = "/api/v1/boards/softmax/cpu/entries?limit=2&offset="
@@ -141,6 +143,11 @@ def test_a_long_board_comes_in_pages(stage, browser) -> None:
     assert [[line["user"] for line in page.json()] for page in pages] == [["ada", "ben"], ["cleo"], []]
     assert {page.headers["X-Total-Count"] for page in pages} == {"3"}
     assert "Slower" not in browser(None).get("/boards/softmax/cpu").content.decode()
+    monkeypatch.setattr(boards, "UNFOLDED_ROWS", 2)
+    folded = browser(None).get("/boards/softmax/cpu").content.decode()
+    assert folded.index("/people/ben") < folded.index('</tbody><tbody class="rest">') < folded.index("/people/cleo")
+    assert 'data-fold="Show the first 2 only">Show all 3 on this page' in folded
+    assert "data-fold" not in browser(None).get("/boards/softmax/cpu?from=0&division=agent").content.decode()
     assert 'href="?from=0"' in browser(stage.ada).get("/boards/softmax/cpu?from=2").content.decode()
 
 
@@ -150,7 +157,13 @@ def test_a_board_asks_as_many_questions_however_long_it_is(stage, browser) -> No
             assert browser(None).get(address).status_code == 200
         return len(asked)
 
-    addresses = ("/boards/softmax/cpu", "/api/v1/boards/softmax/cpu/entries", "/boards", "/boards/softmax/cpu/history")
+    addresses = (
+        "/boards/softmax/cpu",
+        "/api/v1/boards/softmax/cpu/entries",
+        "/boards",
+        "/boards/softmax/cpu/history",
+        "/boards/softmax/cpu/cases",
+    )
     stage.judge(stage.submit(stage.ada), ratio=0.9)
     few = [count(address) for address in addresses]
     for owner, ratio in ((stage.ben, 0.8), (stage.cleo, 0.7), (stage.ada, 0.75), (stage.ben, 0.72)):

@@ -73,6 +73,10 @@ def test_errors_stand_at_their_fields_and_what_was_typed_stays(stage, browser) -
     assert 'aria-describedby="id_deadline_helptext id_deadline_error"' in page
     assert "Be fair." in page
     assert not Competition.objects.filter(slug="spring").exists()
+    page = browser(stage.olga).post("/organise/new", wrong | {"slug": "My Spring"}).content.decode()
+    assert "cannot come before the contest" in page
+    assert "Use small letters, digits and single dashes" in page, "all errors stand in one answer"
+    assert page.index('name="name"') < page.index('name="slug"')
 
 
 def test_only_what_was_changed_is_saved(stage, owner) -> None:

@@ -1,19 +1,27 @@
 """Entry pages show timed cases; two entries are compared by times, and by code where both are public."""
 
+import copy
 import difflib
+import hashlib
+import re
 import time
 from datetime import timedelta
+from unittest.mock import Mock
 
+import jwt
 import pytest
 from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaderboard.competitions.models import CLOSED, Competition
+from leaderboard.errors import StoreAway
+from leaderboard.judging import archive
 from leaderboard.submissions.permissions import release_code
 from leaderboard.web.people.cases import CaseTime, pairs
 from leaderboard.web.review import evidence
 from tests.leaderboard.stage import make_board
+from tests.runner.judge.suspects import steady
 from tests.web.test_pages_are_strict import check
 
 CASES = (
@@ -45,6 +53,90 @@ def test_an_entry_shows_its_timed_cases_and_no_secret_case(stage, browser, two) 
     assert "2.000×" in page
     assert "secret 1" not in page
     assert "hidden words" not in page
+
+
+def test_an_entry_shows_its_machine_and_clock(stage, browser) -> None:
+    stage.now = timezone.now() - timedelta(hours=2)
+    evidence = copy.deepcopy(steady(0.5))
+    evidence["fingerprint"] |= {"gpu": "NVIDIA H200", "driver": "570.00"}
+    blocks = [block for quad in evidence["timing"][0]["quads"] for block in quad["blocks"]]
+    for mhz, block in enumerate((block for block in blocks if block["side"] == "candidate"), start=1_900):
+        block["heat"]["after"]["clock_mhz"] = mhz
+    submission = stage.submit(stage.ada)
+    stage.judge(submission, ratio=0.5, evidence=evidence)
+    page = " ".join(re.sub("<[^>]+>", "", text(browser(None), f"/entries/{submission.pk}")).split())
+    assert "NVIDIA H200" in page
+    assert "driver 570.00" in page
+    assert re.search(r"19\d\d MHz in the median, 1900 to 19\d\d MHz", page)
+    other = stage.submit(stage.ben)
+    stage.judge(other, ratio=0.8, evidence=steady(0.8) | {"fingerprint": {"cpu": "a cpu"}})
+    assert "not reported by this device" in text(browser(None), f"/entries/{other.pk}")
+
+
+def test_an_entry_leads_to_its_neighbours_in_the_ranking(stage, browser, two) -> None:
+    third = stage.submit(stage.cleo)
+    stage.judge(third, ratio=0.9)
+    first, second = two
+    page = text(browser(None), f"/entries/{second.pk}")
+    assert f'rel="prev" href="/entries/{first.pk}">Faster: rank 1, 2.000×' in page
+    assert f'rel="next" href="/entries/{third.pk}">Slower: rank 3, 1.111×' in page
+    assert 'rel="prev"' not in text(browser(None), f"/entries/{first.pk}")
+    assert 'rel="next"' not in text(browser(None), f"/entries/{third.pk}")
+    release_code(submission=second, actor=stage.ben, now=timezone.now())
+    assert f'href="/entries/{first.pk}#code"' in text(browser(None), f"/entries/{second.pk}")
+
+
+def test_a_board_shows_its_cases_by_entry(stage, browser, two) -> None:
+    page = text(browser(None), "/boards/softmax/cpu/cases")
+    row = page[page.index("<tbody>") : page.index("</tbody>")]
+    assert "<code>rows=512</code>" in row
+    assert row.count("2.000×") == 2, "both runs have the same case"
+    assert row.count(", best") == 2
+    assert page.index("1. ada") < page.index("2. ben")
+    assert "secret 1" not in page
+    assert "hidden words" not in page
+    Competition.objects.update(freeze_at=two[0].created_at)
+    assert "No case has been timed on cpu yet" in text(browser(stage.olga), "/boards/softmax/cpu/cases")
+
+
+def test_a_boards_cases_name_reports_that_cannot_be_read(stage, browser, two, monkeypatch) -> None:
+    monkeypatch.setattr(archive, "_read_all", Mock(side_effect=StoreAway("no answer")))
+    assert "the store of reports does not answer" in text(browser(None), "/boards/softmax/cpu/cases")
+
+
+def test_a_signed_result_is_checked_without_the_site(stage, browser, two, settings) -> None:
+    _, second = two
+    answer = browser(None).get(f"/api/v1/entries/{second.pk}/signed").json()
+    keys = browser(None).get("/api/v1/keys").json()["keys"]
+    header = jwt.get_unverified_header(answer["jws"])
+    [key] = [key for key in keys if key["kid"] == header["kid"]]
+    assert jwt.decode(answer["jws"], jwt.PyJWK(key).key, algorithms=["EdDSA"]) == answer["result"]
+    told = {name: answer["result"][name] for name in ("submission", "user", "rank", "ratio", "site", "code_sha256")}
+    assert told == {
+        "submission": second.pk,
+        "user": "ben",
+        "rank": 2,
+        "ratio": 0.8,
+        "site": settings.SITE_URL,
+        "code_sha256": None,
+    }
+    assert [case["name"] for case in answer["result"]["cases"]] == ["rows=512"]
+    assert answer["result"]["machine"] == {"facts": [], "clock_mhz": None}
+    own = browser(stage.ben).get(f"/api/v1/entries/{second.pk}/signed").json()["result"]
+    assert own["code_sha256"] == hashlib.sha256(second.source.encode()).hexdigest()
+    forged = answer["jws"][:-8] + "AAAAAAAA"
+    with pytest.raises(jwt.InvalidSignatureError):
+        jwt.decode(forged, jwt.PyJWK(key).key, algorithms=["EdDSA"])
+
+
+def test_a_former_key_still_verifies_beside_a_new_one(stage, browser, two, settings) -> None:
+    signed = browser(None).get(f"/api/v1/entries/{two[0].pk}/signed").json()
+    before = browser(None).get("/api/v1/keys").json()["keys"]
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-key-that-is-long-enough-to-be-a-key"  # pragma: allowlist secret
+    after = browser(None).get("/api/v1/keys").json()["keys"]
+    assert after[1] == before[0] != after[0]
+    assert jwt.decode(signed["jws"], jwt.PyJWK(after[1]).key, algorithms=["EdDSA"])["rank"] == 1
 
 
 def test_an_entry_leads_to_the_comparison_with_the_leader_and_ones_own(stage, browser, two) -> None:

@@ -387,3 +387,28 @@ def _now() -> Any:
 def test_a_filter_that_makes_no_sense_filters_nothing(stage, browser, name) -> None:
     result = stage.judge(stage.submit(stage.ada), **HELD)
     assert f"/review/{result.pk}" in page(browser(stage.olga), f"/review?{name}=%00")
+
+
+def test_chosen_cases_are_claimed_and_released_together(stage, browser) -> None:
+    one = stage.judge(stage.submit(stage.ada), **HELD)
+    two = stage.judge(stage.submit(stage.ben), **HELD)
+    client = browser(reviewer(stage))
+    listed = page(client, "/review?state=open")
+    assert listed.count('form="chosen" name="case"') == 2
+    chosen = {"case": [one.pk, two.pk, "x", 10**30], "from": "state=claimed"}
+    done = client.post("/review/chosen", chosen | {"act": "claim"})
+    assert done["Location"] == "/review?state=claimed"
+    assert sorted(Case.objects.values_list("claimed_by__username", flat=True)) == ["rita", "rita"]
+    other = browser(stage.olga).post("/review/chosen", {"case": [one.pk], "act": "claim"}, follow=True)
+    assert "another reviewer has claimed it" in other.content.decode()
+    client.post("/review/chosen", chosen | {"act": "release"})
+    assert list(Case.objects.values_list("claimed_by", flat=True)) == [None, None]
+    assert client.post("/review/chosen", chosen | {"act": "clear"}).status_code == 404, "no decision in bulk"
+    assert "Choose a case" in client.post("/review/chosen", {"act": "claim"}, follow=True).content.decode()
+
+
+def test_chosen_cases_of_ones_own_are_left_alone(stage, browser) -> None:
+    held = stage.judge(stage.submit(stage.ada), **HELD)
+    Role.objects.create(competition=stage.board.competition, user=stage.ada, role=Role.REVIEWER)
+    browser(stage.ada).post("/review/chosen", {"case": [held.pk], "act": "claim"})
+    assert Case.objects.get().claimed_by is None

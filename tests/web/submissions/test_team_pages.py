@@ -50,6 +50,8 @@ def test_from_nothing_to_a_team(stage, browser) -> None:
 def test_what_the_captain_says_is_kept(stage, browser, team) -> None:
     ada = browser(stage.ada)
     post(ada, "division", division="mixed", model_name="GPT-9")
+    assert b"$12.50" not in ada.get("/competitions/kernels-101/team").content
+    assert b'value="12.50"' in post(ada, "cost", cost_usd="12.5").content
     post(ada, "affiliation", affiliation="ETH")
     post(ada, "pseudonym", pseudonym="Night Owl")
     post(ada, "rename", name="Faster")
@@ -67,6 +69,7 @@ def test_what_the_captain_says_is_kept(stage, browser, team) -> None:
         ("rename", {"name": "cleo"}, 400, "somebody&#x27;s user name"),
         ("division", {"division": "robot"}, 400, "No such division here"),
         ("division", {"division": "agent"}, 400, "Name the model that writes the code."),
+        ("cost", {"cost_usd": "5"}, 400, "Only the divisions agent and mixed"),
         ("declare", {"declared": "nope"}, 400, "No such track asks for it."),
         ("withdraw", {"invite": "x"}, 404, "There is no such invite."),
         ("leave", {}, 409, "make another member captain first"),

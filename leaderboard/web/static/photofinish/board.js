@@ -1,7 +1,7 @@
 // A board follows new results: it polls the digest of its table, and reads the table again when the digest has changed.
 // A hidden page does not poll, a failing one waits longer each time, and a page that nobody touches stops after hours.
 
-import { localTimes } from "./site.js";
+import { fold, localTimes } from "./site.js";
 
 const POLL_MS = 15_000;
 const LEAST_MS = 2_000;
@@ -35,7 +35,10 @@ async function renew(part) {
   const fresh = document.adoptNode(page.getElementById("board-live"));
   const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   document.getElementById("board-news").textContent = told(rows(part), rows(fresh));
+  const isOpen = part.querySelector("[data-fold][aria-expanded=true]");
   part.replaceWith(fresh);
+  const folder = fresh.querySelector("[data-fold]");
+  if (isOpen && folder) fold(folder, true);
   localTimes(fresh);
   if (focused) fresh.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
