@@ -65,6 +65,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *("/desk?q=ada", "/desk/people/{person}", "/desk/bans", "/submissions/{own}"),
     ),
 }
+REFUSALS: Final = {"/nothing": 404, "/sign-out": 405}  # pages of refusal that a visitor can see, by address
 NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnings of routes
     "an API": ("api/v1/", "api/runner/v1/", "popcorn/", "api/schema", r"^api(?:/.*)?\Z"),
     "Django's own pages": ("admin/",),
@@ -99,7 +100,8 @@ class Entry(NamedTuple):
 
 
 def entries() -> Iterator[Entry]:
-    return (Entry(who, address) for who, addresses in PAGES.items() for address in addresses)
+    shown = PAGES | {"visitor": (*PAGES["visitor"], *REFUSALS)}
+    return (Entry(who, address) for who, addresses in shown.items() for address in addresses)
 
 
 def routes_with_pages() -> set[str]:
@@ -114,12 +116,12 @@ def open_page(page: Page, entry: Entry, keys: dict[str, Any]) -> list[str]:
     address = entry.address.format_map(keys)
     answer: Response | None = page.goto(address)
     assert answer is not None
-    faults = [] if answer.status == 200 else [f"status {answer.status}"]
+    faults = [] if answer.status == REFUSALS.get(address, 200) else [f"status {answer.status}"]
     landed = page.evaluate("decodeURI(location.pathname)")
     if landed != address.partition("?")[0] and "{reset}" not in entry.address:  # the secret leaves that address
         faults.append(f"leads to {landed}")
     title, headings = page.title(), page.locator("h1").count()
-    if not title.endswith("Photofinish") or headings != 1:
+    if "Photofinish" not in title or headings != 1:
         faults.append(f"title {title!r}, {headings} headings of level 1")
     return faults
 
