@@ -24,7 +24,7 @@ help:
 	@echo "make load   visitors, a burst of submissions and event streams, from this machine"
 	@echo "make contest   a whole competition with the real judge, a quarter of an hour on a quiet machine"
 	@echo "make chaos   break a whole site on a schedule and audit its database; as root, about an hour (ARGS=--help)"
-	@echo "make pictures   the pictures of docs/img anew, of sample data; wants chromium"
+	@echo "make pictures   docs/img and docs/screens anew, every page of sample data; wants chromium"
 	@echo "make manage ARGS=\"import_problems FOLDER\"   a management command of the site; without ARGS: all of them"
 	@echo "make reset   forget everything (asks first)               make backup FILE=…, make restore FILE=…"
 	@echo "make lock   hashes of the requirements anew             make sbom IMAGES=\"…\"   inventories, in sbom/"

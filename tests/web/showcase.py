@@ -1,0 +1,434 @@
+"""A site with sample data of every kind that its pages show.
+
+Kernels 101 runs, Hard is over and awarded, Fusion opens in three days, and Model suite is a collection. Reviewers,
+organisers and operators have work. Everything is sent, claimed and reported through the code of the site; the times are
+made up, and the pages follow from them.
+"""
+
+import io
+import zipfile
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from allauth.account.forms import default_token_generator
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
+from allauth.account.utils import user_pk_to_url_str
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
+
+from benchmarks.board import make_board
+from leaderboard import pipeline
+from leaderboard.accounts.models import User
+from leaderboard.accounts.tokens import issue_token
+from leaderboard.admissions.ask import ask_test
+from leaderboard.awards.life import announce_award, approve_award, confirm_award, propose_award
+from leaderboard.competitions.access import grant_role, issue_codes, publish_announcement
+from leaderboard.competitions.edit import create_track, put_prize
+from leaderboard.competitions.importing import take_upload
+from leaderboard.competitions.models import Board, Competition, Problem, Role, Track
+from leaderboard.desk.acts import grant_quota
+from leaderboard.discussion.acts import write_post
+from leaderboard.entrants import teams
+from leaderboard.inbox.collect import collect
+from leaderboard.inbox.deliver import off_address
+from leaderboard.judging.enrolment import make_code
+from leaderboard.judging.fleet import keep_health
+from leaderboard.judging.models import Attempt, Result, Runner
+from leaderboard.judging.runners import create_runner, greet
+from leaderboard.operations import bans, incidents
+from leaderboard.rejudging.sets import Selection, make_set
+from leaderboard.standings.freeze import finalise
+from leaderboard.submissions.intake import Upload
+from leaderboard.submissions.models import Submission
+from leaderboard.submissions.workspace import save_draft, save_note
+from runner.wire import Health, Report
+from tests.leaderboard.records import found
+from tests.runner.judge.suspects import case, evidence
+from tests.web.accounts.test_second_factors import PASSWORD, with_app
+
+LIBRARY: Final = Path("problems/library")
+SOFTMAX: Final = LIBRARY / "kernels101" / "softmax"
+BASELINE_US: Final = 2_860.0
+CASES: Final = (("rows=1531, cols=2047", 0.97), ("rows=1024, cols=4096", 1 / 0.97))  # and a share of the ratio
+CHECKS: Final = tuple(
+    {"stage": "check", "name": name, "public": public, "good": True, "reason": "", "message": ""}
+    for name, public in (("rows=1, cols=1", True), ("rows=17, cols=1023", True), ("secret 1", False))
+)
+# Entrants with the kind of their kernel, its time beside the baseline's, and the half-width of that ratio's interval.
+SENT: Final = (
+    ("dora", "template.py", 1.004, 0.011),
+    ("finn", "template_c.py", 1.322, 0.019),
+    ("ben", "template_c.py", 0.823, 0.011),
+    ("emil", "template.py", 0.962, 0.009),
+    ("cleo", "template_c.py", 0.871, 0.012),
+    ("grete", "template_cpp.py", 0.914, 0.008),
+    ("ben", "template_c.py", 0.816, 0.010),
+    ("ada", "template_cpp.py", 0.702, 0.007),
+    ("hugo", "template_cpp.py", 0.759, 0.009),
+)
+LEAP: Final = 0.19
+VISITOR: Final = "visitor"
+COMPETITOR: Final = "competitor"
+GUARDED: Final = "competitor with a second factor"
+HALFWAY: Final = "competitor who signs in"
+WITHOUT_PASSWORD: Final = "competitor without a password"
+REVIEWER: Final = "reviewer"
+ORGANISER: Final = "organiser"
+OPERATOR: Final = "operator"
+WHO: Final = {  # the person who looks, and the names of further accounts
+    COMPETITOR: "ada",
+    GUARDED: "ben",
+    HALFWAY: "ben",
+    WITHOUT_PASSWORD: "cleo",
+    REVIEWER: "rita",
+    ORGANISER: "omar",
+    OPERATOR: "olga",
+}
+MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Showcase:
+    keys: dict[str, Any]  # placeholders of addresses: {team}, {held}, …
+    sessions: dict[str, str]  # of WHO
+
+    def cookies(self, who: str, site: str) -> list[dict[str, str]]:
+        """The cookies of a viewer; a visitor has none."""
+        return [{"name": "sessionid", "value": self.sessions[who], "url": site}] if who in self.sessions else []
+
+
+def build() -> Showcase:
+    now = timezone.now()
+    people = {
+        name: User.objects.create_user(name) for name in ("dora", "emil", "finn", "grete", "hugo", "ines", "cleo")
+    }
+    people |= {name: User.objects.create_user(name, password=PASSWORD) for name in ("ada", "ben", "rita", "omar")}
+    people["olga"] = User.objects.create_superuser("olga", password=PASSWORD)
+    for name, options in {"kernels101": (), "hard": ("--hardware", "cpu"), "fusion": ("--hardware", "cpu")}.items():
+        path = str(LIBRARY / f"{name}.yaml")
+        call_command("import_problems", path, *options, "--admission", "none", "--publish", verbosity=0)
+    Competition.objects.filter(slug="fusion").update(contest_at=now + 3 * DAY, deadline=now + 30 * DAY)
+    for name, hardware, machine in (
+        ("cpu-1", "cpu", {"cpu": "AMD EPYC 9654", "cores": "8 isolated of 96", "python": "3.12.11"}),
+        ("h200-1", "H200", {"gpu": "NVIDIA H200", "driver": "580.95.05", "cuda": "13.0", "power limit": "700 W"}),
+    ):
+        runner, _ = create_runner(name=name, hardware=hardware, now=now - 30 * DAY)
+        greet(runner=runner, fingerprint=machine, epoch="", now=now - 30 * DAY)
+    keys = _contest(people, now)
+    _collection(now - 4 * DAY)
+    keys |= _running(people, now) | _work_of_organisers(people, now)
+    _work_of_operators(people, now)
+    sessions = {who: _signed_in(WHO[who]) for who in (COMPETITOR, REVIEWER, ORGANISER, OPERATOR)}
+    client = Client()
+    with_app(lambda _: client, "ben")
+    sessions[GUARDED], sessions[HALFWAY] = str(client.cookies["sessionid"].value), _signed_in("ben")
+    client.force_login(people["cleo"])
+    sessions[WITHOUT_PASSWORD] = str(client.cookies["sessionid"].value)
+    return Showcase(keys | _links(people["ada"]), sessions)
+
+
+def judge(
+    name: str,
+    path: Path,
+    ratio: float,
+    now: datetime,
+    *,
+    half_width: float = 0.01,
+    board: str = "softmax",
+    hardware: str = "cpu",
+) -> Submission:
+    """Send a kernel, claim it and report a pass; confirm it if it takes the first place."""
+    submission = _send(name, path, f"at {ratio} of the baseline's time", now, board=board, hardware=hardware)
+    timing = [
+        case(candidate=BASELINE_US * 1e3 * ratio * share, baseline=BASELINE_US * 1e3, name=case_name)
+        for case_name, share in CASES
+    ]
+    times = tuple(
+        {"stage": "time", "name": case_name, "public": True, "good": True}
+        | {"measured_us": BASELINE_US * ratio * share, "baseline_us": BASELINE_US}
+        for case_name, share in CASES
+    )
+    runner = Runner.objects.get(hardware=hardware)
+    _report(
+        runner,
+        now,
+        score_us=BASELINE_US * ratio,
+        ratio=ratio,
+        half_width=half_width,
+        telemetry="full",
+        cases=CHECKS + times,
+        evidence=evidence(
+            *timing, clock="wall" if hardware == "cpu" else "event", hardware=hardware, fingerprint=runner.fingerprint
+        ),
+    )
+    _confirm(runner, now + timedelta(seconds=74))
+    return submission
+
+
+def result_of(submission: Submission) -> Result:
+    return Result.objects.get(attempt__submission=submission, attempt__is_current=True)
+
+
+def _send(name: str, path: Path, note: str, now: datetime, **chosen: str) -> Submission:
+    code = f"{path.read_text()}\n# Sent by {name} to make a picture, {note}.\n"
+    upload = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py"} | chosen
+    owner = User.objects.get(username=name)
+    return pipeline.submit(Upload(**upload, data=code.encode()), owner=owner, now=now)
+
+
+def _report(runner: Runner, now: datetime, **told: Any) -> None:
+    """Claim the next work of this runner, and report on it a minute later."""
+    runner.refresh_from_db()
+    job = pipeline.claim_work(runner=runner, now=now + timedelta(seconds=4))
+    assert job is not None, "there was nothing to claim"
+    report = Report(attempt_id=job.attempt_id, token=job.token, **{"outcome": "passed"} | told)
+    assert pipeline.take_report(runner=runner, report=report, now=now + timedelta(seconds=70))
+
+
+def _confirm(runner: Runner, now: datetime) -> bool:
+    """Confirm a new first place with the gain of the two results. Return False if no confirmation waits."""
+    job = pipeline.claim_work(runner=runner, now=now)
+    if job is None:
+        return False
+    assert job.incumbent is not None
+    taken, held = (
+        Result.objects.get(attempt__submission=submission, attempt__is_current=True).ratio or 1.0
+        for submission in (job.submission_id, job.incumbent.submission_id)
+    )
+    gain = 1 - taken / held
+    gains = [round(gain + step / 1_000, 4) for step in (0, 1, -1, 2, -2)]
+    told = {
+        "sentence": f"A record: {100 * gain:.2f} % faster in the median of 5 runs.",
+        "gains": gains,
+        "median_gain": gains[0],
+        "least_gain": min(gains),
+    }
+    report = found(job, told=told, ratio=taken)
+    return pipeline.take_report(runner=runner, report=report, now=now + timedelta(minutes=5))
+
+
+def _contest(people: dict[str, User], now: datetime) -> dict[str, Any]:
+    """Hard: a contest of two weeks with a team, awards and a discussion."""
+    began, ended, olga = now - 20 * DAY, now - 6 * DAY, people["olga"]
+    Competition.objects.filter(slug="hard").update(contest_at=began, deadline=ended, max_team_size=3)
+    hard = Competition.objects.get(slug="hard")
+    team = teams.create_team(user=people["ada"], competition=hard, name="Warp Drive", now=began)
+    invite = teams.invite(entrant=team, username="ben", actor=people["ada"], now=began)
+    teams.accept_invite(invite_id=invite.pk, user=people["ben"], now=began + HOUR)
+    teams.say_affiliation(entrant=team, actor=people["ada"], affiliation="Institute of Parallel Things", now=began)
+    lines: dict[str, Submission] = {}
+    for board, sent in {
+        "topk": (
+            ("emil", "slow/sort_all.py", 0.96),
+            ("dora", "accepted/torch_candidates.py", 0.83),
+            ("cleo", "accepted/torch_keys.py", 0.74),
+            ("ada", "accepted/cpp_inline.py", 0.63),
+        ),
+        "qr": (
+            ("cleo", "accepted/torch_out.py", 0.97),
+            ("ada", "accepted/torch_reflectors.py", 0.88),
+            ("dora", "accepted/cpp_inline.py", 0.79),
+        ),
+    }.items():
+        for number, (name, file, ratio) in enumerate(sent, 1):
+            path = LIBRARY / "hard" / board / "submissions" / file
+            lines[f"{name} {board}"] = judge(name, path, ratio, began + number * 3 * DAY, board=board)
+    decided, cpu = now - 4 * DAY, Runner.objects.get(hardware="cpu")
+    tracks = {
+        "Best top-k": (Track.BOARD, {"slug": "topk", "hardware": "cpu"}),
+        "Best of all boards": (Track.OVERALL, {}),
+    }
+    for name, (kind, params) in tracks.items():
+        track = create_track(competition=hard, actor=olga, settings=_track(name, kind, params), now=decided)
+        for place, amount in enumerate((1_000, 500), 1):
+            money = {"amount": Decimal(amount), "currency": "EUR", "sponsor": "Acme Chips", "text": ""}
+            put_prize(track=track, actor=olga, place=place, **money, now=decided)
+        award = propose_award(track=track, actor=olga, now=decided)
+        if kind == Track.BOARD:
+            while confirm_award(award=award, actor=olga, now=decided):
+                assert _confirm(cpu, decided), "no runner confirms what the award waits for"
+            approve_award(award=award, actor=olga, reason="Read the code of both.", now=decided)
+            announce_award(award=award, actor=olga, now=decided)
+    finalise(competition=hard, actor=olga, reason="The review is over.", now=now - 3 * DAY)
+    topk = Board.objects.get(slug="topk", hardware="cpu")
+    for name, kind, text in (
+        (
+            "ada",
+            "write_up",
+            "One pass over each row keeps the k largest in registers.\n\nThe sort of the last k took 4 %.",
+        ),
+        ("cleo", "comment", "Did you try to filter by the k-th value of a sample first?"),
+        ("ada", "comment", "Yes: it wins for k below 16, and loses 3 % above."),
+    ):
+        write_post(board=topk, author=people[name], kind=kind, text=text, now=now - 2 * DAY)
+    return {
+        "team": team.name,
+        "leader": lines["ada topk"].pk,
+        "second": lines["cleo topk"].pk,
+    }
+
+
+def _track(name: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
+    divisions = ["human", "agent", "mixed"]
+    texts = {"description": "", "eligibility": "", "tie_rule": Track.EARLIER, "position": 0}
+    return {"name": name, "kind": kind, "params": params, "divisions": divisions, **texts}
+
+
+def _running(people: dict[str, User], now: datetime) -> dict[str, Any]:
+    """Kernels 101: entries, held and rejected results, a question to ada, and verdicts of each kind."""
+    Competition.objects.filter(slug="kernels-101").update(deadline=now + 21 * DAY, max_team_size=3)
+    running = Competition.objects.get(slug="kernels-101")
+    for name, role in (("rita", Role.REVIEWER), ("omar", Role.OWNER)):
+        grant_role(competition=running, actor=people["olga"], username=name, role=role, now=now - 5 * DAY)
+    first = judge("ada", SOFTMAX / "submissions/accepted/torch_copy.py", 1.21, now - 60 * HOUR)
+    sent = [
+        judge(name, SOFTMAX / file, ratio, now - timedelta(hours=5 * hours), half_width=half_width)
+        for hours, (name, file, ratio, half_width) in zip(range(len(SENT), 0, -1), SENT, strict=True)
+    ]
+    collect(now=now - 4 * HOUR)
+    held = judge("ines", SOFTMAX / "template_c.py", LEAP, now - 3 * HOUR)
+    own, kernels = sent[-2], LIBRARY / "kernels101"
+    for number, (name, board, file, ratio, hardware) in enumerate(
+        (
+            ("ben", "vectoradd", "torch_temporary.py", 0.99, "cpu"),
+            ("ada", "vectoradd", "torch_out.py", 0.91, "cpu"),
+            ("cleo", "vectoradd", "cpp_inline.py", 0.84, "cpu"),
+            ("grete", "layernorm", "torch_parts.py", 0.93, "H200"),
+            ("ada", "layernorm", "cpp_inline.py", 0.85, "H200"),
+            ("ben", "matmul", "torch_panels.py", 0.97, "cpu"),
+        )
+    ):
+        path = kernels / board / "submissions" / "accepted" / file
+        at = now - 2.5 * HOUR + number * 15 * MINUTE  # no two records of a board within ten minutes
+        judge(name, path, ratio, at, board=board, hardware=hardware)
+    rejected = judge(
+        "hugo", kernels / "vectoradd/submissions/accepted/c_streaming.py", LEAP, now - 2 * HOUR, board="vectoradd"
+    )
+    reason = "It keeps the result of the first call and returns it again."
+    pipeline.reject_result(result=result_of(rejected), actor=people["rita"], reason=reason, now=now - HOUR)
+    asked = judge("ada", kernels / "matmul/submissions/accepted/cpp_tiles.py", LEAP, now - 2 * HOUR, board="matmul")
+    question = "Which part of the product is computed before the timed call?"
+    pipeline.ask_owner(result=result_of(asked), actor=people["rita"], question=question, now=now - HOUR)
+    collect(now=now - HOUR)
+    cpu = Runner.objects.get(hardware="cpu")
+    wrong = CHECKS[1] | {"good": False, "reason": "mismatch", "message": "expected 0.0312, got nan at [3, 1022]"}
+    verdicts: dict[str, dict[str, Any]] = {
+        "tested": {"cases": CHECKS},
+        "wrong": {"outcome": "wrong", "reason": "nan", "cases": (CHECKS[0], wrong)}
+        | {"message": "Case “rows=17, cols=1023”: expected 0.0312, got nan at [3, 1022]."},
+        "broken": {"outcome": "build_error", "reason": "syntax", "message": "line 12: '(' was never closed"}
+        | {"logs": {"stdout": "", "stderr": 'File "submission.py", line 12\n    out = torch.empty(\nSyntaxError'}},
+    }
+    keys = {}
+    for number, (key, told) in enumerate(verdicts.items()):
+        at = now - timedelta(minutes=50 - 10 * number)
+        keys[key] = _send("ada", SOFTMAX / "template.py", f"to be {key}", at, mode="test").pk
+        _report(cpu, at, **told)
+    save_note(user=people["ada"], submission=own, text="Two rows per thread; four spill.", now=now)
+    source = (kernels / "layernorm/template.py").read_text()
+    save_draft(user=people["ada"], slug="layernorm", source=source, filename="", hardware="cpu", mode="test", now=now)
+    issue_token(owner=people["ada"], name="laptop", scopes=("read", "submit"), now=now - 5 * DAY)
+    team = teams.create_team(user=people["dora"], competition=running, name="Night Shift", now=now - DAY)
+    teams.invite(entrant=team, username="ada", actor=people["dora"], now=now - DAY)
+    texts = {"title": "Two more weeks", "text": "Boards stay open until the deadline. H200 has a second host now."}
+    publish_announcement(competition=running, actor=people["olga"], **texts, now=now - HOUR)
+    collect(now=now)
+    return keys | {
+        "own": own.pk,
+        "first": first.pk,
+        "asked": asked.pk,
+        "case": result_of(held).case.pk,
+        "person": people["ada"].pk,
+    }
+
+
+def _collection(now: datetime) -> None:
+    suite = Competition.objects.create(slug="model-suite", name="Model suite", scoring="fast_p")
+    titles = {"Matrix product": 1, "Row maximum": 1, "Convolution and ReLU": 2, "Attention block": 3}
+    for number, (title, level) in enumerate(titles.items()):
+        slug = title.lower().replace(" ", "-")
+        make_board(suite, slug, interface="model", entry="Model", level=level)
+        Problem.objects.filter(slug=slug).update(title=title)
+        sent = (("ben", "torch_out.py", 0.9), ("cleo", "torch_blocks.py", 0.8), ("ada", "cpp_inline.py", 0.6))
+        for turn, (name, file, ratio) in enumerate(sent[number % 2 :]):
+            at = now + (number * 60 + turn * 15) * MINUTE
+            judge(name, SOFTMAX / "submissions" / "accepted" / file, ratio, at, board=slug)
+
+
+def _work_of_organisers(people: dict[str, User], now: datetime) -> dict[str, Any]:
+    """Admission tests, a prize, codes, an upload, a re-judging and a record that waits for a person."""
+    running, olga, cpu = Competition.objects.get(slug="kernels-101"), people["olga"], Runner.objects.get(hardware="cpu")
+    board = Board.objects.get(slug="softmax", hardware="cpu")
+    keys: dict[str, Any] = {"board": board.pk}
+    for slug, good in (("prefixsum", False), ("softmax", True)):
+        version = Board.objects.get(slug=slug, hardware="cpu").version
+        keys["test"] = ask_test(version=version, hardware="cpu", actor=olga, now=now - 30 * MINUTE).pk
+        lines = [
+            {"name": f"admission/{name}", "expected": expected, "got": got, "good": good or name != "constant"}
+            | {"explained": "" if good or name != "constant" else "A problem that accepts this is refused."}
+            for name, expected, got in (
+                ("reference", "passed", "passed 9 cases"),
+                ("zeros", "wrong", "wrong in 9 of 9 cases"),
+                ("constant", "wrong", "wrong in 9 of 9 cases" if good else "passed 9 cases"),
+            )
+        ]
+        admission = {"passed": good, "marks": [], "cases": 9, "margin": 12.5, "lines": lines}
+        outcome = "passed" if good else "wrong"
+        _report(cpu, now - 29 * MINUTE, outcome=outcome, admission=admission)
+    judged = Attempt.objects.current().filter(submission__board=board, result__outcome="passed")
+    settings = {"name": "Judge of November", "why": "Its clock has a finer resolution.", "actor": olga, "now": now}
+    selection = Selection(kind="list", ids=tuple(judged.values_list("submission", flat=True)[:4]))
+    keys["rejudge"] = make_set(competition=running, board=None, selection=selection, **settings).pk
+    track = create_track(
+        competition=running, actor=olga, settings=_track("Fastest softmax", Track.OVERALL, {}), now=now
+    )
+    put_prize(track=track, actor=olga, place=1, amount=None, currency="", sponsor="", text="A card", now=now)
+    issue_codes(competition=running, count=3, note="Course on parallel programming", actor=olga, now=now)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        for path in (LIBRARY / "fusion.yaml", *(LIBRARY / "fusion").rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                packed.write(path, path.relative_to(LIBRARY))
+    keys["upload"] = take_upload(actor=olga, filename="fusion.zip", data=archive.getvalue(), now=now).pk
+    keys["track"] = track.pk
+    keys["waiting"] = _send("ada", SOFTMAX / "template.py", "to wait", now).pk
+    return keys
+
+
+def _work_of_operators(people: dict[str, User], now: datetime) -> None:
+    why: dict[str, Any] = {"actor": people["olga"], "now": now}
+    bans.ban(network="203.0.113.0/24", days=7, reason="It tried passwords for an hour.", **why)
+    running = Competition.objects.get(slug="kernels-101")
+    more = {"mode": "ranked", "capacity": 20, "per_day": 20, "days": 3, "reason": "A runner lost their attempts."}
+    grant_quota(person=people["ada"], competition=running, board=None, **more, **why)
+    make_code(name="h200-2", hardware="H200", **why)
+    for runner in Runner.objects.all():
+        keep_health(runner=runner, health=Health(412_000_000_000, 960_000_000_000, 41.5), now=now)
+    texts = {"title": "H200 boards wait", "text": "The host restarts after an update of its driver."}
+    incident = incidents.open_incident(**texts, actor=people["olga"], now=now - 3 * DAY)
+    ending = {"text": "The host judges again.", "actor": people["olga"], "now": now - 3 * DAY + HOUR}
+    incidents.add_note(incident=incident, ends=True, **ending)
+
+
+def _links(ada: User) -> dict[str, Any]:
+    """Placeholders of the addresses in mails to ada."""
+    address = EmailAddress.objects.create(user=ada, email="ada@example.org", primary=True, verified=False)
+    return {
+        "confirm": EmailConfirmationHMAC(address).key,
+        "uid": user_pk_to_url_str(ada),
+        "reset": default_token_generator.make_token(ada),
+        "off": off_address(ada.pk, "verdict").rpartition("/")[2],
+    }
+
+
+def _signed_in(name: str) -> str:
+    """The session of a person who signed in by password, as far as it goes without a second factor."""
+    client = Client()
+    client.post("/sign-in", {"username": name, "password": PASSWORD})
+    return str(client.cookies["sessionid"].value)
