@@ -5,7 +5,7 @@ KNOWN = models.Q(("mode__in", ("test", "benchmark", "ranked", "profile")))
 
 
 class Migration(migrations.Migration):
-    dependencies = [("submissions", "0005_notes")]
+    dependencies = [("submissions", "0007_remixes_index")]
 
     operations = [
         migrations.RemoveConstraint("submission", "submission_mode_is_known"),

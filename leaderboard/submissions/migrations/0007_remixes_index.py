@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("submissions", "0006_organiser_remixes")]
+    dependencies = [("submissions", "0006_remixes")]
 
     operations = [
         AddIndexConcurrently(

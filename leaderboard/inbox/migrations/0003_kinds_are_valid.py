@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("inbox", "0002_exports_signed_webhooks")]
+    dependencies = [("inbox", "0002_signed_webhooks")]
 
     operations = [
         ValidateConstraint("message", "message_kind_is_known"),

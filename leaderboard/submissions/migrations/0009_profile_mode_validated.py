@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("submissions", "0006_profile_mode")]
+    dependencies = [("submissions", "0008_profile_mode")]
 
     operations = [
         ValidateConstraint("submission", "submission_mode_is_known"),
