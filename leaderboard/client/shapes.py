@@ -65,10 +65,38 @@ class Affiliation(TypedDict):
     affiliation: str
 
 
+class AnalyticsDay(TypedDict):
+    date: str
+    submissions: dict[str, int]
+
+
+class AnalyticsFailure(TypedDict):
+    verdict: str
+    reason: str
+    count: int
+
+
+class AnalyticsFigures(TypedDict):
+    days: list[AnalyticsDay]
+    funnel: list[AnalyticsStep]
+    failures: list[AnalyticsFailure]
+
+
+class AnalyticsStep(TypedDict):
+    step: str
+    count: int
+
+
 class Appeals(TypedDict):
     made: int | None
     granted: int | None
     upheld: int | None
+
+
+class ApplyRequest(TypedDict):
+    reason: str
+    leave_out: NotRequired[bool]
+    anyway: NotRequired[bool]
 
 
 class AskForTest(TypedDict):
@@ -79,6 +107,33 @@ class AskForTest(TypedDict):
 class AskRequest(TypedDict):
     seen: NotRequired[int | None]
     question: str
+
+
+class AwardDesk(TypedDict):
+    track: str
+    state: str
+    stale: NotRequired[bool]
+    winners: NotRequired[list[Winner]]
+    skipped: NotRequired[list[SkippedEntrant]]
+    pairs: NotRequired[list[AwardPair]]
+    steps: NotRequired[list[AwardStep]]
+
+
+class AwardPair(TypedDict):
+    upper: str
+    lower: str
+    where: str
+    gap: str
+    confirmation: str
+    why: str
+    settled: bool
+
+
+class AwardStep(TypedDict):
+    state: str
+    by: str
+    reason: str
+    at: str
 
 
 class Awards(TypedDict):
@@ -92,6 +147,20 @@ class Awards(TypedDict):
     prizes: list[Prize]
     announced_at: str | None
     winners: list[Winner]
+
+
+class BanLine(TypedDict):
+    id: int
+    network: str
+    reason: str
+    ends_at: str
+
+
+class BanRequest(TypedDict):
+    reason: str
+    network: str
+    days: NotRequired[int]
+    confirm: NotRequired[bool]
 
 
 class Board(TypedDict):
@@ -121,6 +190,15 @@ class BoardDetail(TypedDict):
     cases: dict[str, list[dict[str, Any]]]
     benchmarks_on: dict[str, list[dict[str, Any]]]
     epochs: dict[str, list[Epoch]]
+
+
+class BoardRequest(TypedDict):
+    board: str
+    hardware: str
+    digest: NotRequired[str]
+    deadline: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+    reason: NotRequired[str]
 
 
 class BoardResult(TypedDict):
@@ -188,6 +266,52 @@ class CaseSummary(TypedDict):
     ratio: float | None
 
 
+class CaseTime(TypedDict):
+    measured_us: float
+    baseline_us: float | None
+    ratio: float | None
+    half_width: float | None
+
+
+class ChangeLine(TypedDict):
+    at: str
+    act: str
+    who: str
+    reason: str
+    changes: list[list[str]]
+
+
+class ChangedResult(TypedDict):
+    submission: int
+    entrant: str
+    board: str
+    change: str
+    rules: list[RuleStep]
+
+
+class CheckedProblem(TypedDict):
+    digest: str
+    hardware: list[str]
+    warnings: list[str]
+
+
+class ChoiceOfSubmissions(TypedDict):
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    kind: str
+    version: NotRequired[str]
+    runner: NotRequired[str]
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
+    ids: NotRequired[list[int]]
+
+
+class ChosenSubmissions(TypedDict):
+    submissions: int
+    estimate_s: float
+
+
 class ClaimRequest(TypedDict):
     reason: NotRequired[str]
 
@@ -204,10 +328,24 @@ class Clock(TypedDict):
     sides: list[SideOfClock]
 
 
+class CloneRequest(TypedDict):
+    slug: str
+    name: str
+    shift_days: NotRequired[int | None]
+
+
 class CloseRequest(TypedDict):
     board: str
     hardware: str
     reason: str
+
+
+class CodeDifference(TypedDict):
+    lines: list[str]
+    cut: bool
+    refusal: str
+    added: int
+    removed: int
 
 
 class Compared(TypedDict):
@@ -219,6 +357,36 @@ class Compared(TypedDict):
     cut: bool
     refusal: str
     diff: list[str]
+
+
+class ComparedCase(TypedDict):
+    name: str
+    first: CaseTime | None
+    second: CaseTime | None
+    change: float | None
+
+
+class ComparedEntry(TypedDict):
+    submission: int
+    board: str
+    hardware: str
+    user: str
+    rank: int | None
+    ratio: float
+    score_us: float
+    half_width: float | None
+    epoch: str
+    submitted_at: str
+
+
+class Comparison(TypedDict):
+    first: ComparedEntry
+    second: ComparedEntry
+    same_problem: bool
+    comparable: bool
+    change: float
+    cases: list[ComparedCase]
+    code: CodeDifference
 
 
 class CompetitionDetail(TypedDict):
@@ -243,6 +411,14 @@ class CompetitionDetail(TypedDict):
     you: You | None
 
 
+class CompetitionState(TypedDict):
+    at: str
+    waiting: list[PendingWork]
+    queues: list[QueueState]
+    runners: list[HostState]
+    epochs: list[ContestEpoch]
+
+
 class CompetitionSummary(TypedDict):
     slug: str
     name: str
@@ -250,6 +426,32 @@ class CompetitionSummary(TypedDict):
     phase: str
     until: str | None
     entrants: int
+
+
+class ConfirmRequest(TypedDict):
+    reason: NotRequired[str]
+
+
+class ConfirmationLine(TypedDict):
+    id: int
+    board: str
+    hardware: str
+    cause: str
+    candidate: int
+    incumbent: int
+    state: str
+    runs: str
+    waits: bool
+    closed: str
+    has_report: bool
+    created_at: str
+
+
+class ContestEpoch(TypedDict):
+    hardware: str
+    epoch: NotRequired[str]
+    pinned_at: NotRequired[str | None]
+    others: list[str]
 
 
 class Cost(TypedDict):
@@ -264,6 +466,12 @@ class Counts(TypedDict):
     again: int | None
 
 
+class DecidedEpoch(TypedDict):
+    hardware: str
+    epoch: str
+    state: str
+
+
 class Declared(TypedDict):
     declared: list[str]
 
@@ -272,6 +480,21 @@ class DeleteProblemRequest(TypedDict):
     board: str
     slug: str
     reason: str
+
+
+class DeleteRequest(TypedDict):
+    slug: str
+    reason: str
+
+
+class DeskAct(TypedDict):
+    id: int
+    act: str
+    object: str
+    by: NotRequired[str | None]
+    reason: str
+    at: str
+    may_undo: bool
 
 
 class DeviceCode(TypedDict):
@@ -287,9 +510,32 @@ class DeviceLogin(TypedDict):
     interval: int
 
 
+class DiscussionPost(TypedDict):
+    id: int
+    kind: str
+    author: str
+    text: str
+    created_at: str
+    removal: str
+
+
 class Division(TypedDict):
     division: str
     model_name: NotRequired[str]
+
+
+class DraftPart(TypedDict):
+    kind: str
+    name: NotRequired[str]
+    text: str
+
+
+class EnrolmentLine(TypedDict):
+    id: int
+    prefix: str
+    name: str
+    hardware: str
+    expires_at: str
 
 
 class EnterRequest(TypedDict):
@@ -350,10 +596,21 @@ class Epoch(TypedDict):
     current: bool
 
 
+class EpochRequest(TypedDict):
+    reason: str
+    hardware: str
+    epoch: str
+
+
 class Error(TypedDict):
     detail: str
     code: str
     errors: list[WrongField]
+
+
+class FinaliseRequest(TypedDict):
+    reason: str
+    anyway: NotRequired[bool]
 
 
 class Finding(TypedDict):
@@ -362,6 +619,12 @@ class Finding(TypedDict):
     threshold: float | None
     figures: dict[str, Any]
     samples: Any
+
+
+class FoundPerson(TypedDict):
+    id: int
+    username: str
+    found_by: str
 
 
 class Hint(TypedDict):
@@ -375,9 +638,52 @@ class HoldRequest(TypedDict):
     reason: str
 
 
+class HostState(TypedDict):
+    name: str
+    hardware: str
+    state: str
+    why: str
+    epoch: str
+    doing: str
+    submission: int | None
+
+
+class ImportedProblem(TypedDict):
+    problem: str
+    status: str
+    change: str
+    field: str
+    reason: str
+    hardware: list[str]
+    digest: str
+    warnings: list[str]
+
+
+class ImportedSet(TypedDict):
+    file: str
+    name: str
+    status: str
+    competition: str
+    visibility: str
+    field: str
+    reason: str
+    warnings: list[str]
+    problems: list[ImportedProblem]
+
+
+class IncidentNoteRequest(TypedDict):
+    text: str
+    ends: NotRequired[bool]
+
+
 class IncidentNoteRow(TypedDict):
     text: str
     at: str
+
+
+class IncidentRequest(TypedDict):
+    title: str
+    text: str
 
 
 class IncidentRow(TypedDict):
@@ -468,6 +774,15 @@ class MachinesRow(TypedDict):
     wait_s: float | None
 
 
+class MadeEnrolment(TypedDict):
+    id: int
+    prefix: str
+    name: str
+    hardware: str
+    expires_at: str
+    code: str
+
+
 class MaintenanceRow(TypedDict):
     text: str
     until: str
@@ -482,6 +797,12 @@ class Member(TypedDict):
     captain: bool
     username: str
     joined_at: str
+
+
+class MessageRequest(TypedDict):
+    group: NotRequired[str]
+    subject: str
+    text: str
 
 
 class Money(TypedDict):
@@ -544,6 +865,46 @@ class NewCompetition(TypedDict):
     slug: str
 
 
+class NewEnrolment(TypedDict):
+    name: str
+    hardware: str
+    minutes: NotRequired[int]
+
+
+class NewPost(TypedDict):
+    kind: NotRequired[str]
+    text: str
+
+
+class NewProblem(TypedDict):
+    title: str
+    description: str
+    settings: str
+    files: list[DraftPart]
+    submission_name: NotRequired[str]
+    slug: str
+
+
+class NewRejudgeSet(TypedDict):
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    kind: str
+    version: NotRequired[str]
+    runner: NotRequired[str]
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
+    ids: NotRequired[list[int]]
+    name: str
+    reason: str
+
+
+class NewSetUpload(TypedDict):
+    archive: str
+    hardware: NotRequired[list[str]]
+    without_deadlines: NotRequired[bool]
+
+
 class NewSubmission(TypedDict):
     board: NotRequired[str]
     hardware: NotRequired[str]
@@ -592,6 +953,44 @@ class NoteRequest(TypedDict):
     text: str
 
 
+class Notification(TypedDict):
+    id: int
+    kind: str
+    subject: str
+    title: str
+    text: str
+    url: str
+    count: int
+    created_at: str
+    updated_at: str
+    read_at: str | None
+
+
+class NotificationChoices(TypedDict):
+    page: NotRequired[list[str]]
+    mail: NotRequired[list[str]]
+    webhook: NotRequired[list[str]]
+
+
+class NotificationSettings(TypedDict):
+    page: list[str]
+    mail: list[str]
+    webhook: list[str]
+    webhook_host: str
+    webhook_format: str
+    webhook_on: bool
+    webhook_failure: str
+    sends_mail: bool
+
+
+class OpenedIncident(TypedDict):
+    title: str
+    began_at: str
+    notes: list[IncidentNoteRow]
+    id: int
+    ended_at: str | None
+
+
 class Organised(TypedDict):
     name: str
     description: str
@@ -627,6 +1026,22 @@ class OrganisedSummary(TypedDict):
     visibility: str
 
 
+class OrganisedTrack(TypedDict):
+    name: str
+    kind: str
+    hardware: NotRequired[str]
+    board: NotRequired[str]
+    tag: NotRequired[str]
+    speedup: NotRequired[float | None]
+    divisions: NotRequired[list[str]]
+    eligibility: NotRequired[str]
+    ties: NotRequired[str]
+    description: NotRequired[str]
+    position: NotRequired[int]
+    slug: str
+    prizes: list[PrizeRequest]
+
+
 class Outcomes(TypedDict):
     held: int | None
     cleared: int | None
@@ -656,11 +1071,120 @@ class OwnersView(TypedDict):
     appeal_until: str | None
 
 
+class PatchedTrackRequest(TypedDict):
+    name: NotRequired[str]
+    kind: NotRequired[str]
+    hardware: NotRequired[str]
+    board: NotRequired[str]
+    tag: NotRequired[str]
+    speedup: NotRequired[float | None]
+    divisions: NotRequired[list[str]]
+    eligibility: NotRequired[str]
+    ties: NotRequired[str]
+    description: NotRequired[str]
+    position: NotRequired[int]
+
+
+class PendingWork(TypedDict):
+    what: str
+    count: int
+    urgent: bool
+
+
+class PersonBadge(TypedDict):
+    text: str
+    url: str
+
+
+class PersonBoard(TypedDict):
+    board: str
+    title: str
+    hardware: str
+    competition: str
+    entrant: str
+    rank: int
+    tied: bool
+    entrants: int
+    ratio: float
+    score_us: float
+    submission: int
+    was_first: bool
+
+
+class PersonDetail(TypedDict):
+    id: int
+    username: str
+    active: bool
+    staff: bool
+    logins: list[str]
+    entrants: list[PersonsEntrant]
+    tokens: list[PersonsToken]
+    quotas: list[QuotaExceptionLine]
+
+
+class PersonEntry(TypedDict):
+    submission: int
+    board: str
+    hardware: str
+    entrant: str
+    ratio: float
+    score_us: float
+    epoch: str
+    submitted_at: str
+
+
+class PersonProfile(TypedDict):
+    name: str
+    boards: list[PersonBoard]
+    badges: list[PersonBadge]
+    activity: list[PersonWeek]
+    teams: list[PersonTeam]
+
+
+class PersonRequest(TypedDict):
+    reason: str
+    name: NotRequired[str]
+
+
+class PersonTeam(TypedDict):
+    name: str
+    url: str
+
+
+class PersonWeek(TypedDict):
+    since: str
+    entries: int
+
+
+class PersonsEntrant(TypedDict):
+    id: int
+    competition: str
+    name: str
+    pseudonym: str
+    team: bool
+
+
+class PersonsToken(TypedDict):
+    id: int
+    prefix: str
+    name: str
+
+
 class PhaseStep(TypedDict):
     title: str
     since: str | None
     until: str | None
     state: str
+
+
+class PinRequest(TypedDict):
+    hardware: str
+    epoch: str
+    reason: str
+
+
+class PlaceRequest(TypedDict):
+    place: int
 
 
 class Podium(TypedDict):
@@ -673,6 +1197,14 @@ class Podium(TypedDict):
     on: str
 
 
+class PostRemoved(TypedDict):
+    removed: bool
+
+
+class PostReported(TypedDict):
+    reported: bool
+
+
 class Prize(TypedDict):
     place: int
     amount: str | None
@@ -681,11 +1213,40 @@ class Prize(TypedDict):
     sponsor: str
 
 
+class PrizeRequest(TypedDict):
+    place: int
+    amount: NotRequired[str | None]
+    currency: NotRequired[str]
+    other: NotRequired[str]
+    sponsor: NotRequired[str]
+
+
+class ProblemDraft(TypedDict):
+    title: str
+    description: str
+    settings: str
+    files: list[DraftPart]
+    submission_name: NotRequired[str]
+
+
 class ProblemFolder(TypedDict):
     board: str
     hardware: str
     digest: str
     problem: dict[str, Any]
+
+
+class ProblemLine(TypedDict):
+    slug: str
+    title: str
+    competition: str
+    competition_slug: str
+    hardware: list[str]
+    tags: list[str]
+    level: int | None
+    open: bool
+    status: str
+    ranks: dict[str, int]
 
 
 class ProblemOf(TypedDict):
@@ -723,6 +1284,16 @@ class ProfileRow(TypedDict):
     share: float
 
 
+class ProposedEpoch(TypedDict):
+    hardware: str
+    epoch: str
+    title: str
+    current: NotRequired[str]
+    differences: list[str]
+    runners: list[str]
+    current_runners: int
+
+
 class Pseudonym(TypedDict):
     pseudonym: str
 
@@ -734,9 +1305,79 @@ class Quantity(TypedDict):
     high: float
 
 
+class QueuePlace(TypedDict):
+    position: int
+    queued: int
+    runners: int
+    wait_s: float | None
+    text: str
+
+
+class QueueState(TypedDict):
+    hardware: str
+    queued: int
+    running: int
+    own_queued: int
+    own_running: int
+    runners: int
+    oldest: str
+
+
+class QuotaExceptionLine(TypedDict):
+    id: int
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    mode: str
+    capacity: int
+    per_day: int
+    ends_at: str
+
+
+class QuotaExceptionRequest(TypedDict):
+    reason: str
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    mode: str
+    capacity: int
+    per_day: int
+    days: NotRequired[int]
+
+
+class QuotaOfMode(TypedDict):
+    capacity: int
+    per_day: int
+
+
+class Quotas(TypedDict):
+    quotas: dict[str, QuotaOfMode]
+
+
+class QuotasRequest(TypedDict):
+    quotas: dict[str, QuotaOfMode]
+    reason: str
+
+
+class ReadCount(TypedDict):
+    read: int
+
+
+class ReadRequest(TypedDict):
+    ids: NotRequired[list[int]]
+
+
 class Reason(TypedDict):
     reason: str
     blocks: int
+
+
+class ReasonIfAny(TypedDict):
+    reason: NotRequired[str]
+
+
+class ReasonRequest(TypedDict):
+    reason: str
 
 
 class Record(TypedDict):
@@ -762,6 +1403,72 @@ class Rejection(TypedDict):
     code: str
 
 
+class RejudgeEffect(TypedDict):
+    set: RejudgeSetLine
+    counts: dict[str, int]
+
+
+class RejudgeItemLine(TypedDict):
+    submission: int
+    board: str
+    hardware: str
+    entrant: str
+    mode: str
+    fate: str
+    verdict_before: str
+    verdict_after: str
+    ratio_before: float | None
+    half_width_before: float | None
+    score_us_before: float | None
+    epoch_before: str | None
+    ratio_after: float | None
+    half_width_after: float | None
+    score_us_after: float | None
+    epoch_after: str | None
+    factor: float | None
+    beyond_noise: bool
+    rank_before: int | None
+    rank_after: int | None
+
+
+class RejudgePlace(TypedDict):
+    board: str
+    hardware: str
+    stage: str
+    place: int
+    before: str
+    after: str
+
+
+class RejudgeSetDetail(TypedDict):
+    set: RejudgeSetLine
+    fates: dict[str, int]
+    left_behind: int
+    podium: list[RejudgePlace]
+
+
+class RejudgeSetLine(TypedDict):
+    id: int
+    competition: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    name: str
+    reason: str
+    selection: dict[str, Any]
+    state: str
+    submissions: int
+    judged: int
+    estimate_s: float
+    created_by: str
+    created_at: str
+    stopped_at: str | None
+    settled_at: str | None
+
+
+class RemovePostRequest(TypedDict):
+    reason: NotRequired[str]
+
+
 class RemoveRequest(TypedDict):
     board: str
     force: NotRequired[bool]
@@ -771,6 +1478,10 @@ class RemoveRequest(TypedDict):
 class RemovedBoards(TypedDict):
     removed: int
     closed: int
+
+
+class ReportPostRequest(TypedDict):
+    reason: str
 
 
 class RerunRequest(TypedDict):
@@ -783,6 +1494,15 @@ class RetractRequest(TypedDict):
 
 class Retracted(TypedDict):
     lines: int
+
+
+class RevisedProblem(TypedDict):
+    title: str
+    description: str
+    settings: str
+    files: list[DraftPart]
+    submission_name: NotRequired[str]
+    reason: NotRequired[str]
 
 
 class RevokeRequest(TypedDict):
@@ -810,9 +1530,43 @@ class RoleRequest(TypedDict):
     role: str
 
 
+class RuleStep(TypedDict):
+    rule: str
+    value: float | None
+    change: str
+
+
+class RunnerChanged(TypedDict):
+    name: str
+    token: str
+
+
+class RunnerLine(TypedDict):
+    name: str
+    hardware: str
+    state: str
+    why: str
+    epoch: str
+    seen_at: str | None
+    submission: int | None
+    stage: str
+
+
 class Said(TypedDict):
     text: str
     at: str
+
+
+class SearchHit(TypedDict):
+    title: str
+    about: str
+    url: str
+
+
+class SearchResults(TypedDict):
+    people: list[SearchHit]
+    problems: list[SearchHit]
+    competitions: list[SearchHit]
 
 
 class Seeds(TypedDict):
@@ -829,6 +1583,10 @@ class SeedsOfCase(TypedDict):
     more: int
 
 
+class SentMessage(TypedDict):
+    recipients: int
+
+
 class ServiceStatus(TypedDict):
     at: str
     ok: bool
@@ -836,6 +1594,27 @@ class ServiceStatus(TypedDict):
     machines: list[MachinesRow]
     incidents: list[IncidentRow]
     maintenance: MaintenanceRow | None
+
+
+class SetUploadDetail(TypedDict):
+    id: int
+    filename: str
+    digest: str
+    uploaded_by: str
+    created_at: str
+    applied_at: str | None
+    counts: dict[str, int]
+    sets: list[ImportedSet]
+
+
+class SetUploadLine(TypedDict):
+    id: int
+    filename: str
+    digest: str
+    uploaded_by: str
+    created_at: str
+    applied_at: str | None
+    counts: dict[str, int]
 
 
 class SettingsRequest(TypedDict):
@@ -857,6 +1636,25 @@ class SettingsRequest(TypedDict):
     reason: NotRequired[str]
 
 
+class SettledConfirmation(TypedDict):
+    id: int
+    state: str
+    outcome: str
+
+
+class ShareLine(TypedDict):
+    competition: str
+    hardware: str
+    percent: int
+
+
+class ShareRequest(TypedDict):
+    reason: str
+    competition: str
+    hardware: str
+    percent: int | None
+
+
 class SideOfClock(TypedDict):
     side: str
     calls: int
@@ -866,6 +1664,19 @@ class SideOfClock(TypedDict):
 class Signed(TypedDict):
     result: dict[str, Any]
     jws: str
+
+
+class SkippedEntrant(TypedDict):
+    name: str
+    reason: str
+
+
+class StandingState(TypedDict):
+    phase: str
+    frozen: bool
+    held: int
+    unjudged: int
+    possible: list[str]
 
 
 class StandingsLine(TypedDict):
@@ -896,6 +1707,11 @@ class Stats(TypedDict):
     runs_unfinished: int
 
 
+class StopRequest(TypedDict):
+    sentence: NotRequired[str]
+    minutes: NotRequired[int]
+
+
 class Submission(TypedDict):
     id: int
     status: str
@@ -922,6 +1738,7 @@ class Submission(TypedDict):
     unranked: str | None
     withdrawn: bool
     remixed_from: NotRequired[int | None]
+    queue: QueuePlace | None
     code: str | None
     taken_down: str
     cases: list[dict[str, Any]]
@@ -960,6 +1777,20 @@ class SubmissionSummary(TypedDict):
     withdrawn: bool
 
 
+class SuspensionLine(TypedDict):
+    username: str
+    competition: NotRequired[str]
+    reason: str
+    by: str
+    since: str
+
+
+class SuspensionRequest(TypedDict):
+    reason: str
+    username: str
+    competition: NotRequired[str]
+
+
 class Team(TypedDict):
     entrant: MyEntrant | None
     must_accept: bool
@@ -974,6 +1805,30 @@ class Telemetry(TypedDict):
     blocks: int
     quantities: list[Quantity]
     reasons: list[Reason]
+
+
+class ThresholdEffect(TypedDict):
+    looked: int
+    unmeasured: int
+    held_before: int
+    held_after: int
+    results: list[ChangedResult]
+
+
+class ThresholdLine(TypedDict):
+    rule: str
+    meaning: str
+    held: str
+    threshold: float | None
+    usual: float
+    least: float
+    most: float
+    may_be_off: bool
+
+
+class ThresholdsRequest(TypedDict):
+    thresholds: dict[str, Any]
+    reason: str
 
 
 class TimedCase(TypedDict):
@@ -1015,6 +1870,24 @@ class Track(TypedDict):
     prizes: list[Prize]
 
 
+class TrackSettings(TypedDict):
+    name: str
+    kind: str
+    hardware: NotRequired[str]
+    board: NotRequired[str]
+    tag: NotRequired[str]
+    speedup: NotRequired[float | None]
+    divisions: NotRequired[list[str]]
+    eligibility: NotRequired[str]
+    ties: NotRequired[str]
+    description: NotRequired[str]
+    position: NotRequired[int]
+
+
+class TryThresholds(TypedDict):
+    thresholds: dict[str, Any]
+
+
 class Username(TypedDict):
     username: str
 
@@ -1035,6 +1908,25 @@ class Waiting(TypedDict):
     id: int
     username: str
     created_at: str
+
+
+class WebhookRequest(TypedDict):
+    address: str
+    format: NotRequired[str]
+
+
+class WebhookSaved(TypedDict):
+    host: str
+    format: str
+    secret: str
+
+
+class WebhookSecret(TypedDict):
+    secret: str
+
+
+class WebhookTested(TypedDict):
+    host: str
 
 
 class Winner(TypedDict):
