@@ -103,7 +103,7 @@ class PlainRequest(ASGIRequest):
     def _set_content_type_params(self, meta: Mapping[str, Any]) -> None:
         try:
             self.content_type, self.content_params = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
-        except LookupError:  # a parameter in an unknown encoding
+        except ValueError:  # a parameter in an unknown encoding
             self.content_type, self.content_params = "", {}
 
 
