@@ -20,6 +20,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
+from leaderboard.competitions.permissions import Viewer
 from leaderboard.web.api.base import Public
 from leaderboard.web.api.serializers import EntryDetail
 from leaderboard.web.boards.entries import Published, published
@@ -27,6 +28,7 @@ from leaderboard.web.people.cases import run_of
 
 PURPOSE: Final = "photofinish.signed_results"
 KID_CHARS: Final = 16
+LEFT_OUT: Final = ("code", "taken_down", "remixes")
 
 
 class Signed(drf.Serializer[Any]):
@@ -52,7 +54,7 @@ class SignedEntry(Public):
     def get(self, request: Request, pk: int) -> Response:
         """Return a published entry with its cases and machine, signed by the site."""
         now = timezone.now()
-        result = statement(published(pk, request.user, now), now)
+        result = statement(published(pk, request.user, now), request.user, now)
         text = json.dumps(result, cls=JSONEncoder, allow_nan=False)
         return Response({"result": result, "jws": sign(text.encode())})
 
@@ -64,10 +66,11 @@ class PublicKeys(Public):
         return Response({"keys": [jwk(key) for key in keys()]})
 
 
-def statement(found: Published, now: datetime) -> dict[str, Any]:
+def statement(found: Published, viewer: Viewer, now: datetime) -> dict[str, Any]:
     """Return the signed facts of an entry. The code's digest is among them for whoever may read the code."""
     entry, run, value = found.entry, run_of(found.entry), found.standing.value
-    facts = {name: fact for name, fact in EntryDetail(found).data.items() if name not in ("code", "taken_down")}
+    entry_of = EntryDetail(found, context={"viewer": viewer, "now": now})
+    facts = {name: fact for name, fact in entry_of.data.items() if name not in LEFT_OUT}
     return facts | {
         "site": settings.SITE_URL,
         "signed_at": now,

@@ -179,8 +179,8 @@ def test_a_hidden_entry_is_an_absent_entry(stage, browser, two) -> None:
     first, second = two
     hidden = stage.submit(stage.cleo)
     stage.judge(hidden, ratio=0.2)  # held for review
-    absent = text(browser(None), f"/compare?a={first.pk}&b={hidden.pk + 100}", 404)
-    assert absent.replace(str(hidden.pk + 100), str(hidden.pk)) == text(
+    absent = text(browser(None), f"/compare?a={first.pk}&b={hidden.pk + 10_000}", 404)
+    assert absent.replace(str(hidden.pk + 10_000), str(hidden.pk)) == text(
         browser(None), f"/compare?a={first.pk}&b={hidden.pk}", 404
     )
     Competition.objects.update(visibility=CLOSED)
