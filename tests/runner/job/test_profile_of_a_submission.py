@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ GOOD = """
 import torch
 
 def custom_kernel(data):
-    a, b, c = data
-    c[...] = a + b
-    return c
+    x, out = data
+    out.copy_(torch.add(x, 1.0))
+    return out
 """
 UNDER_A_PROFILER = "import sys\nPROFILED = 'profiler' in sys.argv[0]\n"
 
@@ -35,7 +36,9 @@ def settings(tmp_path: Path) -> JudgeSettings:
 
 
 def judged(settings: JudgeSettings, source: str) -> tuple[Report, Profiled | None]:
-    job = local.job_from(local.find_problem("add").on("cpu"), source, "kernel.py", "profile", "cpu")
+    problem = local.find_problem("add").on("cpu")
+    problem = replace(problem, benchmarks=problem.benchmarks[:2])  # the others have up to 1 GB
+    job = local.job_from(problem, source, "kernel.py", "profile", "cpu")
     report = local.judge_here(job, settings, lambda event: None)
     return report, profiled.read(report.profile)
 
@@ -45,6 +48,7 @@ def test_good_kernel_gets_figures_operators_and_files(settings: JudgeSettings) -
     assert (report.outcome, report.ratio, report.evidence["timing"]) == ("passed", None, [])
     assert found is not None
     assert found.notes == ()
+    assert found.case == "size=524288"
     assert found.bound in profiled.BOUNDS
     assert [figure.name for figure in found.figures] == ["memory bandwidth", "inside operators", "cores at work"]
     assert {"aten::add", "aten::copy_"} <= {row.name for row in found.rows}
@@ -55,7 +59,7 @@ def test_good_kernel_gets_figures_operators_and_files(settings: JudgeSettings) -
 
 
 def test_wrong_kernel_is_not_profiled(settings: JudgeSettings) -> None:
-    report, found = judged(settings, GOOD.replace("a + b", "a - b"))
+    report, found = judged(settings, GOOD.replace("1.0", "2.0"))
     assert (report.outcome, found) == ("wrong", None)
 
 
@@ -71,7 +75,8 @@ def test_kernel_that_fails_under_the_profiler_keeps_its_verdict(
     settings: JudgeSettings, monkeypatch: pytest.MonkeyPatch, trick: str, word: str
 ) -> None:
     monkeypatch.setattr(profile, "LIMIT_S", 10.0)
-    report, found = judged(settings, f"{UNDER_A_PROFILER}{GOOD}".replace("c[", f"if PROFILED: {trick}\n    c["))
+    tricky = GOOD.replace("out.copy_", f"if PROFILED: {trick}\n    out.copy_")
+    report, found = judged(settings, UNDER_A_PROFILER + tricky)
     assert report.outcome == "passed"
     assert found is not None
     assert (found.bound, found.figures, found.files) == ("", (), {})

@@ -207,7 +207,7 @@ def test_profile_comes_with_its_report_and_a_zip_archive(stage, site, executor) 
 def test_stream_that_is_refused_is_a_plain_answer(stage, site, ada) -> None:
     from leaderboard.submissions.models import Submission
 
-    with pytest.raises(Failed, match="404: board: there is no"):
+    with pytest.raises(Failed, match="404: board: no such board"):
         ada.stream(CODE, "sofmax", "cpu", "profile")
     with pytest.raises(Failed, match="400: hardware: softmax is not judged on 'B200'"):
         ada.stream(CODE, "softmax", "B200", "test")
