@@ -29,8 +29,8 @@ from deploy.docker_engine import ensure_docker
 from deploy.image import ensure_image
 from leaderboard.client import Client, ServerEvent
 
-BOARD: Final = "softmax"
-SOURCE: Final = CHECKOUT / "problems/library/kernels101/softmax/submissions/accepted/torch_out.py"
+BOARD: Final = "vectoradd"
+SOURCE: Final = CHECKOUT / "problems/library/kernels101/vectoradd/submissions/accepted/torch_out.py"
 SET: Final = "problems/library/kernels101.yaml"
 STATES: Final = ("queued", "claimed", "building", "checking", "done")
 PHASES: Final = (
