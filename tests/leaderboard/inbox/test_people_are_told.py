@@ -15,6 +15,7 @@ from leaderboard.entrants.teams import take_pseudonym
 from leaderboard.inbox import tell
 from leaderboard.inbox.collect import collect, tell_overtaken
 from leaderboard.inbox.models import Message, Preference
+from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Result
 from leaderboard.standings.freeze import freeze, reveal
 from leaderboard.standings.publish import retract
@@ -140,8 +141,9 @@ def test_an_applied_rejudging_tells_of_overtakings_in_the_new_epoch(raced) -> No
     ada, ben = raced.ada.submissions.get(), raced.ben.submissions.get()
     chosen = set_of(raced, ada, ben)
     for submission, ratio in ((ada, 0.9), (ben, 0.7)):
-        judge_shadow(raced, submission, ratio=ratio, score_us=1000 * ratio, epoch="new drivers")
-    raced.choose("new drivers")
+        judge_shadow(raced, submission, ratio=ratio, score_us=1000 * ratio, epoch="new-drivers")
+    propose_epoch(hardware="cpu", name="new-drivers", fingerprint={}, now=raced.later(1))
+    raced.choose("new-drivers")
     apply(raced, chosen, anyway=True)
     tell_overtaken(now=raced.later(1))
     [said] = titles(raced.ada, "overtaken")
