@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from django.db import transaction
-from django.db.models import ProtectedError
+from django.db import IntegrityError, connection, transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
@@ -246,17 +245,18 @@ def delete_problem(
     versions = list(problem.versions.defer("bundle"))
     before = {"slug": slug, "title": problem.title, "versions": [version.digest for version in versions]}
     record("delete_problem", problem, actor=actor, reason=reason, now=now, before=before)
+    tests = [version.admission_tests.all() for version in versions]  # of the app above
+    if any(found.filter(runner__isnull=False, finished_at=None).exists() for found in tests):
+        raise UserError("slug", slug, "a runner tests it at this moment; wait for the end of the test", 409)
+    for found in tests:
+        found.delete()
     try:
-        for version in versions:
-            tests = version.admission_tests.all()  # of the app above, which holds no other rows on versions
-            if tests.filter(runner__isnull=False, finished_at=None).exists():
-                raise UserError("slug", slug, "a runner tests it at this moment; wait for the end of the test", 409)
-            tests.delete()
-            version.delete()
-        problem.delete()
-    except ProtectedError:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT photofinish_delete_versions(%s)", [problem.pk])
+    except IntegrityError:
         text = "earlier submissions were judged by it, and are kept: close its boards instead"
         raise UserError("slug", slug, text, status=409) from None
+    problem.delete()
     return problem
 
 

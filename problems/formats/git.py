@@ -31,16 +31,17 @@ MOST_S: Final = 90.0  # for the transfer
 MOST_READING_S: Final = 30.0
 MOST_LISTED_BYTES: Final = 4_000_000  # of the folder's list of files
 MOST_SAID_BYTES: Final = 64_000
+TOO_MANY: Final = "it has too many files; name a folder inside"
 _LIMITS: Final = (
     (resource.RLIMIT_AS, 2 << 30),
     (resource.RLIMIT_CPU, 60),
     (resource.RLIMIT_FSIZE, MOST_PACK_BYTES),
     (resource.RLIMIT_CORE, 0),
 )
-# Becomes git with its limits in force. A file beyond its limit is then an error that git reports.
+# Becomes git with its limits in force. A file beyond its limit ends the process, which Python would have ignored.
 _LAUNCH: Final = f"""
 import os, resource, signal, sys
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 for which, most in {_LIMITS!r}:
     resource.setrlimit(which, (most, most))
 os.execv(sys.argv[1], sys.argv[1:])
@@ -75,7 +76,7 @@ _LFS: Final = b"version https://git-lfs.github.com/"
 _PLAIN_FILES: Final = (b"100644", b"100755")
 _UNFIT: Final = {b"120000": "is a symbolic link; commit the file itself", b"160000": "is a submodule; leave it out"}
 _FAULTS: Final = (  # in git's message → sentence
-    ("File too large", f"the repository has more than {MOST_PACK_BYTES:,} bytes; use a smaller one"),
+    ("invalid index-pack output", f"the repository has more than {MOST_PACK_BYTES:,} bytes, or it is damaged"),
     ("error: 30", "the address redirects; give the address that it leads to"),
     ("could not read Username", "there is no such repository, or it asks for a password; only public ones are read"),
     ("couldn't find remote ref", "there is no such branch, tag or commit"),
@@ -133,7 +134,7 @@ def _files(place: str, commit: str, folder: str) -> dict[str, bytes]:
     entries: dict[str, str] = {}
     left = MAX_UNPACKED_BYTES
     if len(listed) > MOST_LISTED_BYTES:
-        raise ProblemError("folder", "it has too many files; name a folder inside")
+        raise ProblemError("folder", TOO_MANY)
     for line in listed.split(b"\0")[:-1]:
         about, _, path = line.partition(b"\t")
         mode, _, key, size = about.split()
@@ -203,6 +204,8 @@ def _git(place: str, *arguments: str, sent: bytes = b"", most_s: float = MOST_RE
         output.seek(0)
         if process.returncode == 0:
             return output.read()
+        if process.returncode == -signal.SIGXFSZ:
+            raise ProblemError("folder", TOO_MANY)
         said.seek(0)
         text = said.read(MOST_SAID_BYTES).decode("utf-8", "replace")
     known = next((sentence for mark, sentence in _FAULTS if mark in text), fault)

@@ -77,19 +77,16 @@ class GitServer:
 
 class _Handler(BaseHTTPRequestHandler):
     server_of: GitServer
+    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
         self.server_of.requests.append(path)
         if path.startswith("/moved/"):
-            self.send_response(302)
-            self.send_header("Location", self.path.replace("/moved/", "/sets/", 1))
-            self.end_headers()
+            self._answer(302, {"Location": self.path.replace("/moved/", "/sets/", 1)})
             return
         if path.startswith("/private/"):
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.end_headers()
+            self._answer(401, {"WWW-Authenticate": 'Basic realm="git"'})
             return
         if path.startswith("/slow/"):
             self.server_of.ended.wait(20)
@@ -108,13 +105,17 @@ class _Handler(BaseHTTPRequestHandler):
         done = subprocess.run(["git", "http-backend"], input=body, env=CLEAN | told, capture_output=True, check=False)
         head, _, content = done.stdout.partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)
-        self.send_response(int(fields.pop("Status", "200").split()[0]))
-        for name, value in fields.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
+        self._answer(int(fields.pop("Status", "200").split()[0]), fields, content)
 
     do_POST = do_GET
+
+    def _answer(self, status: int, fields: dict[str, str], content: bytes = b"") -> None:
+        self.send_response(status)
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
         return

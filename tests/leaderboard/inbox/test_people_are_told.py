@@ -1,6 +1,5 @@
 """Verdicts, acts of review, announcements, phases and overtakings become messages to the people concerned alone."""
 
-import gc
 from datetime import timedelta
 
 import pytest
@@ -15,10 +14,11 @@ from leaderboard.entrants.teams import take_pseudonym
 from leaderboard.inbox import tell
 from leaderboard.inbox.collect import collect, tell_overtaken
 from leaderboard.inbox.models import Message, Preference
+from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Result
 from leaderboard.standings.freeze import freeze, reveal
 from leaderboard.standings.publish import retract
-from leaderboard.standings.read.table import NO_LINES, Table
+from leaderboard.standings.read import table
 from tests.leaderboard.rejudging_stage import apply, judge_shadow, set_of
 
 
@@ -140,8 +140,9 @@ def test_an_applied_rejudging_tells_of_overtakings_in_the_new_epoch(raced) -> No
     ada, ben = raced.ada.submissions.get(), raced.ben.submissions.get()
     chosen = set_of(raced, ada, ben)
     for submission, ratio in ((ada, 0.9), (ben, 0.7)):
-        judge_shadow(raced, submission, ratio=ratio, score_us=1000 * ratio, epoch="new drivers")
-    raced.choose("new drivers")
+        judge_shadow(raced, submission, ratio=ratio, score_us=1000 * ratio, epoch="new-drivers")
+    propose_epoch(hardware="cpu", name="new-drivers", fingerprint={}, now=raced.later(1))
+    raced.choose("new-drivers")
     apply(raced, chosen, anyway=True)
     tell_overtaken(now=raced.later(1))
     [said] = titles(raced.ada, "overtaken")
@@ -152,8 +153,8 @@ def test_an_applied_rejudging_tells_of_overtakings_in_the_new_epoch(raced) -> No
 def test_the_sweeper_keeps_no_table_after_a_pass(raced) -> None:
     raced.judge(raced.submit(raced.cleo), ratio=0.6, score_us=600.0)
     assert tell_overtaken(now=raced.later(1)) == 1
-    gc.collect()
-    assert not [one for one in gc.get_objects() if isinstance(one, Table) and one is not NO_LINES]
+    assert not table._ranked._kept
+    assert not table._runs._kept
 
 
 def test_another_stage_overtakes_nobody(raced) -> None:
