@@ -230,7 +230,7 @@ def report(
         with known(submission):
             found = site.submission(submission)
         address = site.address(found.get("url"))
-        seeds: Mapping[str, Any] = {}
+        seeds: Any = {}
         with suppress(ClientError):  # without a verdict, or from an older site, there are none
             seeds = site.once(calls.seeds(submission))
     text = json.dumps(found, indent=2) + "\n" if as_json else "\n".join(_report(found, address, seeds)) + "\n"

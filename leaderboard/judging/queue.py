@@ -165,7 +165,7 @@ def _durations(hardware: str) -> dict[str, float]:
     newest = newest.order_by("-finished_at")
     found: dict[str, list[float]] = defaultdict(list)
     for mode, claimed_at, finished_at in newest.values_list("submission__mode", "claimed_at", "finished_at")[:NEWEST]:
-        if claimed_at:
+        if claimed_at and finished_at:
             found[mode].append((finished_at - claimed_at).total_seconds())
     if not found:
         return {}

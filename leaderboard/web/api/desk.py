@@ -279,7 +279,7 @@ ON_CODE: Final = {
     "take-down": "Hide code, logs and messages of a submission. Administrators only.",
     "put-back": "Show code that was taken down. Administrators only.",
 }
-URLS: Final[list[URLPattern]] = [
+URLS: list[URLPattern] = [
     path("desk/people", People.as_view()),
     path("desk/people/<int:pk>", OnePerson.as_view()),
     path("desk/people/<int:pk>/quota", GrantQuota.as_view()),

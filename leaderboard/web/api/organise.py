@@ -64,7 +64,8 @@ def start_intake(actor: User, now: datetime) -> None:
 def stop_intake(actor: User, now: datetime, **announced: Any) -> None:
     """Begin maintenance, in which people read and judging goes on. A running one keeps what is not announced anew."""
     if announced or maintenance.current() is None:
-        maintenance.begin(**{"sentence": STOPPED, "minutes": STOPPED_MINUTES} | announced, actor=actor, now=now)
+        sent: dict[str, Any] = {"sentence": STOPPED, "minutes": STOPPED_MINUTES} | announced
+        maintenance.begin(**sent, actor=actor, now=now)
 
 
 def count_work(since: datetime | None) -> dict[str, int]:

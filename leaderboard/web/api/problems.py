@@ -37,7 +37,7 @@ class ProblemDraft(drf.Serializer[Any]):
     title = drf.CharField(max_length=200)
     description = drf.CharField(max_length=MAX_CHARS, trim_whitespace=False, allow_blank=True, help_text="Markdown.")
     settings = drf.CharField(max_length=MAX_CHARS, trim_whitespace=False, help_text="The rest of task.yml, as YAML.")
-    files = DraftPart(many=True, max_length=authoring.MAX_FILES)
+    files = DraftPart(many=True, max_length=authoring.MAX_FILES)  # type: ignore[call-arg]
     submission_name = drf.CharField(max_length=100, default="submission.py")
 
 

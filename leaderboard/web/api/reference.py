@@ -62,7 +62,7 @@ class Area:
     calls: list[CallView] = field(default_factory=list)
 
 
-class Schema(SpectacularJSONAPIView):  # type: ignore[misc]
+class Schema(SpectacularJSONAPIView):
     permission_classes, authentication_classes, throttle_classes = [], [], [ApiThrottle]
 
     def _get_schema_response(self, request: Request) -> Response:
@@ -97,7 +97,7 @@ def _areas(schema: Node) -> Iterator[Area]:
 
 
 def _call(path: str, method: str, call: Node, shapes: Node) -> CallView:
-    sent = next(iter(call.get("requestBody", {}).get("content", {}).values()), {})
+    sent: Node = next(iter(call.get("requestBody", {}).get("content", {}).values()), {})
     good = next(answer for status, answer in call["responses"].items() if status < "300")
     answer = good.get("content", {}).get("application/json", {})
     parameters = [

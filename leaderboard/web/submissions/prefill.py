@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -55,8 +55,10 @@ def prefill(request: HttpRequest, user: User, card: Card, starters: dict[str, li
     if (named := _named(request.GET.get("from", ""), user, card)) is not None:
         return _of(named, user, FROM, draft)
     if (origin := _original(number_of(request.GET.get("remix", "")), user)) is not None:
-        chosen = {"filename": origin.filename, "hardware": origin.board.hardware, "licence": origin.licence}
-        return Prefill(REMIX, origin.source, **chosen, draft=draft, remixed_from=origin.pk)
+        hardware, licence = origin.board.hardware, origin.licence
+        return Prefill(
+            REMIX, origin.source, origin.filename, "", hardware, licence, draft=draft, remixed_from=origin.pk
+        )
     if language := request.GET.get("start", ""):
         here = starters.get(request.GET.get("hardware", ""), [])
         tabs = [*here, *(tab for found in starters.values() for tab in found)]
@@ -64,7 +66,9 @@ def prefill(request: HttpRequest, user: User, card: Card, starters: dict[str, li
         if tab is not None:
             return Prefill(STARTER, tab.text, title=tab.title, draft=draft, sent=last)
     if draft is not None:
-        chosen = {name: getattr(draft, name) for name in ("filename", "mode", "hardware", "remixed_from")}
+        chosen: dict[str, Any] = {
+            name: getattr(draft, name) for name in ("filename", "mode", "hardware", "remixed_from")
+        }
         return Prefill(DRAFT, draft.source, **chosen, draft=draft, sent=last)
     return _of(last, user, SENT, None) if last is not None else Prefill()
 
@@ -90,7 +94,7 @@ def _of(submission: Submission, user: User, kind: str, draft: Draft | None) -> P
 
 def _named(text: str, user: User, card: Card) -> Submission | None:
     """Return the named submission of this person or team to this board; None: show the rest, as for a missing name."""
-    own = view.own_of(user).filter(pk=number_of(text), board__slug=card.slug)
+    own = view.own_of(user).filter(pk=number_of(text) or 0, board__slug=card.slug)
     return own.select_related("board").first()
 
 

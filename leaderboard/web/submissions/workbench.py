@@ -85,7 +85,7 @@ def send_again(request: HttpRequest, pk: int) -> HttpResponse:
         messages.warning(request, "Not sent: the code is taken down.")
         return redirect(item.url)
     chosen = request.POST.get("mode", "ranked")
-    same = {"licence": submission.licence, "remixed_from": submission.remixed_from_id}
+    same: dict[str, Any] = {"licence": submission.licence, "remixed_from": submission.remixed_from_id}
     upload = Upload(item.board, item.hardware, chosen, item.filename, item.code.encode(), **same)
     try:
         sent = pipeline.submit(upload, owner=user, now=clock())
