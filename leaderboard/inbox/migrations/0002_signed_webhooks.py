@@ -7,6 +7,8 @@ KINDS = ["verdict", "overtaken", "review", "announcement", "phase", "organising"
 class Migration(migrations.Migration):
     dependencies = [("inbox", "0001_initial")]
 
+    accepted = {"ban-drop-constraint": "each comes back in this migration, and allows more than before"}
+
     operations = [
         migrations.AddField("preference", "hook_secret", models.TextField(blank=True, default="", db_default="")),
         migrations.AddField("preference", "hook_former", models.TextField(blank=True, default="", db_default="")),

@@ -194,6 +194,10 @@ class Negotiation(DefaultContentNegotiation):
             raise UserError("format", format, f"this call answers as {known}")
         return found
 
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> Any:
+        here = [renderer for renderer in renderers if IS_INSTALLED or renderer.format != ParquetRenderer.format]
+        return super().select_renderer(request, here, format_suffix)
+
 
 class FirstAlways(DefaultContentNegotiation):
     """The view's first renderer, whatever the caller accepts."""
@@ -203,7 +207,7 @@ class FirstAlways(DefaultContentNegotiation):
 
 
 # Of a view whose list may be a table.
-AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer, *([ParquetRenderer] * IS_INSTALLED)]
+AS_TABLE: Final[list[type[BaseRenderer]]] = [JSONRenderer, CsvRenderer, ParquetRenderer]
 
 
 class Public(APIView):

@@ -440,6 +440,14 @@ def test_lists_are_parquet_with_types_and_meanings(stage, browser) -> None:
     assert wrong.json()["errors"][0]["field"] == "limit"
 
 
+def test_a_site_without_pyarrow_names_the_other_formats(stage, browser, monkeypatch) -> None:
+    monkeypatch.setattr("leaderboard.web.api.base.IS_INSTALLED", False)
+    refused = browser(None).get("/api/v1/boards?format=parquet")
+    assert (refused.status_code, refused.json()["detail"]) == (400, "format: this call answers as json, csv")
+    accept = {"Accept": parquet.MEDIA_TYPE}
+    assert browser(None).get("/api/v1/boards", headers=accept).json()["code"] == "not_acceptable"
+
+
 def pages_of(client, address: str) -> list[list[dict]]:
     """Follow the header Link from page to page."""
     found = []
@@ -465,7 +473,8 @@ def test_a_ranking_is_followed_by_cursor_while_it_changes(stage, browser) -> Non
     stage.judge(stage.submit(stage.olga), ratio=0.5)
     assert [line["user"] for line in client.get(following).json()] == ["cleo"], "a line before it shifts no page"
     retract(submission=sent[1], actor=stage.ben, reason="", now=stage.later(1))
-    assert [line["user"] for line in client.get(following).json()] == ["cleo"], "the line of the cursor is gone"
+    page = [line["user"] for line in client.get(following).json()]
+    assert page == ["ada", "cleo"], "the line of the cursor is gone: its former place counts"
     both = client.get(f"{following}&offset=1")
     assert (both.status_code, both.json()["errors"][0]["field"]) == (400, "offset")
     other = following.replace("/entries", "/history")

@@ -27,7 +27,7 @@ def raced(stage):
     return stage
 
 
-def post(client, address: str, **sent):
+def post(client, address: str, /, **sent):
     return client.post(f"/api/v1{address}", sent, content_type="application/json")
 
 

@@ -107,7 +107,7 @@ def test_a_webhook_address_is_never_shown_again(stage, browser) -> None:
 
 def test_the_secret_of_a_webhook_is_shown_once_and_replaced(stage, browser) -> None:
     client = browser(stage.ada)
-    assert "only a webhook of the format json" in text_after(client, "/notifications/webhook/rotate")
+    assert "Only a webhook of the format json" in text_after(client, "/notifications/webhook/rotate")
     client.post("/notifications/webhook", {"address": ADDRESS, "format": "json"})
     [first] = SECRET.findall(text(client, "/notifications/settings"))
     assert not SECRET.findall(text(client, "/notifications/settings"))
