@@ -441,7 +441,8 @@ class _Pages:
     def __init__(self, call: Call[Any]) -> None:
         self.found: list[Any] = []
         self._call, self._cursor, self._is_over = call, "", False
-        self._size = LINES_AT_ONCE if call.path.endswith(("/entries", "/standings", "/boards")) else PAGE
+        is_long = call.path == "/boards" or call.path.endswith(("/entries", "/standings"))
+        self._size = LINES_AT_ONCE if is_long else PAGE
 
     def next_call(self) -> Call[Any] | None:
         left = self._call.most - len(self.found)

@@ -89,7 +89,9 @@ def _content() -> tuple[list[Area], list[tuple[str, list[Field]]]]:
 
 def _areas(schema: Node) -> Iterator[Area]:
     shapes: Node = schema["components"]["schemas"]
-    areas = {tag["name"]: Area(tag["name"], tag["name"].lower(), tag["description"]) for tag in schema["tags"]}
+    areas = {
+        tag["name"]: Area(tag["name"], f"area-{tag['name'].lower()}", tag["description"]) for tag in schema["tags"]
+    }
     for path, methods in sorted(schema["paths"].items()):
         for method, call in methods.items():
             areas[call["tags"][0]].calls.append(_call(path, method, call, shapes))

@@ -16,7 +16,7 @@ SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code taken_down created_at status outcome reason message score_us ratio
     half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
-    events licence withdrawn remixed_from profile files
+    events licence withdrawn remixed_from profile files queue
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
@@ -315,6 +315,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",
         *(f"/api/v1/submissions/{{id}}/{act}" for act in ("retract", "restore", "publish-code")),
+        "/api/v1/submissions/{id}/files/{name}",
         *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal", "seeds")),
         *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
         *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
@@ -333,12 +334,9 @@ def test_every_call_of_the_schema_has_an_area_a_summary_and_examples(browser, db
             assert area in areas
             assert 5 < len(call["summary"]) <= 120, (path, call["summary"])
             contents = [call.get("requestBody", {}), *(call["responses"][status] for status in call["responses"])]
-            media = [
-                content["content"].get("application/json") or content["content"]["multipart/form-data"]
-                for content in contents
-                if content.get("content")
-            ]
-            assert all("example" in one for one in media if "Error" not in str(one["schema"])), (method, path)
+            kinds = ("application/json", "multipart/form-data")  # a file has no example
+            media = [content.get("content", {}).get(kind) for content in contents for kind in kinds]
+            assert all("example" in one for one in media if one and "Error" not in str(one["schema"])), (method, path)
 
 
 def test_an_error_has_a_stable_code(stage, tool, browser) -> None:

@@ -91,7 +91,12 @@ def test_a_failed_admission_test_is_overridden_with_a_reason(stage, owner) -> No
     asked = send(owner, "admission", **json)
     assert asked.status_code == 403, "another scope"
     test = AdmissionTest.objects.create(
-        version=stage.board.version, hardware="cpu", state="done", outcome=FAILED, created_at=stage.now
+        version=stage.board.version,
+        hardware="cpu",
+        state="done",
+        outcome=FAILED,
+        created_at=stage.now,
+        finished_at=stage.now,
     )
     at = f"admission/{test.pk}/override"
     assert field_of(send(owner, at)) == (400, "reason")

@@ -61,8 +61,8 @@ def test_thresholds_are_tried_and_set(stage, tool, owner) -> None:
 
 def test_a_board_is_edited_by_the_fields_sent(stage, owner) -> None:
     named = {"board": "softmax", "hardware": "cpu"}
-    done = send(owner, f"{HERE}/boards/edit", **named, tags=["fast"], deadline="2099-01-01T00:00:00Z").json()
-    assert (done["tags"], done["deadline"][:4]) == (["fast"], "2099")
+    done = send(owner, f"{HERE}/boards/edit", **named, tags=["fast"], deadline="2030-01-01T00:00:00Z").json()
+    assert (done["tags"], done["deadline"][:4]) == (["fast"], "2030")
     done = send(owner, f"{HERE}/boards/edit", **named, deadline=None).json()
     assert (done["tags"], done["deadline"]) == (["fast"], None)
     assert field_of(send(owner, f"{HERE}/boards/edit", **named, digest="sha256:0")) == (404, "digest")
@@ -114,11 +114,11 @@ def test_exports_come_with_a_token(stage, tool, owner) -> None:
     rows = viewer.get(f"{AT}/exports/submissions")
     assert rows["Content-Type"] == "application/json"
     read = async_to_sync(joined)
-    assert '"owner": "ada"' in read(rows.streaming_content)
+    assert b'"owner": "ada"' in read(rows.streaming_content)
     table = viewer.get(f"{AT}/exports/submissions?format=csv")
-    assert read(table.streaming_content).startswith("submission,board,")
+    assert read(table.streaming_content).startswith(b"submission,board,")
     assert viewer.get(f"{AT}/exports/code").status_code == 403
-    assert "custom_kernel" in read(owner.get(f"{AT}/exports/code").streaming_content)
+    assert b"custom_kernel" in read(owner.get(f"{AT}/exports/code").streaming_content)
     assert owner.get(f"{AT}/exports/nothing").status_code == 404
 
 
