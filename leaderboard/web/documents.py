@@ -192,6 +192,7 @@ def search(query: str) -> list[Hit]:
 def _parser() -> MarkdownIt:
     parser = make_parser()
     parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("code_block", _fence)
     parser.add_render_rule("table_open", lambda *_: '<div class="documents-table" tabindex="0"><table>')
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
     return parser

@@ -54,6 +54,7 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
     "code": {"class"},
     "span": {"class"},
     "pre": {"tabindex"},
+    "math": _MATHML_ATTRIBUTES | {"tabindex"},
 }
 
 
@@ -176,7 +177,10 @@ def make_parser() -> MarkdownIt:
             if len(latex) > MAX_FORMULA_CHARS:
                 return f"<code>{escape(latex)}</code>"
             try:
-                return latex2mathml.converter.convert(latex.strip(), display=display)
+                formula = latex2mathml.converter.convert(latex.strip(), display=display)
+                return (
+                    formula.replace("<math", '<math tabindex="0"', 1) if display == "block" else formula
+                )  # it scrolls
             except Exception:  # of many kinds for LaTeX that the converter does not know: it is shown as typed
                 return f"<code>{escape(latex)}</code>"
 

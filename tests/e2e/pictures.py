@@ -34,7 +34,8 @@ SCREENS: Final = DOCS / "screens"
 WIDTH: Final = 1400
 NARROW: Final = 390
 MOST_HEIGHT: Final = 2_400  # of a picture in docs/screens
-QUALITY: Final = 45
+QUALITY: Final = 45  # of WebP
+COLOURS: Final = 128  # of PNG
 SETTLED_MS: Final = 300
 LARGEST_PAINT: Final = """
 new PerformanceObserver(list => { window.largestPaint = list.getEntries().at(-1).startTime })
@@ -53,8 +54,7 @@ the pictures, which also ran the site. `tests/web/test_pages_hold.py` checks the
 
 
 def main() -> None:
-    with scratch_site(), TemporaryDirectory(prefix="pf-pictures-") as folder:
-        from django.conf import settings
+    with TemporaryDirectory(prefix="pf-pictures-") as folder, _site(folder):
         from django.core.management import call_command
         from django.test.utils import setup_test_environment
 
@@ -62,9 +62,7 @@ def main() -> None:
         from tests.web.showcase import build
 
         setup_test_environment()
-        settings.STATIC_ROOT = folder
-        # Of the process that serves:
-        os.environ |= {"ALLOWED_HOSTS": "127.0.0.1", "STATIC_ROOT": folder, "MAIL_URL": Path(folder, "mails").as_uri()}
+        os.environ["ALLOWED_HOSTS"] = "127.0.0.1"  # of the process that serves
         call_command("collectstatic", interactive=False, verbosity=0)
         showcase = build()
         with _browser() as (browser, site):
@@ -78,6 +76,14 @@ def main() -> None:
     (SCREENS / "README.md").write_text(HEAD + "".join(lines))
     size = sum(path.stat().st_size for path in SCREENS.iterdir())
     say(f"{len(lines)} pages, {size / 1e6:.1f} MB")
+
+
+@contextmanager
+def _site(folder: str) -> Iterator[None]:
+    """A site without data, with its static files and its mailbox in this folder."""
+    os.environ |= {"STATIC_ROOT": folder, "MAIL_URL": Path(folder, "mails").as_uri()}
+    with scratch_site():
+        yield
 
 
 @contextmanager
@@ -114,7 +120,7 @@ def _screens(browser: Browser, site: str, showcase: Showcase, entry: Entry) -> s
             say(f"{entry.who} at {entry.address}: {', '.join(faults)}")
         page.wait_for_timeout(SETTLED_MS)
         names.append(f"{entry.name}-{suffix}.webp")
-        _save(page, SCREENS / names[-1])
+        _save(page, SCREENS / names[-1], MOST_HEIGHT)
         figures = f"{weight_of(page) / 1e3:.0f} | {page.evaluate('window.largestPaint'):.0f}"
         page.context.close()
     dark, light = names
@@ -123,13 +129,17 @@ def _screens(browser: Browser, site: str, showcase: Showcase, entry: Entry) -> s
     return line
 
 
-def _save(page: Page, path: Path) -> None:
+def _save(page: Page, path: Path, height: float) -> None:
+    """Save the upper part of a page: with few colours as PNG, or as WebP."""
     from PIL import Image
 
     width = page.viewport_size["width"]  # type: ignore[index]
-    height = min(MOST_HEIGHT, page.evaluate("document.documentElement.scrollHeight"))
-    taken = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
-    Image.open(io.BytesIO(taken)).save(path, quality=QUALITY, method=6)
+    taken = Image.open(io.BytesIO(page.screenshot(full_page=True)))
+    taken = taken.convert("RGB").crop((0, 0, width, min(round(height), taken.height)))
+    if path.suffix == ".png":
+        taken.quantize(COLOURS).save(path, optimize=True)
+    else:
+        taken.save(path, quality=QUALITY, method=6)
 
 
 def _picture(page: Page, address: str, name: str, above: str = "") -> None:
@@ -143,7 +153,7 @@ def _picture(page: Page, address: str, name: str, above: str = "") -> None:
         box = page.get_by_role("heading", name=above, exact=True).bounding_box()
         assert box is not None
         height = box["y"] - 32
-    page.screenshot(path=IMAGES / name, full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
+    _save(page, IMAGES / name, height)
     say(f"{name}: {(IMAGES / name).stat().st_size / 1e3:.0f} kB")
 
 

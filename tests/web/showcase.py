@@ -128,9 +128,10 @@ def build() -> Showcase:
     client = Client()
     with_app(lambda _: client, "ben")
     sessions[GUARDED], sessions[HALFWAY] = str(client.cookies["sessionid"].value), _signed_in("ben")
+    client = Client()
     client.force_login(people["cleo"])
     sessions[WITHOUT_PASSWORD] = str(client.cookies["sessionid"].value)
-    return Showcase(keys | _links(people["ada"]), sessions)
+    return Showcase(keys | _links(people["dora"]), sessions)
 
 
 def judge(
@@ -333,6 +334,7 @@ def _running(people: dict[str, User], now: datetime) -> dict[str, Any]:
     save_note(user=people["ada"], submission=own, text="Two rows per thread; four spill.", now=now)
     source = (kernels / "layernorm/template.py").read_text()
     save_draft(user=people["ada"], slug="layernorm", source=source, filename="", hardware="cpu", mode="test", now=now)
+    EmailAddress.objects.create(user=people["ada"], email="ada@example.org", primary=True, verified=True)
     issue_token(owner=people["ada"], name="laptop", scopes=("read", "submit"), now=now - 5 * DAY)
     team = teams.create_team(user=people["dora"], competition=running, name="Night Shift", now=now - DAY)
     teams.invite(entrant=team, username="ada", actor=people["dora"], now=now - DAY)
@@ -416,14 +418,14 @@ def _work_of_operators(people: dict[str, User], now: datetime) -> None:
     incidents.add_note(incident=incident, ends=True, **ending)
 
 
-def _links(ada: User) -> dict[str, Any]:
-    """Placeholders of the addresses in mails to ada."""
-    address = EmailAddress.objects.create(user=ada, email="ada@example.org", primary=True, verified=False)
+def _links(dora: User) -> dict[str, Any]:
+    """Placeholders of the addresses in mails to dora."""
+    address = EmailAddress.objects.create(user=dora, email="dora@example.org", primary=True, verified=False)
     return {
         "confirm": EmailConfirmationHMAC(address).key,
-        "uid": user_pk_to_url_str(ada),
-        "reset": default_token_generator.make_token(ada),
-        "off": off_address(ada.pk, "verdict").rpartition("/")[2],
+        "uid": user_pk_to_url_str(dora),
+        "reset": default_token_generator.make_token(dora),
+        "off": off_address(dora.pk, "verdict").rpartition("/")[2],
     }
 
 
