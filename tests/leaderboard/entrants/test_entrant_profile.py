@@ -137,6 +137,6 @@ def test_a_cost_belongs_to_a_model_and_grows_until_the_competition_is_final(stag
     ada_s.refresh_from_db()
     assert ada_s.cost_usd is None, "a person has no model"
     choose(stage, ada_s, "mixed", "GPT-9")
-    Competition.objects.update(final_at=stage.now)
+    Competition.objects.update(practice_at=None, contest_at=None, deadline=None, final_at=stage.now)
     with pytest.raises(UserError, match="the competition is final"):
         declare("5")

@@ -39,10 +39,13 @@ PUBLIC = (
 def frozen(stage):
     """Send ada's submission before the freeze and ben's faster submission after it, and return ben's."""
     stage.now = timezone.now() - timedelta(hours=2)
-    stage.judge(stage.submit(stage.ada), ratio=0.9, score_us=900.0)
+    case = {"stage": "time", "name": "n=8", "good": True, "baseline_us": 1000.0}
+    stage.judge(
+        stage.submit(stage.ada), ratio=0.9, score_us=900.0, cases=(case | {"measured_us": 900.0, "ratio": 0.9},)
+    )
     Competition.objects.update(freeze_at=stage.later(60), deadline=timezone.now() + timedelta(days=1))
     hidden = stage.submit(stage.ben)
-    stage.judge(hidden, ratio=0.61, score_us=610.0)
+    stage.judge(hidden, ratio=0.61, score_us=610.0, cases=(case | {"measured_us": 610.0, "ratio": 0.61},))
     return hidden
 
 
