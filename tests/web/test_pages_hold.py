@@ -40,6 +40,7 @@ def showcase(transactional_db: None) -> Showcase:
 
 
 @pytest.mark.browser
+@pytest.mark.timeout(900)  # a minute alone on the machine
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_are_accessible_light_and_calm(
     showcase: Showcase, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
