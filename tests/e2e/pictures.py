@@ -33,8 +33,8 @@ IMAGES: Final = DOCS / "img"
 SCREENS: Final = DOCS / "screens"
 WIDTH: Final = 1400
 NARROW: Final = 390
-MOST_HEIGHT: Final = 2_400  # of a picture in docs/screens
-QUALITY: Final = 45  # of WebP
+MOST_HEIGHT: Final = 1_600  # of a picture in docs/screens
+QUALITY: Final = 25  # of WebP
 COLOURS: Final = 128  # of PNG
 SETTLED_MS: Final = 300
 LARGEST_PAINT: Final = """
@@ -134,12 +134,13 @@ def _save(page: Page, path: Path, height: float) -> None:
     from PIL import Image
 
     width = page.viewport_size["width"]  # type: ignore[index]
-    taken = Image.open(io.BytesIO(page.screenshot(full_page=True)))
-    taken = taken.convert("RGB").crop((0, 0, width, min(round(height), taken.height)))
+    height = min(height, page.evaluate("document.documentElement.scrollHeight"))
+    clip: Any = {"x": 0, "y": 0, "width": width, "height": height}
+    taken = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=clip))).convert("RGB")
     if path.suffix == ".png":
         taken.quantize(COLOURS).save(path, optimize=True)
     else:
-        taken.save(path, quality=QUALITY, method=6)
+        taken.save(path, quality=QUALITY)
 
 
 def _picture(page: Page, address: str, name: str, above: str = "") -> None:
