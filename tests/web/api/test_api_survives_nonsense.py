@@ -94,6 +94,16 @@ def test_a_strange_credential(stage, browser, header) -> None:
     is_a_sentence(browser(None).get("/api/v1/me", headers={"Authorization": header}))
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["people/%00", "people/a%00/entries", "competitions/kernels-101/entrants/%00", "boards/softmax/%00/posts", "%00"],
+)
+def test_an_address_with_a_nul(stage, browser, path) -> None:
+    answer = browser(stage.ada).get(f"/api/v1/{path}")
+    is_a_sentence(answer)
+    assert answer.status_code == 404
+
+
 @QUIET
 @given(name=st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set("/?#\\")))
 def test_any_address(stage, browser, name) -> None:
