@@ -4,9 +4,9 @@
 
 Sends tests one after the other through the Python client, each when the verdict of the last one has arrived: first with
 a pause before each, then without. With --url to that site, which judges on `cpu`, with PHOTOFINISH_TOKEN; the quota
-must suffice. Without it a scratch site with a runner starts here, with SANDBOX_IMAGE or the image of this checkout, and
-ends after. RUNNER_STANDBY=0 shows the same without judges prepared in the background. Prints median, 95th percentile
-and maximum, in all and by phase.
+must suffice. Without it a scratch site with tiny cases and a runner starts here, with SANDBOX_IMAGE or the image of
+this checkout, and ends after. RUNNER_STANDBY=0 shows the same without judges prepared in the background. Prints median,
+95th percentile and maximum, in all and by phase.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -28,10 +29,13 @@ from deploy.console import say
 from deploy.docker_engine import ensure_docker
 from deploy.image import ensure_image
 from leaderboard.client import Client, ServerEvent
+from problems.spec import Case
+from runner.commands import local
+from runner.wire import MODES
 
-BOARD: Final = "vectoradd"
-SOURCE: Final = CHECKOUT / "problems/library/kernels101/vectoradd/submissions/accepted/torch_out.py"
-SET: Final = "problems/library/kernels101.yaml"
+BOARD: Final = "softmax"
+SOURCE: Final = CHECKOUT / "problems/library/kernels101/softmax/submissions/accepted/torch_out.py"
+CASES: Final[tuple[Case, ...]] = tuple({"rows": 64, "cols": 64 + number, "seed": number} for number in range(1, 6))
 STATES: Final = ("queued", "claimed", "building", "checking", "done")
 PHASES: Final = (
     *(("all: sent until the verdict is here", "sent", "here"), ("sent until queued", "sent", "queued")),
@@ -102,17 +106,20 @@ def one_test(client: Client, board: str, source: str) -> dict[str, float]:
 
 
 def populate() -> tuple[str, str]:
-    """Import the library's first set and make a runner; return a competitor's token and the runner's."""
-    from django.core.management import call_command
+    """Make a board with tiny cases and a runner; return a competitor's token and the runner's."""
     from django.utils import timezone
 
     from leaderboard.accounts.models import User
     from leaderboard.accounts.tokens import issue_token
-    from leaderboard.competitions.models import Competition
+    from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
     from leaderboard.judging.runners import create_runner
 
-    call_command("import_problems", SET, "--hardware", "cpu", "--admission", "none", "--publish", verbosity=0)
-    Competition.objects.update(quotas=dict.fromkeys(("test", "benchmark", "ranked"), 10_000))
+    tiny = replace(local.find_problem("softmax"), tests=CASES, benchmarks=CASES, benchmarks_on={})
+    plenty = dict.fromkeys(MODES, 10_000)
+    competition = Competition.objects.create(slug="bench", name="Benchmark", quotas=plenty)
+    problem = Problem.objects.create(slug=BOARD, title=tiny.title)
+    version = ProblemVersion.objects.create(problem=problem, digest=tiny.digest, bundle=tiny.to_bundle())
+    Board.objects.create(competition=competition, problem=problem, version=version, slug=BOARD, hardware="cpu")
     now, ada = timezone.now(), User.objects.create_user("ada")
     _, token = issue_token(owner=ada, name="latency", scopes=("submit", "read"), now=now)
     return token, create_runner(name="rex", hardware="cpu", now=now)[1]
