@@ -117,6 +117,10 @@ def test_an_owner_retracts_and_every_page_forgets_it(stage, browser, sent) -> No
     assert all(">ada" in browser(None).get(page).content.decode() for page in pages[:3])
     browser(stage.ada).post(f"/submissions/{sent.pk}/retract")
     assert not Entry.objects.exists()
+    assert '<span class="chip warn">withdrawn</span>' in browser(stage.ada).get("/submissions").content.decode()
+    for address in ("/api/v1/submissions", f"/api/v1/submissions/{sent.pk}"):
+        told = browser(stage.ada).get(address).json()
+        assert (told[0] if isinstance(told, list) else told)["withdrawn"]
     for page in pages:
         assert ">ada" not in browser(None).get(page).content.decode(), page
     assert browser(None).get("/api/v1/competitions/kernels-101/standings").json() == []
