@@ -80,7 +80,8 @@ def pull(
         return
     for name in sorted(files):
         screen.say(render.line(folder / name))
-    starter = next((name for name in sorted(files) if name.startswith("starter_")), "kernel.py")
+    starters = sorted(name for name in files if name.startswith("starter_"))
+    starter = "starter_python.py" if "starter_python.py" in starters else next(iter(starters), "kernel.py")
     screen.note(f"Next: photofinish run {folder} {folder / starter} --mode test")
 
 

@@ -25,7 +25,8 @@ RUNS, OVER = "kernels-101", "hard"
 PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those of showcase.py
     "visitor": (
         *("/", "/boards", "/problems", "/competitions", "/status", "/search?q=ada", "/api/docs", "/docs"),
-        *("/boards/softmax", "/boards/softmax/cpu", "/boards/softmax/cpu/history", "/boards/topk/cpu/discussion"),
+        *("/boards/softmax", "/boards/softmax/cpu", "/boards/softmax/cpu/history", "/boards/softmax/cpu/cases"),
+        "/boards/topk/cpu/discussion",
         *(f"/competitions/{RUNS}", f"/competitions/{RUNS}/standings", f"/competitions/{RUNS}/integrity"),
         *(f"/competitions/{OVER}", f"/competitions/{OVER}/awards", f"/competitions/{OVER}/entrants/{{team}}"),
         *("/competitions/fusion", "/collections/model-suite", "/collections/model-suite/ada", "/people/ada"),
@@ -58,6 +59,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *(f"/organise/{RUNS}/{page}" for page in ("tracks", "codes", "announcements", "message", "delete")),
         *(f"/organise/{RUNS}/{page}" for page in ("analytics", "quotas", "thresholds", "standing", "state")),
         *(f"/organise/{RUNS}/{page}" for page in ("confirmations", "exports", "boards/{board}", "problems/softmax")),
+        f"/organise/{RUNS}/problems/histogram/delete",
         *(f"/organise/{RUNS}/tracks/{{track}}", "/admission/{test}"),
     ),
     "operator": (

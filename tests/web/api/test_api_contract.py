@@ -316,7 +316,6 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",
         *(f"/api/v1/submissions/{{id}}/{act}" for act in ("retract", "restore", "publish-code")),
-        "/api/v1/submissions/{id}/files/{name}",
         *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal", "seeds")),
         *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
         *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
