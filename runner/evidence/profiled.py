@@ -182,7 +182,8 @@ def on_cpu(case: str, traced: Traced | None, light_us: float | None, notes: Sequ
         COMPUTE: f"Compute bounds this kernel: {inside:.0f} % of its time is operators, on {cores:.0f} % of the cores.",
         LATENCY: f"Latency bounds this kernel: {100 - inside:.0f} % of its time passes outside PyTorch's operators, "
         "in Python or in code that the profiler does not see.",
-        OCCUPANCY: f"Occupancy bounds this kernel: it keeps only {cores:.0f} % of {traced.cores} cores at work.",
+        OCCUPANCY: f"Occupancy bounds this kernel: it keeps only {cores:.0f} % of {traced.cores} "
+        f"core{'s' * (traced.cores > 1)} at work; it waits for the rest, or for other programs on the machine.",
     }[bound]
     figures = (
         Figure(name="memory bandwidth", percent=memory, about="of the highest that `runner bench` measured here"),
