@@ -176,13 +176,14 @@ def dismiss_welcome(request: HttpRequest) -> HttpResponse:
 def proposed_boards(user: Any) -> list[Board]:
     """Return open boards with a starter and a runner, a board per problem.
 
-    Boards without rules to accept come first, then boards of cpus.
+    Boards whose contest is not over come first, then boards without rules to accept, then boards of cpus.
     """
     now = timezone.now()
     listed = boards_seen_by(user, listed=True).for_lists().filter(version__bundle__templates__isnull=False)
     seen = seen_hardware()
     with_runner = listed.filter(hardware__in=seen).exclude(version__bundle__templates={})
     by_ease = with_runner.order_by(
+        Case(When(competition__final_at__isnull=False, then=1), default=0),
         Case(When(competition__rules="", then=0), default=1),
         Case(When(hardware__iexact="cpu", then=0), default=1),
         "slug",
