@@ -294,7 +294,6 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/entrants",
         "/api/v1/invites",
         "/api/v1/invites/{id}/accept",
-        "/api/v1/submissions/{id}/files/{name}",
         "/api/v1/invites/{id}/decline",
         "/api/v1/competitions/{slug}/announcements",
         "/api/v1/competitions/{slug}/awards",
