@@ -38,7 +38,7 @@ from leaderboard.inbox.deliver import off_address
 from leaderboard.judging.enrolment import make_code
 from leaderboard.judging.fleet import keep_health
 from leaderboard.judging.models import Attempt, Result, Runner
-from leaderboard.judging.runners import create_runner, greet
+from leaderboard.judging.runners import create_runner, greet, note_seen
 from leaderboard.operations import bans, incidents
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.standings.freeze import finalise
@@ -411,6 +411,7 @@ def _work_of_operators(people: dict[str, User], now: datetime) -> None:
     grant_quota(person=people["ada"], competition=running, board=None, **more, **why)
     make_code(name="h200-2", hardware="H200", **why)
     for runner in Runner.objects.all():
+        note_seen(runner, address="10.0.0.7", now=now)
         keep_health(runner=runner, health=Health(412_000_000_000, 960_000_000_000, 41.5), now=now)
     texts = {"title": "H200 boards wait", "text": "The host restarts after an update of its driver."}
     incident = incidents.open_incident(**texts, actor=people["olga"], now=now - 3 * DAY)
