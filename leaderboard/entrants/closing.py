@@ -1,4 +1,4 @@
-"""The end of an account by its owner: closing it, and erasing what identifies the person.
+"""The end of an account by its owner: closing it, and erasing all names of the person.
 
 Rows that other people rely on stay: submissions, results, entries, memberships, reviews and the audit. An erased person
 stands in them as `deleted-N`. What people wrote freely stays as well: sources, names of teams, announcements, reasons
@@ -30,7 +30,7 @@ GONE: Final = "deleted-{}"
 
 @transaction.atomic
 def close(*, account: User, erase: bool, now: datetime) -> list[int]:
-    """Close the account and all of its logins; with `erase`, remove what identifies the person, for good.
+    """Close the account and all of its logins; with `erase`, remove all names of the person, for good.
 
     Return the keys of the entrants that lost their names. An administrator can open a closed account again. Raise
     UserError while other people depend on it.

@@ -270,7 +270,7 @@ def choose_division(*, entrant: Entrant, actor: User, division: str, model_name:
 
 @transaction.atomic
 def declare_cost(*, entrant: Entrant, actor: User, cost_usd: str, now: datetime) -> None:
-    """Declare what the model's work has cost so far, in US dollars; "" withdraws the figure.
+    """Declare the cost of the model's work so far, in US dollars; "" withdraws the figure.
 
     Costs grow, so a captain may correct them until the competition is final.
     """

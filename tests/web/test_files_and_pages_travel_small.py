@@ -1,4 +1,4 @@
-"""Static files have fingerprinted names, and answers are compressed unless their length could tell a secret."""
+"""Static files have fingerprinted names, and answers are compressed unless their length could reveal a secret."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def routes(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator[tu
 
 
 def told(answer: Any) -> str:
-    """Return what an answer says, without its quotations of the names that were asked for."""
+    """Return the text of an answer, without its quotations of the names that were asked for."""
     body = b"" if answer.streaming else answer.content
     said = body.decode(errors="replace").lower()  # a picture has no text
     for name in answer.request["PATH_INFO"].split("/"):

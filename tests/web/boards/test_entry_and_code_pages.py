@@ -34,7 +34,7 @@ def code_of(client, pk: int) -> str | None:
     told: str | None = entry["code"]
     assert (
         (told is not None)
-        == (entry["filename"] == "kernel.py")  # a name can tell the technique, or who a pseudonym is
+        == (entry["filename"] == "kernel.py")  # a name can reveal the technique, or the person
         == (SECRET in page.content.decode())
         == (client.get(f"/entries/{pk}/code").status_code == 200)
     )

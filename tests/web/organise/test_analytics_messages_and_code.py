@@ -73,7 +73,7 @@ def test_owners_export_code_and_the_export_is_on_record(stage, browser) -> None:
     assert [row["submission"] for row in rows] == [kept.pk]
     assert rows[0]["source"].startswith(SOURCE.decode())
     assert Row.objects.filter(act="export_code", actor=stage.cleo).count() == 1
-    assert "Code as JSON" in client.get(f"{BASE}/exports").content.decode()
+    assert "Code as json" in client.get(f"{BASE}/exports").content.decode()
 
 
 @pytest.mark.parametrize("name", [Role.VIEWER, Role.REVIEWER])

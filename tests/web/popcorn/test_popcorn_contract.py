@@ -135,7 +135,7 @@ def test_ranking_gives_seconds_and_is_cut_by_limit_and_offset(stage, cli) -> Non
 
 
 def test_ranking_names_the_files_of_public_code_alone(stage) -> None:
-    """The name of a file can tell the technique, or who a pseudonym is."""
+    """The name of a file can reveal the technique, or the person behind a pseudonym."""
     sent = stage.submit()
     stage.judge(sent)
 
