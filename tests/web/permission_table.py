@@ -647,6 +647,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         for route, address in {
             "submission/<str:leaderboard>/<str:gpu>/<str:mode>": "submission/softmax/cpu/test",
             "<str:leaderboard>/<str:gpu>/<str:mode>": "softmax/cpu/test",
+            "profile/<str:leaderboard>/<str:gpu>": "profile/softmax/cpu",
             "user/submissions": "user/submissions",
             "user/submissions/<int:pk>": "user/submissions/{own}",
             "user/join": "user/join",
@@ -663,7 +664,6 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
             "auth/init": "auth/init",
             "auth/cli/<str:provider>": "auth/cli/github",
             "profile": "profile",
-            "profile/<str:leaderboard>/<str:gpu>": "profile/softmax/cpu",
             "jobs/<str:job>": "jobs/1",
             "admin/leaderboards": "admin/leaderboards",
             "admin/update-problems": "admin/update-problems",
