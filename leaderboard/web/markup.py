@@ -53,6 +53,7 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
     **{tag: set(_MATHML_ATTRIBUTES) for tag in _MATHML_TAGS},
     "code": {"class"},
     "span": {"class"},
+    "p": {"tabindex"},
     "pre": {"tabindex"},
     "math": _MATHML_ATTRIBUTES | {"tabindex"},
 }
@@ -178,16 +179,24 @@ def make_parser() -> MarkdownIt:
                 return f"<code>{escape(latex)}</code>"
             try:
                 formula = latex2mathml.converter.convert(latex.strip(), display=display)
-                return (
-                    formula.replace("<math", '<math tabindex="0"', 1) if display == "block" else formula
-                )  # it scrolls
+                # A block scrolls, so the keyboard must reach it.
+                return formula.replace("<math", '<math tabindex="0"', 1) if display == "block" else formula
             except Exception:  # of many kinds for LaTeX that the converter does not know: it is shown as typed
                 return f"<code>{escape(latex)}</code>"
 
         return render
 
+    def paragraph(
+        self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
+    ) -> str:
+        """Let the keyboard reach a paragraph with formulas: it scrolls on a narrow screen."""
+        if any(child.type == "math_inline" for child in tokens[index + 1].children or ()):
+            tokens[index].attrSet("tabindex", "0")
+        return self.renderToken(tokens, index, options, env)
+
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": highlight})
     parser.enable(["table", "strikethrough"])
+    parser.add_render_rule("paragraph_open", paragraph)
     parser.use(dollarmath_plugin, allow_space=True, allow_digits=False, double_inline=True)
     for rule, display in (("math_inline", "inline"), ("math_block", "block"), ("math_inline_double", "block")):
         parser.add_render_rule(rule, math(display))
