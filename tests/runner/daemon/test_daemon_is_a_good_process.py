@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.daemon.standby import SLOTS
 from runner.host.accelerators import Device, DeviceLock, epoch
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import TOKEN, FakeSite
@@ -139,7 +140,11 @@ def test_sigkill_of_the_daemon_takes_the_judge_along(site: FakeSite, launch: Lau
 def test_start_reaps_what_a_former_run_left(site: FakeSite, launch: Launch, state: Path) -> None:
     launch()
     site.await_that(lambda: site.claims)
-    assert (state / "reaped").read_text().split() == [(state / "id").read_text()]
+    name = (state / "id").read_text()
+    slots = {name, *(f"{name}s{number}" for number in range(1, SLOTS))}
+    assert sorted((state / "reaped").read_text().split()) == sorted(slots), (
+        "those of every judge that could have waited"
+    )
 
 
 def test_hello_tells_hardware_and_host(site: FakeSite, launch: Launch) -> None:
