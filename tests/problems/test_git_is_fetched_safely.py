@@ -159,7 +159,7 @@ def test_an_allowed_address_is_accepted(address: str) -> None:
         "https://github.com.evil.org/a/b",
         "https://evilgithub.com/a/b",
         "https://github.com@evil.org/a",
-        "https://me:secret@github.com/a/b",
+        "https://me:secret@github.com/a/b",  # pragma: allowlist secret
         "https://github.com/../x",
         "https://github.com/a/./b",
         "https://github.com/a?x=https://evil.org",

@@ -118,7 +118,7 @@ EXAMPLES: Final[dict[str, Any]] = {  # field → value
     "half_width": 0.004,
     "hardware": "cpu",
     "id": 26,
-    "jws": "eyJhbGciOiJFZERTQSJ9.eyJyYW5rIjoxfQ.c2lnbmF0dXJl",
+    "jws": "eyJhbGciOiJFZERTQSJ9.eyJyYW5rIjoxfQ.c2lnbmF0dXJl",  # pragma: allowlist secret
     "licence": "MIT",
     "mode": "ranked",
     "model_name": "",

@@ -38,7 +38,7 @@ def test_reports_go_into_the_bucket_and_come_back(stage: Stage, bucket: FakeS3) 
     assert name == f"races/photofinish/reports/{content_store.name_of(result.archived.digest)}"
     assert archive.look(result).report["logs"] == {"stdout": "hello"}
     content, at = bucket.objects[name]
-    bucket.objects[name] = (content[:-9] + b"x" + content[-8:], at)
+    bucket.objects[name] = (content[:-9] + bytes([content[-9] ^ 1]) + content[-8:], at)
     assert archive.look(result).problem == archive.GONE.format(state="damaged")
     del bucket.objects[name]
     assert archive.look(result).problem == archive.GONE.format(state="missing")
