@@ -17,8 +17,8 @@ from leaderboard.competitions.authoring import Draft, DraftFile
 from leaderboard.competitions.importing import take_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.errors import UserError
-from leaderboard.web.api.base import paged, parse
-from leaderboard.web.api.organise import OrganisedBoard, Owners, Staff
+from leaderboard.web.api.base import Owners, Staff, paged, parse
+from leaderboard.web.api.organised_boards import OrganisedBoard
 from leaderboard.web.api.serializers import Keyed, optional_text
 from problems.formats.files import MAX_ZIP_BYTES
 from problems.spec import MAX_GPUS
@@ -47,6 +47,12 @@ class NewProblem(ProblemDraft):
 
 class RevisedProblem(ProblemDraft):
     reason = optional_text(MAX_REASON_CHARS, "Required if a board has submissions.")
+
+
+class DeleteProblemRequest(drf.Serializer[Any]):
+    board = drf.CharField(max_length=64, source="name", help_text="Name of its boards in this competition.")
+    slug = drf.CharField(max_length=64, help_text="The problem's own name, to confirm.")
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
 
 
 class CheckedProblem(drf.Serializer[Any]):
@@ -137,6 +143,18 @@ class OneProblem(Owners):
         return Response(OrganisedBoard(_boards(competition, name), many=True).data)
 
 
+class DeleteProblem(Owners):
+    @extend_schema(operation_id="delete_problem", request=DeleteProblemRequest, responses={204: None})
+    def post(self, request: Request, slug: str) -> Response:
+        """Delete a problem without submissions, with its boards, versions and admission tests. Owners only."""
+        competition, sent = (
+            self.competition(request, slug, "delete a problem"),
+            parse(DeleteProblemRequest, request.data),
+        )
+        authoring.delete_problem(competition=competition, **sent, **self.by(request))
+        return Response(status=204)
+
+
 def draft_in(sent: dict[str, Any]) -> Draft:
     parts = {name: sent[name] for name in ("title", "description", "settings", "submission_name")}
     return Draft(files=tuple(DraftFile(**part) for part in sent["files"]), **parts)
@@ -195,6 +213,7 @@ def _upload(pk: int) -> SetUpload:
 URLS: Final[list[URLPattern]] = [
     path("organise/<slug:slug>/drafts", CheckDraft.as_view()),
     path("organise/<slug:slug>/problems", Problems.as_view()),
+    path("organise/<slug:slug>/problems/delete", DeleteProblem.as_view()),
     path("organise/<slug:slug>/problems/<slug:name>", OneProblem.as_view()),
     path("sets", Sets.as_view()),
     path("sets/<int:pk>", OneSet.as_view()),
