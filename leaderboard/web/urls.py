@@ -125,6 +125,7 @@ pages: list[URLPattern | URLResolver] = [
     path("sets/git", problem_pages.fetch_set),
     path("sets/<int:pk>", problem_pages.uploaded_set),
     path("sets/<int:pk>/apply", problem_pages.apply),
+    path("sets/<int:pk>/discard", problem_pages.discard),
     *pages_of_accounts,
     path("status", status.page),
     path("status/maintenance", status.begin_maintenance),
