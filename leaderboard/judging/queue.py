@@ -168,14 +168,14 @@ def _left_of_requested(hardware: str, now: datetime) -> list[float]:
 
     0 while none of its kind has ended on this hardware.
     """
-    left = []
+    left: list[float] = []
     for kind in Requested.__subclasses__():
         rows = kind._default_manager.filter(hardware=hardware)
-        if began := list(rows.filter(state=AT_WORK, claimed_at__isnull=False).values_list("claimed_at", flat=True)):
-            ended = rows.filter(state=DONE, claimed_at__isnull=False, finished_at__isnull=False).order_by("-id")
+        if began := list(rows.filter(state=AT_WORK).values_list("claimed_at", flat=True)):
+            ended = rows.filter(state=DONE, claimed_at__isnull=False).order_by("-id")
             times = ended.values_list("claimed_at", "finished_at")[:NEWEST_REQUESTED]
-            took = median([(end - start).total_seconds() for start, end in times] or [0.0])
-            left += [max(0.0, took - (now - start).total_seconds()) for start in began]
+            took = median([(end - start).total_seconds() for start, end in times if start and end] or [0.0])
+            left += [max(0.0, took - (now - start).total_seconds()) for start in began if start]
     return left
 
 

@@ -90,8 +90,9 @@ def test_show_lists_cases_and_what_to_try(site: FakeSite, photofinish: Photofini
     assert "What to try: Often the cause is the last elements" in shown
 
 
-def test_watch_without_a_number_takes_the_newest(site: FakeSite, photofinish: Photofinish) -> None:
+def test_watch_and_show_without_a_number_take_the_newest(site: FakeSite, photofinish: Photofinish) -> None:
     assert photofinish("watch").out.splitlines()[0] == "Passed"
+    assert photofinish("show").out.splitlines()[0] == "Passed"
     assert photofinish("watch", "7", "--json").code == 0
 
 
