@@ -35,9 +35,9 @@ from leaderboard.competitions.models import (
 from leaderboard.competitions.permissions import check_role, competitions_of, versions_seen_by
 from leaderboard.entrants import messages
 from leaderboard.errors import UserError
-from leaderboard.judging.epochs import move_pin
 from leaderboard.judging.models import DONE, EPOCH_CHARS, UNFINISHED, Attempt
 from leaderboard.operations import maintenance
+from leaderboard.standings.epochs import move_pin
 from leaderboard.submissions.models import Submission
 from leaderboard.web.api.base import AS_TABLE, Private, paged, parse
 from leaderboard.web.api.serializers import Keyed, optional_text
