@@ -69,7 +69,9 @@ from runner.wire import Job, Report
 P = ParamSpec("P")
 Made = TypeVar("Made")
 
-PATIENCE: Final = timedelta(minutes=5)  # after this wait, work of other kinds takes turns with attempts
+PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation or a test of a closed board takes its turns
+LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the test of an open board, for which nobody waits
+CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner tests open boards
 OTHER_WORK: Final = (AdmissionTest, Confirmation)
 # Every claim runs this query twice, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
 _LOOK: Final = """
@@ -77,7 +79,8 @@ SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND stat
        OR EXISTS (SELECT FROM admissions_admissiontest WHERE runner_id = %(runner)s AND state = %(running)s)
        OR EXISTS (SELECT FROM confirmations_confirmation WHERE runner_id = %(runner)s AND state = %(running)s),
        EXISTS (SELECT FROM admissions_admissiontest
-                WHERE hardware = %(hardware)s AND state = %(queued)s AND created_at <= %(asked_before)s)
+                WHERE hardware = %(hardware)s AND state = %(queued)s
+                  AND (gate AND created_at <= %(asked_before)s OR created_at <= %(asked_long_before)s))
        OR EXISTS (SELECT FROM confirmations_confirmation
                    WHERE hardware = %(hardware)s AND state = %(queued)s AND created_at <= %(asked_before)s)
 """
@@ -200,18 +203,17 @@ def revise_problem(*, actor: User, now: datetime, **draft: Any) -> list[Board]:
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     """Return the runner's next job: an attempt, or a confirmation or an admission test if no attempt waits.
 
-    Work that has waited longer than PATIENCE takes turns with attempts, so that the import of a whole set does not
+    Work that has waited longer than its patience takes turns with attempts, so that the import of a whole set does not
     delay submissions until it is finished. A runner that already holds work gets it again, so a claim whose answer was
     lost may be repeated. The lock on the runner's row serialises its claims, whatever kind of work they find.
     """
-    asked_before = now - PATIENCE
-    holds, _ = _look(runner, asked_before=asked_before)
+    holds, _ = _look(runner, now)
     if holds:
         lock_held(runner)  # before the runner's row: reports and sweeps lock in this order, too
     before = transaction.savepoint()  # without the lock on the runner
     may_work = lock_able(runner, now=now)
     held_before = holds
-    holds, others_wait = _look(runner, asked_before=asked_before)
+    holds, others_wait = _look(runner, now)
     if holds and not held_before:  # another claim of this runner was faster: let the row go, to lock in the same order
         transaction.savepoint_rollback(before)
         lock_held(runner)
@@ -224,25 +226,29 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     if not may_work:
         return None
     if others_wait and _is_others_turn(runner):
-        overdue: dict[str, Any] = {"runner": runner, "now": now, "asked_before": asked_before}
-        if job := claim_test(**overdue) or claim_confirmation(**overdue):
+        overdue = {"asked_before": now - PATIENCE}
+        if job := (
+            claim_test(runner=runner, now=now, open_before=now - LONG_PATIENCE, **overdue)
+            or claim_confirmation(runner=runner, now=now, **overdue)
+        ):
             return job
-    return (
-        claim_next(runner=runner, now=now)
-        or claim_confirmation(runner=runner, now=now)
-        or claim_test(runner=runner, now=now)
-    )
+    if job := claim_next(runner=runner, now=now) or claim_confirmation(runner=runner, now=now):
+        return job
+    # A verdict of a moment ago: its competitor may send the next version, and would wait for the test of an open board.
+    ended = Attempt.objects.filter(hardware=runner.hardware, rejudge_set=None, finished_at__gt=now - CALM)
+    return claim_test(runner=runner, now=now, open_before=now - LONG_PATIENCE if ended.exists() else now)
 
 
-def _look(runner: Runner, *, asked_before: datetime) -> tuple[bool, bool]:
-    """Return whether the runner holds any work, and whether work besides attempts has waited since `asked_before`."""
+def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:
+    """Return whether the runner holds any work, and whether work besides attempts has waited beyond its patience."""
     parameters: dict[str, Any] = {
         "runner": runner.pk,
         "hardware": runner.hardware,
         "judging": list(RUNNING),
         "running": AT_WORK,
         "queued": QUEUED,
-        "asked_before": asked_before,
+        "asked_before": now - PATIENCE,
+        "asked_long_before": now - LONG_PATIENCE,
     }
     with connection.cursor() as cursor:
         cursor.execute(_LOOK, parameters)

@@ -104,13 +104,15 @@ def override(*, test: AdmissionTest, actor: User, reason: str, now: datetime) ->
     record(act, test, actor=actor, reason=reason.strip(), now=now, before=before, after=before | after)
 
 
-def claim_test(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
-    """Claim the next test of this runner's hardware; return None if there is none.
+def claim_test(
+    *, runner: Runner, now: datetime, asked_before: datetime | None = None, open_before: datetime | None = None
+) -> Job | None:
+    """Claim the next test of this runner's hardware, first of boards that are closed until it; None if there is none.
 
-    `asked_before` limits the choice to tests that have waited since then.
+    Only tests that were asked for by `asked_before`, and by `open_before` where the board is open meanwhile.
     """
-    waiting = AdmissionTest.objects.filter(created_at__lte=asked_before or now).order_by("losses", "id")
-    return take_first(waiting, runner=runner, now=now)
+    is_due = Q(gate=True, created_at__lte=asked_before or now) | Q(created_at__lte=open_before or now)
+    return take_first(AdmissionTest.objects.filter(is_due).order_by("losses", "-gate", "id"), runner=runner, now=now)
 
 
 def record_test(test: AdmissionTest, *, report: Report, now: datetime) -> None:

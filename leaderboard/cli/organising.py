@@ -2,13 +2,15 @@
 
 import io
 import json
+import time
 import zipfile
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from ..client import Misuse
+from ..client import Client, Misuse, SiteProblem
+from ..client.shapes import SetUploadDetail
 from ..client.values import JSON, mapping, mappings
 from .api import NOT_PASSED
 from .config import connected
@@ -17,6 +19,8 @@ from .render import AsJson, Columns, Screen, can_ask, line, moment, names_of, wh
 MAX_ARCHIVE_BYTES: Final = 5_000_000  # of a zip file, as the site takes it
 MAX_FILES: Final = 5_000
 MAX_FILE_BYTES: Final = 1_000_000
+FETCH_S: Final = 300.0  # the site gives git less
+POLL_S: Final = 1.0
 
 Words = Annotated[
     list[str], typer.Argument(metavar="FIELD=VALUE…", help="Text, JSON such as null or 3, or @FILE for its text.")
@@ -243,7 +247,15 @@ def _tell(board: JSON, done: str, as_json: bool) -> None:
 
 def import_sets(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="Zip file, or folder with <set>.yaml or the KernelBench levels.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FOLDER|ARCHIVE|GIT-ADDRESS",
+            help="Folder with <set>.yaml or the KernelBench levels, a zip file of it, or https://… of a repository.",
+        ),
+    ],
+    ref: Annotated[str, typer.Option(help="Branch, tag or commit of the repository.")] = "",
+    folder: Annotated[str, typer.Option(help="Folder of the sets in the repository.")] = "",
     hardware: Annotated[list[str] | None, typer.Option(help="Instead of the sets' own. Repeat it.")] = None,
     without_deadlines: Annotated[bool, typer.Option("--without-deadlines", help="Leave deadlines out.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Import without asking.")] = False,
@@ -251,19 +263,44 @@ def import_sets(
 ) -> None:
     """Preview the import of problem sets, then import them. Administrators only.
 
-    Without --yes and without a terminal, it only previews. Exit code 1 if a problem is refused.
+    A no to the question discards the preview. Without --yes and without a terminal, the preview stays on the site for a
+    day. Exit code 1 if the site cannot fetch the set, or refuses a problem.
     """
     screen = Screen()
     with connected(context) as site:
-        upload = site.upload_set(*packed(path), hardware or (), without_deadlines)
-        if not as_json:
-            _show(screen, upload)
-        if yes or (can_ask() and typer.confirm("Import this?", err=True)):
-            upload = site.apply_set(upload["id"])
-        done = "is imported" if upload["applied_at"] else "is not imported; --yes imports it"
+        if "://" in source:
+            screen.note("The site fetches the set …")
+            upload = _fetched(site, site.fetch_set(source, ref, folder, hardware or (), without_deadlines))
+        elif ref or folder:
+            raise Misuse("--ref and --folder belong to the address of a repository, https://…")
+        else:
+            upload = site.upload_set(*packed(Path(source)), hardware or (), without_deadlines)
         address = site.address(f"/sets/{upload['id']}")
-    screen.answer(upload, f"{line(upload['filename'], 200)} {done}: {address}", as_json)
-    raise typer.Exit(NOT_PASSED if mapping(upload["counts"]).get("refused") else 0)
+        done = f"is not imported; --yes imports it: {address}"
+        if fault := upload.get("fault"):
+            done = f"cannot be fetched: {line(fault)}"
+        elif not as_json:
+            _show(screen, upload)
+        if not fault and (yes or can_ask()):
+            if yes or typer.confirm("Import this?", err=True):
+                upload, done = site.apply_set(upload["id"]), f"is imported: {address}"
+            else:
+                site.discard_set(upload["id"])
+                done = "is discarded"
+    screen.answer(upload, f"{line(upload['filename'], 200)} {done}", as_json)
+    raise typer.Exit(NOT_PASSED if fault or mapping(upload["counts"]).get("refused") else 0)
+
+
+def _fetched(site: Client, upload: SetUploadDetail) -> SetUploadDetail:
+    """Return the upload once the site has fetched it. Raises SiteProblem after FETCH_S."""
+    until = time.monotonic() + FETCH_S
+    while upload.get("waiting"):
+        if time.monotonic() > until:
+            address = site.address(f"/sets/{upload['id']}")
+            raise SiteProblem(f"the site still fetches the set; the preview will be at {address}")
+        time.sleep(POLL_S)
+        upload = site.set_upload(upload["id"])
+    return upload
 
 
 def _show(screen: Screen, upload: JSON) -> None:

@@ -92,7 +92,7 @@ def pulled_files(found: JSON) -> dict[str, str]:
     files = {
         PROBLEM_FILE: json.dumps(problem, indent=2) + "\n",
         "README.md": f"# {problem.get('title', '')}\n\n{problem.get('description', '')}\n",
-        "cases.json": json.dumps(cases | {"secret": problem.get("fuzz")}, indent=2) + "\n",
+        "cases.json": json.dumps(cases | {"secret_ranges": problem.get("fuzz")}, indent=2) + "\n",
     }
     suffix = Path(str(problem.get("submission_name", ""))).suffix
     for language, text in mapping(problem.get("templates")).items():

@@ -437,9 +437,32 @@ def upload_set(
     return Call("POST", "/sets", body=sent, files={"archive": (filename, archive)})
 
 
+def fetch_set(
+    address: str, ref: str = "", folder: str = "", hardware: Sequence[str] = (), without_deadlines: bool = False
+) -> Call[shapes.SetUploadDetail]:
+    """Ask for problem sets from a git repository; once `waiting` is false, `set_upload` has their preview."""
+    place = {"address": address, "ref": ref, "folder": folder}
+    return _act("/sets/git", **place, hardware=list(hardware), without_deadlines=without_deadlines)
+
+
+def set_uploads(most: int = PAGE) -> Call[list[shapes.SetUploadLine]]:
+    """List the uploads of problem sets, newest first. Administrators only."""
+    return _list("/sets", most=most)
+
+
+def set_upload(pk: int | str) -> Call[shapes.SetUploadDetail]:
+    """Return an upload with the preview of its import, or with its result. Administrators only."""
+    return _get(f"/sets/{submission_id(pk)}")
+
+
 def apply_set(pk: int | str) -> Call[shapes.SetUploadDetail]:
     """Import an upload as previewed. Administrators only."""
     return _act(f"/sets/{submission_id(pk)}/apply")
+
+
+def discard_set(pk: int | str) -> Call[dict[str, Any]]:
+    """Delete an upload that was not applied. Administrators only."""
+    return _act(f"/sets/{submission_id(pk)}/discard")
 
 
 def invite_codes(competition: str, most: int = PAGE) -> Call[list[shapes.InviteCodeLine]]:

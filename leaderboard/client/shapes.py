@@ -899,10 +899,18 @@ class NewRejudgeSet(TypedDict):
     reason: str
 
 
-class NewSetUpload(TypedDict):
-    archive: str
+class NewSetFetch(TypedDict):
     hardware: NotRequired[list[str]]
     without_deadlines: NotRequired[bool]
+    address: str
+    ref: NotRequired[str]
+    folder: NotRequired[str]
+
+
+class NewSetUpload(TypedDict):
+    hardware: NotRequired[list[str]]
+    without_deadlines: NotRequired[bool]
+    archive: str
 
 
 class NewSubmission(TypedDict):
@@ -1600,10 +1608,15 @@ class SetUploadDetail(TypedDict):
     id: int
     filename: str
     digest: str
+    origin: str
+    waiting: bool
+    fault: str
     uploaded_by: str
     created_at: str
     applied_at: str | None
     counts: dict[str, int]
+    hardware: list[str]
+    without_deadlines: bool
     sets: list[ImportedSet]
 
 
@@ -1611,6 +1624,9 @@ class SetUploadLine(TypedDict):
     id: int
     filename: str
     digest: str
+    origin: str
+    waiting: bool
+    fault: str
     uploaded_by: str
     created_at: str
     applied_at: str | None

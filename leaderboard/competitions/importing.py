@@ -346,14 +346,8 @@ def take_upload(
     without_deadlines: bool = False,
 ) -> SetUpload:
     """Keep the archive with the report of a dry run. Raise UserError if it has nothing to import."""
-    check_staff(actor, "import problem sets")
-    try:
-        hardware = as_words(list(hardware), "hardware", MAX_GPUS)
-    except ProblemError as error:
-        raise UserError("hardware", ", ".join(hardware), error.message) from error
-    digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    upload = SetUpload(actor=actor, filename=filename, digest=digest, data=data, created_at=now)
-    upload.hardware, upload.without_deadlines = list(hardware), without_deadlines
+    upload = _new_upload(actor, hardware, filename=filename, without_deadlines=without_deadlines, created_at=now)
+    upload.data, upload.digest = data, "sha256:" + hashlib.sha256(data).hexdigest()
     upload.report = _plain(_imported(upload, Import(actor, "a dry run", now), dry_run=True))
     _keep(upload, now)
     return upload
@@ -366,21 +360,29 @@ def ask_fetch(
     ref: str,
     folder: str,
     now: datetime,
-    hardware: tuple[str, ...] = (),
+    hardware: Sequence[str] = (),
     without_deadlines: bool = False,
 ) -> SetUpload:
     """Keep the wish to fetch a set from a git repository; `fetch_waiting` fulfils it. Raises UserError."""
+    upload = _new_upload(actor, hardware, without_deadlines=without_deadlines, created_at=now, data=b"")
     source = git.Source(address.strip(), ref.strip(), folder.strip().strip("/"))
     try:
         git.check_source(source, settings.PROBLEM_GIT_HOSTS)
     except ProblemError as error:
         raise UserError(error.field, getattr(source, error.field), error.message) from error
-    name = source.address.removeprefix("https://")
-    upload = SetUpload(actor=actor, filename=name[:200], data=b"", created_at=now, **asdict(source))
-    upload.hardware, upload.without_deadlines = list(hardware), without_deadlines
+    upload.filename = source.address.removeprefix("https://")[:200]
+    upload.address, upload.ref, upload.folder = source.address, source.ref, source.folder
     upload.report = _plain(Report(dry_run=True, sets=()))
     _keep(upload, now)
     return upload
+
+
+def _new_upload(actor: User, hardware: Sequence[str], **fields: Any) -> SetUpload:
+    check_staff(actor, "import problem sets")
+    try:
+        return SetUpload(actor=actor, hardware=list(as_words(list(hardware), "hardware", MAX_GPUS)), **fields)
+    except ProblemError as error:
+        raise UserError("hardware", ", ".join(hardware), error.message) from error
 
 
 def fetch_waiting(*, now: datetime) -> bool:
@@ -405,7 +407,8 @@ def fetch_waiting(*, now: datetime) -> bool:
         upload.report = _plain(_imported(upload, Import(upload.actor, "a dry run", now), dry_run=True))
     except (ProblemError, UserError) as error:
         upload.data, upload.commit, upload.problem = b"", "", str(error)[:500]
-    upload.save(update_fields=["data", "digest", "commit", "problem", "report"])
+    names = ("data", "digest", "commit", "problem", "report")
+    SetUpload.objects.filter(pk=upload.pk).update(**{name: getattr(upload, name) for name in names})  # unless discarded
     return True
 
 
@@ -426,9 +429,7 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
     Then nothing is imported and the report is new.
     """
     check_staff(actor, "import problem sets")
-    upload = SetUpload.objects.select_for_update().get(pk=upload.pk)
-    if upload.applied_at is not None:
-        raise UserError("upload", upload.pk, "it was applied already; send the archive again", status=409)
+    upload = _unapplied(upload)
     if upload.address and not upload.commit:
         raise UserError("upload", upload.pk, upload.problem or "it is not fetched yet; wait a moment", status=409)
     act = Import(actor, f"upload {upload.pk}: {upload}", now, upload.origin)
@@ -444,6 +445,25 @@ def apply_upload(*, upload: SetUpload, actor: User, now: datetime) -> bool:
     upload.report = _plain(report)
     upload.save(update_fields=["report", "applied_at", "data"])
     return is_as_shown
+
+
+@transaction.atomic
+def discard_upload(*, upload: SetUpload, actor: User, now: datetime) -> None:
+    """Delete an upload that was not applied; an applied upload stays as the record of its import."""
+    check_staff(actor, "import problem sets")
+    upload = _unapplied(upload)
+    record("discard_set", upload, actor=actor, reason=str(upload), now=now)
+    upload.delete()
+
+
+def _unapplied(upload: SetUpload) -> SetUpload:
+    """Return the upload, locked. Raise UserError if it was applied, or discarded meanwhile."""
+    found = SetUpload.objects.select_for_update().filter(pk=upload.pk).first()
+    if found is None:
+        raise UserError("upload", upload.pk, "it was discarded; send it again", status=404)
+    if found.applied_at is not None:
+        raise UserError("upload", upload.pk, "it was applied already; send it again to import it anew", status=409)
+    return found
 
 
 def _imported(upload: SetUpload, act: Import, *, dry_run: bool) -> Report:

@@ -1,11 +1,13 @@
 """Place of each waiting attempt in the queue of its hardware, and when a runner is expected to begin with it.
 
 `line` plays the claims of claim.py forward: the account with the least device time first, each attempt as long as the
-median of its mode took lately, on as many runners as can take work now. Left out are rules for a single runner (epochs,
-an attempt that it could not measure), admission tests, confirmations, shadow attempts, which come last, attempts that
-wait for a calmer machine, and all that is sent meanwhile. A place can therefore change in both directions.
+median of its mode took lately, on as many runners as can take work now, after the admission tests and confirmations
+that run. Left out are those that wait, rules for a single runner (epochs, an attempt that it could not measure), shadow
+attempts, which come last, attempts that wait for a calmer machine, and all that is sent meanwhile. A place can
+therefore change in both directions.
 
-The cost is five queries and a pass over at most MOST rows. A long queue's places are kept for KEPT_S in this process.
+The cost is seven queries, one more for each kind of requested work that runs, and a pass over at most MOST rows. A long
+queue's places are kept for KEPT_S in this process.
 """
 
 import heapq
@@ -22,12 +24,13 @@ from django.db.models import Q
 from leaderboard.judging import device_time
 from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.live import SILENT
-from leaderboard.judging.models import DONE, QUEUED, REJUDGE, RUNNING, Attempt, Runner
+from leaderboard.judging.models import AT_WORK, DONE, QUEUED, REJUDGE, RUNNING, Attempt, Requested, Runner
 from leaderboard.submissions.models import Submission
 from leaderboard.wording.outcomes import place_in_queue
 from runner.wire import MODES
 
 NEWEST: Final = 200  # finished attempts of a hardware from which durations are estimated
+NEWEST_REQUESTED: Final = 20  # the same of admission tests and of confirmations
 MOST: Final = 10_000  # waiting attempts that are looked at
 SHORT: Final = 50  # waiting attempts; a queue no longer than this is read anew each time
 KEPT_S: Final = 5.0
@@ -93,6 +96,7 @@ def line(hardware: str, *, now: datetime) -> Line:
     took = _durations(hardware)
     running = Attempt.objects.filter(hardware=hardware, state__in=RUNNING).values_list("submission__mode", "claimed_at")
     left = [max(0.0, took[mode] - (now - began).total_seconds()) for mode, began in running if mode in took and began]
+    left += _left_of_requested(hardware, now)
     order = play(waiting, {account: used.get(login, 0.0) for account, login in logins.items()}, took)
     free_at = sorted(left)[:able] + [0.0] * (able - len(left))
     found = Line(*_timed(hardware, order, free_at, took))
@@ -157,6 +161,22 @@ def _waiting(hardware: str, now: datetime) -> tuple[list[Waiting], dict[int, int
         logins[account] = owner
         waiting.append(Waiting((competition in beyond, cause == REJUDGE), own, account, submission, mode))
     return waiting, logins
+
+
+def _left_of_requested(hardware: str, now: datetime) -> list[float]:
+    """Return the seconds that each running admission test and confirmation is expected to take yet.
+
+    0 while none of its kind has ended on this hardware.
+    """
+    left = []
+    for kind in Requested.__subclasses__():
+        rows = kind._default_manager.filter(hardware=hardware)
+        if began := list(rows.filter(state=AT_WORK, claimed_at__isnull=False).values_list("claimed_at", flat=True)):
+            ended = rows.filter(state=DONE, claimed_at__isnull=False, finished_at__isnull=False).order_by("-id")
+            times = ended.values_list("claimed_at", "finished_at")[:NEWEST_REQUESTED]
+            took = median([(end - start).total_seconds() for start, end in times] or [0.0])
+            left += [max(0.0, took - (now - start).total_seconds()) for start in began]
+    return left
 
 
 def _durations(hardware: str) -> dict[str, float]:

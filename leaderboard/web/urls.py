@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from leaderboard.web import documents, metrics, service, status, stream
 from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
+from leaderboard.web.api import access as access_api
 from leaderboard.web.api import awards as awards_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
@@ -13,6 +14,7 @@ from leaderboard.web.api import discussion as discussion_api
 from leaderboard.web.api import inbox as inbox_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
+from leaderboard.web.api import organised_boards as organised_boards_api
 from leaderboard.web.api import people as people_api
 from leaderboard.web.api import problems as problems_api
 from leaderboard.web.api import reference, signed
@@ -123,6 +125,7 @@ pages: list[URLPattern | URLResolver] = [
     path("sets/git", problem_pages.fetch_set),
     path("sets/<int:pk>", problem_pages.uploaded_set),
     path("sets/<int:pk>/apply", problem_pages.apply),
+    path("sets/<int:pk>/discard", problem_pages.discard),
     *pages_of_accounts,
     path("status", status.page),
     path("status/maintenance", status.begin_maintenance),
@@ -264,33 +267,12 @@ people: list[URLPattern | URLResolver] = [
     path("review/hold", review_api.Hold.as_view()),
     path("review/<int:pk>", review_api.Detail.as_view()),
     *(path(f"review/<int:pk>/{act}", view.as_view()) for act, view in review_api.VIEWS.items()),
-    path("admin/start", organise_api.StartIntake.as_view()),
-    path("admin/stop", organise_api.StopIntake.as_view()),
-    path("admin/stats", organise_api.Counts.as_view()),
-    path("organise", organise_api.OrganisedCompetitions.as_view()),
-    path("organise/<slug:slug>", organise_api.OrganisedCompetition.as_view()),
-    path("organise/<slug:slug>/announcements", organise_api.OrganisedNews.as_view()),
-    path("organise/<slug:slug>/announcements/withdraw", organise_api.WithdrawAnnouncement.as_view()),
-    path("organise/<slug:slug>/roles", organise_api.Roles.as_view()),
-    path("organise/<slug:slug>/roles/revoke", organise_api.RevokeARole.as_view()),
-    path("organise/<slug:slug>/boards", organise_api.OrganisedBoards.as_view()),
-    path("organise/<slug:slug>/boards/close", organise_api.CloseBoard.as_view()),
-    path("organise/<slug:slug>/codes", organise_api.Codes.as_view()),
-    path("organise/<slug:slug>/codes/revoke", organise_api.RevokeCode.as_view()),
-    path("organise/<slug:slug>/boards/remove", organise_api.RemoveBoard.as_view()),
-    path("organise/<slug:slug>/problems/delete", organise_api.DeleteProblem.as_view()),
+    *access_api.URLS,
+    *organise_api.URLS,
+    *organised_boards_api.URLS,
     path("admission", api.AdmissionTests.as_view()),
     path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
     path("admission/<int:pk>/override", api.OverrideAdmission.as_view()),
-    path("organise/<slug:slug>/boards/edit", organise_api.EditBoard.as_view()),
-    path("organise/<slug:slug>/clone", organise_api.CloneCompetition.as_view()),
-    path("organise/<slug:slug>/delete", organise_api.DeleteCompetition.as_view()),
-    path("organise/<slug:slug>/message", organise_api.MessageEntrants.as_view()),
-    path("organise/<slug:slug>/changes", organise_api.ChangesOf.as_view()),
-    path("organise/<slug:slug>/analytics", organise_api.AnalyticsOf.as_view()),
-    path("organise/<slug:slug>/state", organise_api.StateOf.as_view()),
-    path("organise/<slug:slug>/epochs", organise_api.MovePin.as_view()),
-    path("organise/<slug:slug>/exports/<slug:name>", organise_api.ExportOf.as_view()),
     path("organise/<slug:slug>/quotas", rules_api.QuotasOf.as_view()),
     path("organise/<slug:slug>/thresholds", rules_api.ThresholdsOf.as_view()),
     path("organise/<slug:slug>/thresholds/try", rules_api.TryThresholdsOf.as_view()),

@@ -1,10 +1,13 @@
 """`photofinish team` and `admin`: each command sends one act and prints its result."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from leaderboard.cli import organising
 from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import FakeSite
 
@@ -134,6 +137,64 @@ def test_admin_call_makes_any_call(site: FakeSite, photofinish: Photofinish) -> 
     assert site.acts == [("/organise/summer/tracks/best/award/announce", {})]
     outside = photofinish("admin", "call", "organise/../../admin")
     assert (outside.code, len(site.acts)) == (2, 1)
+
+
+GIT_SET = {
+    "id": 7,
+    "filename": "git.example.org/team/sets",
+    "waiting": True,
+    "fault": "",
+    "applied_at": None,
+    "counts": {"created": 1},
+    "sets": [{"competition": "course", "problems": [{"problem": "scale", "status": "created", "hardware": ["cpu"]}]}],
+}
+
+
+@pytest.fixture
+def git_set(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of a set that the site has fetched when it is asked again."""
+    monkeypatch.setattr(organising, "POLL_S", 0.01)
+    site.act_answer = GIT_SET
+    site.more["/sets/7"] = GIT_SET | {"waiting": False}
+    return "https://git.example.org/team/sets"
+
+
+def test_admin_import_waits_for_a_git_address_and_previews_it(
+    site: FakeSite, photofinish: Photofinish, git_set: str
+) -> None:
+    ended = photofinish("admin", "import", git_set, "--ref", "v2", "--folder", "spring", "--hardware", "cpu")
+    assert (ended.code, "course\tscale\tcreated\tcpu" in ended.out) == (0, True)
+    assert "is not imported; --yes imports it" in ended.out
+    sent = {"address": git_set, "ref": "v2", "folder": "spring", "hardware": ["cpu"], "without_deadlines": False}
+    assert site.acts == [("/sets/git", sent)]
+    found = json.loads(photofinish("admin", "import", git_set, "--yes", "--json").out)
+    assert (found["id"], [path for path, _ in site.acts[1:]]) == (7, ["/sets/git", "/sets/7/apply"])
+
+
+def test_admin_import_ends_with_1_if_the_site_cannot_fetch(
+    site: FakeSite, photofinish: Photofinish, git_set: str
+) -> None:
+    site.more["/sets/7"] = GIT_SET | {"waiting": False, "fault": "there is no such branch", "counts": {}, "sets": []}
+    ended = photofinish("admin", "import", git_set, "--yes")
+    assert (ended.code, "cannot be fetched: there is no such branch" in ended.out) == (1, True)
+    assert len(site.acts) == 1, "nothing is applied"
+
+
+def test_admin_import_discards_a_preview_that_is_declined(
+    site: FakeSite, photofinish: Photofinish, git_set: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(organising, "can_ask", lambda: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    ended = photofinish("admin", "import", git_set)
+    assert (ended.code, "is discarded" in ended.out) == (0, True)
+    assert [path for path, _ in site.acts] == ["/sets/git", "/sets/7/discard"]
+
+
+def test_admin_import_takes_a_ref_with_an_address_alone(
+    site: FakeSite, photofinish: Photofinish, tmp_path: Path
+) -> None:
+    ended = photofinish("admin", "import", str(tmp_path), "--ref", "main")
+    assert (ended.code, "--ref and --folder belong to" in ended.err, site.acts) == (2, True, [])
 
 
 def test_admin_delete_asks_first(site: FakeSite, photofinish: Photofinish) -> None:

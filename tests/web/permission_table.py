@@ -224,7 +224,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "sets": [("/sets", STAFF, STAFF)],
     "sets/git": [("/sets/git", "IMMMMMMM", "IN")],  # off, without a host
     "sets/<int:pk>": [("/sets/{upload}", STAFF, READ_ONLY)],
-    "sets/<int:pk>/apply": [("/sets/{upload}/apply", "IMMMMMMM", STAFF)],
+    **{f"sets/<int:pk>/{act}": [(f"/sets/{{upload}}/{act}", "IMMMMMMM", STAFF)] for act in ("apply", "discard")},
     **{path: [(f"/{path}", ALL, ALL)] for path in ("sign-up", "sign-in", "account/password/reset")},
     **{path: [(f"/{path}", "I", "I")] for path in ("sign-up/finish", "sign-in/passkey")},  # steps of a sign-in
     "sign-in/code": [("/sign-in/code", SIGNED_IN, SIGNED_IN)],
@@ -574,7 +574,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     },
     "api/v1/sets": [("/api/v1/sets", STAFF_CALLS, STAFF_CALLS)],
     "api/v1/sets/<int:pk>": [("/api/v1/sets/{upload}", STAFF_CALLS, NO_STAFF_CALL)],
-    "api/v1/sets/<int:pk>/apply": [("/api/v1/sets/{upload}/apply", NO_STAFF_CALL, STAFF_CALLS)],
+    "api/v1/sets/git": [("/api/v1/sets/git", NO_STAFF_CALL, STAFF_CALLS)],
+    **{
+        f"api/v1/sets/<int:pk>/{act}": [(f"/api/v1/sets/{{upload}}/{act}", NO_STAFF_CALL, STAFF_CALLS)]
+        for act in ("apply", "discard")
+    },
     "api/v1/epochs": [("/api/v1/epochs", SIGNED_IN, READ_ONLY)],
     "api/v1/runners": [("/api/v1/runners", STAFF_CALLS, NO_STAFF_CALL)],
     **{

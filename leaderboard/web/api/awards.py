@@ -23,9 +23,8 @@ from leaderboard.confirmations.models import Confirmation
 from leaderboard.errors import UserError
 from leaderboard.judging.archive import look
 from leaderboard.standings import freeze
-from leaderboard.web.api.base import Shape, act_view, parse
+from leaderboard.web.api.base import Owners, Shape, act_view, parse
 from leaderboard.web.api.competitions import Winner
-from leaderboard.web.api.organise import Owners
 from leaderboard.web.api.serializers import ReasonRequest, optional_text
 from leaderboard.web.boards.competition_pages import AWARD_ACTS
 from leaderboard.web.organise import standing_pages

@@ -13,6 +13,7 @@ from typing import IO, Any, Final, NoReturn
 from asgiref.sync import sync_to_async
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -20,7 +21,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, ParseError, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
-from rest_framework.permissions import BasePermission, IsAuthenticated
+from rest_framework.permissions import SAFE_METHODS, BasePermission, IsAuthenticated
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -28,8 +29,10 @@ from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.views import APIView
 
 from leaderboard.accounts.models import ApiToken, User
-from leaderboard.accounts.permissions import lacks_second_factor
+from leaderboard.accounts.permissions import check_staff, lacks_second_factor
 from leaderboard.accounts.tokens import find_token
+from leaderboard.competitions.models import Competition, Role
+from leaderboard.competitions.permissions import check_role, competitions_of
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle, rate_headers
 from leaderboard.web.paging import Page, page_of, page_of_list
@@ -38,6 +41,7 @@ from leaderboard.web.parquet import IS_INSTALLED, ParquetRenderer
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
 SCHEME: Final = "bearer "
+SCOPE: Final = "review"  # of organisers and administrators
 UNKNOWN: Final = "This token is unknown, expired or revoked. Create a new token at /tokens."
 NO_FACTOR: Final = "Administrators of this site need a second factor. Set it up at /account/second-factor."
 NO_SCOPE: Final = "This token lacks the scope “{}”. Create another token at /tokens."
@@ -239,6 +243,31 @@ class Private(Public):
     def by(self, request: Request) -> dict[str, Any]:
         """Return the caller and the time, as acts take them."""
         return {"actor": self.caller(request), "now": timezone.now()}
+
+
+class Staff(Private):
+    """Base of the views of administrators. `doing` completes “only an organiser of this site may”."""
+
+    scope = SCOPE
+    doing: str
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        check_staff(self.caller(request), self.doing)
+
+
+class Owners(Private):
+    """Base of the views of a competition: every role reads, owners change. People without a role in it get a 404."""
+
+    scope = SCOPE
+
+    def competition(self, request: Request, slug: str, act: str = "", least: str = Role.OWNER) -> Competition:
+        """Return the competition. `least`: the lowest role for `act`, if the call changes it; else a 403."""
+        user = self.caller(request)
+        found = get_object_or_404(competitions_of(user), slug=slug)
+        if request.method not in SAFE_METHODS:
+            check_role(user, found, least, act)
+        return found
 
 
 Shape = type[BaseSerializer[Any]]

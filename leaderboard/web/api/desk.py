@@ -30,8 +30,7 @@ from leaderboard.submissions.ledger import exceptions_of
 from leaderboard.submissions.models import QuotaException, Submission
 from leaderboard.submissions.quota import MOST, USUAL
 from leaderboard.web import limits
-from leaderboard.web.api.base import act_view, paged, parse
-from leaderboard.web.api.organise import Staff
+from leaderboard.web.api.base import Staff, act_view, paged, parse
 from leaderboard.web.api.serializers import Keyed, ReasonRequest, optional_text
 from leaderboard.web.desk.pages import CODE_ACTS, ENTRANT_ACTS, PERSON_ACTS, new_name
 

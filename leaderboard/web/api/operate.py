@@ -1,11 +1,12 @@
-"""Acts of administrators over /api/v1: timing epochs, runners, enrolment, shares, incidents; suspended accounts.
+"""Acts of administrators over /api/v1: intake, timing epochs, runners, enrolment, shares, incidents, suspensions.
 
 The acts are those of the pages.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.db.models import Count, Q
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
@@ -15,26 +16,89 @@ from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS, check_staff
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.judging.device_time import set_share
 from leaderboard.judging.enrolment import MOST_LASTS, make_code, open_codes, withdraw_code
 from leaderboard.judging.live import hosts
-from leaderboard.judging.models import EPOCH_CHARS, Enrolment, Epoch, Runner, Share
-from leaderboard.operations import incidents
+from leaderboard.judging.models import DONE, EPOCH_CHARS, UNFINISHED, Attempt, Enrolment, Epoch, Runner, Share
+from leaderboard.operations import incidents, maintenance
 from leaderboard.operations.models import Incident
 from leaderboard.review.models import Suspension
 from leaderboard.review.permissions import may_suspend_somewhere
 from leaderboard.review.suspension import standing_suspensions
-from leaderboard.web.api.base import Private, act_view, paged, parse
-from leaderboard.web.api.organise import SCOPE, Staff
+from leaderboard.submissions.models import Submission
+from leaderboard.web.api.base import SCOPE, Private, Staff, act_view, paged, parse
 from leaderboard.web.api.serializers import Keyed, ReasonRequest, optional_text
 from leaderboard.web.organise.state_pages import ACTS as EPOCH_ACTS
 from leaderboard.web.organise.state_pages import waiting_decisions
 from leaderboard.web.review.pages import suspend_by_name
 from leaderboard.web.runners.pages import ACTS
 from leaderboard.web.status import IncidentRow
+
+STOPPED: Final = "An administrator has stopped the submissions."
+STOPPED_MINUTES: Final = 60  # announced; it lasts until the start
+DAY: Final = timedelta(days=1)
+
+
+def start_intake(actor: User, now: datetime) -> None:
+    if maintenance.current() is not None:
+        maintenance.end(actor=actor, now=now)
+
+
+def stop_intake(actor: User, now: datetime, **announced: Any) -> None:
+    """Begin maintenance, in which people read and judging goes on. A running one keeps what is not announced anew."""
+    if announced or maintenance.current() is None:
+        sent: dict[str, Any] = {"sentence": STOPPED, "minutes": STOPPED_MINUTES} | announced
+        maintenance.begin(**sent, actor=actor, now=now)
+
+
+def count_work(since: datetime | None) -> dict[str, int]:
+    """Return counts of submissions and runs, of all times for None."""
+    sent, attempts = Submission.objects.order_by(), Attempt.objects.in_the_open().order_by()
+    if since is not None:
+        sent, attempts = sent.filter(created_at__gt=since), attempts.filter(created_at__gt=since)
+    submissions = sent.aggregate(
+        num_submissions=Count("pk"),
+        num_users=Count("owner", distinct=True),
+        num_unique_codes=Count("source_digest", distinct=True),
+    )
+    runs = attempts.aggregate(
+        num_runs=Count("pk"),
+        runs_passed=Count("pk", filter=Q(outcome="passed")),
+        runs_failed=Count("pk", filter=Q(state=DONE) & ~Q(outcome="passed")),
+        runs_unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
+    )
+    return submissions | runs
+
+
+class Intake(drf.Serializer[Any]):
+    accepting = drf.BooleanField(help_text="Whether the site takes submissions.")
+
+
+class StopRequest(drf.Serializer[Any]):
+    sentence = drf.CharField(
+        max_length=maintenance.MAX_SENTENCE_CHARS, required=False, help_text=f"For everybody. Default: “{STOPPED}”"
+    )
+    minutes = drf.IntegerField(
+        min_value=1, max_value=maintenance.MAX_MINUTES, required=False, help_text="To the announced end. Default: 60."
+    )
+
+
+class Stats(drf.Serializer[Any]):
+    num_submissions = drf.IntegerField()
+    num_users = drf.IntegerField()
+    num_unique_codes = drf.IntegerField(help_text="Different sources.")
+    num_runs = drf.IntegerField()
+    runs_passed = drf.IntegerField()
+    runs_failed = drf.IntegerField()
+    runs_unfinished = drf.IntegerField()
+
+
+class StatsQuery(drf.Serializer[Any]):
+    last_day = drf.BooleanField(default=False, help_text="Only of the last 24 hours.")
 
 
 class EpochRequest(ReasonRequest):
@@ -136,6 +200,34 @@ class SuspensionLine(drf.Serializer[Any]):
 class SuspensionRequest(ReasonRequest):
     username = drf.CharField(source="name", max_length=150)
     competition = optional_text(64, "Empty: everywhere, for administrators.")
+
+
+class AboutIntake(Staff):
+    doing = "start, stop and count"
+
+
+class StartIntake(AboutIntake):
+    @extend_schema(operation_id="admin_start", request=None, responses=Intake)
+    def post(self, request: Request) -> Response:
+        """End the maintenance, so that the site takes submissions again. Administrators only."""
+        start_intake(**self.by(request))
+        return Response({"accepting": True})
+
+
+class StopIntake(AboutIntake):
+    @extend_schema(operation_id="admin_stop", request=StopRequest, responses=Intake)
+    def post(self, request: Request) -> Response:
+        """Stop submissions and other changes, by maintenance. Judging goes on. Administrators only."""
+        stop_intake(**self.by(request), **parse(StopRequest, request.data))
+        return Response({"accepting": False})
+
+
+class Counts(AboutIntake):
+    @extend_schema(operation_id="admin_stats", parameters=[StatsQuery], responses=Stats)
+    def get(self, request: Request) -> Response:
+        """Count submissions, people and runs. Administrators only."""
+        last_day = parse(StatsQuery, request.query_params)["last_day"]
+        return Response(Stats(count_work(timezone.now() - DAY if last_day else None)).data)
 
 
 class Epochs(Private):
@@ -297,6 +389,9 @@ SUSPEND: Final = {
     "reinstate": "Reinstate a suspended account. Owners only.",
 }
 URLS: Final[list[URLPattern]] = [
+    path("admin/start", StartIntake.as_view()),
+    path("admin/stop", StopIntake.as_view()),
+    path("admin/stats", Counts.as_view()),
     path("epochs", Epochs.as_view()),
     *(
         path(

@@ -1,4 +1,4 @@
-"""Problems over /api/v1: drafts as on the page that writes problems, and problem sets as zip files with a preview."""
+"""Problems over /api/v1: drafts as on their page; problem sets, uploaded or fetched from git, with a preview."""
 
 from typing import Any, Final
 
@@ -14,12 +14,13 @@ from leaderboard import pipeline
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.competitions import authoring, checks
 from leaderboard.competitions.authoring import Draft, DraftFile
-from leaderboard.competitions.importing import take_upload
+from leaderboard.competitions.importing import ask_fetch, discard_upload, take_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.errors import UserError
-from leaderboard.web.api.base import paged, parse
-from leaderboard.web.api.organise import OrganisedBoard, Owners, Staff
+from leaderboard.web.api.base import Owners, Staff, paged, parse
+from leaderboard.web.api.organised_boards import OrganisedBoard
 from leaderboard.web.api.serializers import Keyed, optional_text
+from problems.formats import git
 from problems.formats.files import MAX_ZIP_BYTES
 from problems.spec import MAX_GPUS
 
@@ -47,6 +48,12 @@ class NewProblem(ProblemDraft):
 
 class RevisedProblem(ProblemDraft):
     reason = optional_text(MAX_REASON_CHARS, "Required if a board has submissions.")
+
+
+class DeleteProblemRequest(drf.Serializer[Any]):
+    board = drf.CharField(max_length=64, source="name", help_text="Name of its boards in this competition.")
+    slug = drf.CharField(max_length=64, help_text="The problem's own name, to confirm.")
+    reason = drf.CharField(max_length=MAX_REASON_CHARS)
 
 
 class CheckedProblem(drf.Serializer[Any]):
@@ -80,8 +87,11 @@ class ImportedSet(drf.Serializer[Any]):
 
 class SetUploadLine(drf.Serializer[Any]):
     id = drf.IntegerField(source="pk")
-    filename = drf.CharField()
-    digest = drf.CharField()
+    filename = drf.CharField(help_text="Of a set from a git repository its address.")
+    digest = drf.CharField(allow_blank=True)
+    origin = drf.CharField(allow_blank=True, help_text="Address, commit and folder of a fetched set; else empty.")
+    waiting = drf.BooleanField(source="is_waiting", help_text="The site has still to fetch it.")
+    fault = drf.CharField(source="problem", allow_blank=True, help_text="Why it could not be fetched.")
     uploaded_by = drf.CharField(source="actor.username")
     created_at = drf.DateTimeField()
     applied_at = drf.DateTimeField(allow_null=True, help_text="null: a preview.")
@@ -89,15 +99,26 @@ class SetUploadLine(drf.Serializer[Any]):
 
 
 class SetUploadDetail(SetUploadLine):
+    hardware = drf.ListField(child=drf.CharField(), help_text="Chosen in place of the sets' own; empty: their own.")
+    without_deadlines = drf.BooleanField()
     sets = ImportedSet(many=True, source="report.sets")
 
 
-class NewSetUpload(drf.Serializer[Any]):
-    archive = drf.FileField(allow_empty_file=True, max_length=200, help_text="Zip file of at most 5 MB.")
+class ImportChoices(drf.Serializer[Any]):
     hardware = drf.ListField(
         child=drf.CharField(max_length=64), default=list, max_length=MAX_GPUS, help_text="Default: as the sets name it."
     )
     without_deadlines = drf.BooleanField(default=False)
+
+
+class NewSetUpload(ImportChoices):
+    archive = drf.FileField(allow_empty_file=True, max_length=200, help_text="Zip file of at most 5 MB.")
+
+
+class NewSetFetch(ImportChoices):
+    address = drf.CharField(max_length=git.MAX_ADDRESS_CHARS, help_text="https, of a public repository.")
+    ref = optional_text(git.MAX_REF_CHARS, "Branch, tag or commit. Default: the default branch.")
+    folder = optional_text(git.MAX_FOLDER_CHARS, "Of the sets in the repository. Default: all of it.")
 
 
 class CheckDraft(Owners):
@@ -137,6 +158,18 @@ class OneProblem(Owners):
         return Response(OrganisedBoard(_boards(competition, name), many=True).data)
 
 
+class DeleteProblem(Owners):
+    @extend_schema(operation_id="delete_problem", request=DeleteProblemRequest, responses={204: None})
+    def post(self, request: Request, slug: str) -> Response:
+        """Delete a problem without submissions, with its boards, versions and admission tests. Owners only."""
+        competition, sent = (
+            self.competition(request, slug, "delete a problem"),
+            parse(DeleteProblemRequest, request.data),
+        )
+        authoring.delete_problem(competition=competition, **sent, **self.by(request))
+        return Response(status=204)
+
+
 def draft_in(sent: dict[str, Any]) -> Draft:
     parts = {name: sent[name] for name in ("title", "description", "settings", "submission_name")}
     return Draft(files=tuple(DraftFile(**part) for part in sent["files"]), **parts)
@@ -172,6 +205,14 @@ class Sets(Importing):
         return Response(SetUploadDetail(made).data, status=201)
 
 
+class FetchSet(Importing):
+    @extend_schema(operation_id="fetch_set", request=NewSetFetch, responses={201: SetUploadDetail})
+    def post(self, request: Request) -> Response:
+        """Ask for problem sets from a git repository, previewed once `waiting` is false. Administrators only."""
+        made = ask_fetch(**parse(NewSetFetch, request.data), **self.by(request))
+        return Response(SetUploadDetail(made).data, status=201)
+
+
 class OneSet(Importing):
     @extend_schema(operation_id="set_upload", responses=SetUploadDetail)
     def get(self, request: Request, pk: int) -> Response:
@@ -188,6 +229,14 @@ class ApplySet(Importing):
         return Response(SetUploadDetail(_upload(pk)).data)
 
 
+class DiscardSet(Importing):
+    @extend_schema(operation_id="discard_set", request=None, responses={204: None})
+    def post(self, request: Request, pk: int) -> Response:
+        """Delete an upload that was not applied. Administrators only."""
+        discard_upload(upload=_upload(pk), **self.by(request))
+        return Response(status=204)
+
+
 def _upload(pk: int) -> SetUpload:
     return get_object_or_404(SetUpload.objects.select_related("actor").defer("data"), pk=pk)
 
@@ -195,8 +244,11 @@ def _upload(pk: int) -> SetUpload:
 URLS: Final[list[URLPattern]] = [
     path("organise/<slug:slug>/drafts", CheckDraft.as_view()),
     path("organise/<slug:slug>/problems", Problems.as_view()),
+    path("organise/<slug:slug>/problems/delete", DeleteProblem.as_view()),
     path("organise/<slug:slug>/problems/<slug:name>", OneProblem.as_view()),
     path("sets", Sets.as_view()),
+    path("sets/git", FetchSet.as_view()),
     path("sets/<int:pk>", OneSet.as_view()),
     path("sets/<int:pk>/apply", ApplySet.as_view()),
+    path("sets/<int:pk>/discard", DiscardSet.as_view()),
 ]

@@ -16,9 +16,9 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import RejudgeItem, RejudgeSet
 from leaderboard.rejudging.apply import compare, try_rejudging
 from leaderboard.rejudging.sets import MAX_NAME_CHARS, MOST, Kind, Selection, estimate_s, make_set, select
-from leaderboard.web.api.base import AS_TABLE, Shape, act_view, paged, parse
-from leaderboard.web.api.organise import MAX_KEY, Owners
+from leaderboard.web.api.base import AS_TABLE, Owners, Shape, act_view, paged, parse
 from leaderboard.web.api.serializers import Keyed, ReasonRequest, optional_text
+from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.organise.rejudge_pages import ACTS, COLUMNS, csv_row, sets_of
 
 

@@ -15,8 +15,7 @@ from leaderboard.review.rules.thresholds import OFF, RULES, Thresholds
 from leaderboard.review.rules.thresholds import parse as parse_thresholds
 from leaderboard.submissions.ledger import set_quotas
 from leaderboard.submissions.quota import MOST, parse_quotas
-from leaderboard.web.api.base import parse
-from leaderboard.web.api.organise import Owners
+from leaderboard.web.api.base import Owners, parse
 
 
 class QuotaOfMode(drf.Serializer[Any]):

@@ -218,7 +218,9 @@ class ProblemFolder(drf.Serializer[Any]):
     board = drf.CharField()
     hardware = drf.CharField()
     digest = drf.CharField(help_text="Digest of the version on the site.")
-    problem = drf.DictField(help_text="The file problem.json, which `photofinish run` reads.")
+    problem = drf.DictField(
+        help_text="The file problem.json, which `photofinish run` reads. `fuzz`: ranges of the secret cases."
+    )
 
 
 class Page(Keyed):

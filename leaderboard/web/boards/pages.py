@@ -76,6 +76,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "first_call_limit_s": FIRST_CALL_LIMIT_S,
         "tabs": starter_code.tabs(text, card.versions, starter_outcomes(verdicts)),
         "tests": starter_code.case_names(text.tests),
+        "ranges": starter_code.secret_ranges(text),
         "timed": starter_code.timed_names(card.versions),
         "news": news_for(request.user, timezone.now(), card.competition),
         **refused_and_unseen(card.places),

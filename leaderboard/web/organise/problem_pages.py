@@ -17,7 +17,7 @@ from leaderboard.admissions import ask as admission_acts
 from leaderboard.admissions.door import newest_tests, refusal, refusals, unadmitted_boards
 from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
 from leaderboard.admissions.permissions import boards_of, tests_of
-from leaderboard.competitions.importing import CREATED, ask_fetch, take_upload
+from leaderboard.competitions.importing import CREATED, ask_fetch, discard_upload, take_upload
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
 from leaderboard.errors import UserError
 from leaderboard.judging.models import AT_WORK, DONE, ERROR
@@ -127,6 +127,18 @@ def apply(request: HttpRequest, pk: int) -> HttpResponse:
     except UserError as error:
         messages.warning(request, f"Not imported: {error.message}.")
     return redirect(f"/sets/{pk}")
+
+
+@restricted_page("POST")
+def discard(request: HttpRequest, pk: int) -> HttpResponse:
+    upload = get_object_or_404(SetUpload.objects.defer("data"), pk=pk)
+    try:
+        discard_upload(upload=upload, actor=user_of(request), now=timezone.now())
+    except UserError as error:
+        messages.warning(request, f"Not discarded: {error.message}.")
+        return redirect(f"/sets/{pk}")
+    messages.success(request, f"{upload.filename} is discarded. Nothing was imported.")
+    return redirect("/sets")
 
 
 def chip(test: AdmissionTest | None) -> dict[str, str]:

@@ -3,7 +3,6 @@
 Staff start, stop and count. The rest asks for the role in the competition that the site's own pages ask for.
 """
 
-from datetime import timedelta
 from typing import Any, Final
 
 from django.db.models import Q
@@ -17,12 +16,12 @@ from leaderboard.competitions import access
 from leaderboard.competitions.models import InviteCode, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
-from leaderboard.web.api import organise
-from leaderboard.web.api.base import parse
+from leaderboard.web.api.access import revoke
+from leaderboard.web.api.base import SCOPE, parse
+from leaderboard.web.api.operate import DAY, count_work, start_intake, stop_intake
+from leaderboard.web.api.organised_boards import remove_boards
 from leaderboard.web.popcorn import views
 
-SCOPE: Final = "review"
-DAY: Final = timedelta(days=1)
 REASON: Final = "by the admin commands of popcorn"
 MAX_INVITES: Final = 1_000  # in a list, newest first
 
@@ -46,20 +45,20 @@ class Staff(Admin):
 
 class Start(Staff):
     def post(self, request: Request) -> Response:
-        organise.start_intake(self.caller(request), timezone.now())
+        start_intake(self.caller(request), timezone.now())
         return Response({"status": "ok", "accepting_jobs": True})
 
 
 class Stop(Staff):
     def post(self, request: Request) -> Response:
-        organise.stop_intake(self.caller(request), timezone.now())
+        stop_intake(self.caller(request), timezone.now())
         return Response({"status": "ok", "accepting_jobs": False})
 
 
 class Stats(Staff):
     def get(self, request: Request) -> Response:
         last_day = request.query_params.get("last_day_only", "").lower() == "true"
-        return Response(organise.count_work(timezone.now() - DAY if last_day else None))
+        return Response(count_work(timezone.now() - DAY if last_day else None))
 
 
 class AnySubmission(Admin, views.OneSubmission):
@@ -70,7 +69,7 @@ class OneLeaderboard(Admin):
     def delete(self, request: Request, leaderboard: str) -> Response:
         """Remove the boards of a leaderboard. With `force`, boards with submissions are closed, because they stay."""
         actor = self.caller(request)
-        organise.remove_boards(
+        remove_boards(
             views.boards_named(actor, leaderboard),
             actor=actor,
             reason=f"closed {REASON}",
@@ -120,5 +119,5 @@ class OneInvite(Admin):
     def delete(self, request: Request, code: str) -> Response:
         """Revoke a code by its text, or by the beginning of it that the list shows."""
         actor, now = self.caller(request), timezone.now()
-        found = organise.revoke(code, among=Q(), actor=actor, reason=f"revoked {REASON}", now=now)
+        found = revoke(code, among=Q(), actor=actor, reason=f"revoked {REASON}", now=now)
         return Response({"status": "ok", "code": code, "was_claimed": found.used_by_id is not None})

@@ -10,7 +10,7 @@ from leaderboard.web.popcorn.stream import send_and_follow
 
 BY_HAND: Final = f"provider: `popcorn register` signs in at another site. {views.WAY_IN}"
 NO_REPOSITORY: Final = (
-    f"this site reads no folder and no repository; upload the problem set as a zip file at {settings.SITE_URL}/sets, "
+    f"this call takes no folder and no repository; import the set from a zip file or git at {settings.SITE_URL}/sets, "
     "or with `photofinish admin import`"
 )
 NO_SLASH: Final = "POPCORN_API_URL: ends in a slash. Write the address without that slash."

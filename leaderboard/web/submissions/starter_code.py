@@ -1,5 +1,6 @@
 """A problem's public files and names: starter code, reference, public cases."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from leaderboard.competitions.models import ProblemVersion
-from problems.spec import Problem, case_name, needs_gpu
+from problems.spec import Choice, IntRange, Problem, case_name, needs_gpu
 
 REFERENCE: Final = "reference.py"
 
@@ -66,6 +67,18 @@ def timed_names(versions: Mapping[str, ProblemVersion]) -> list[tuple[str, list[
     found = {hardware: case_names(version.part("benchmarks", [])) for hardware, version in versions.items()}
     alike = all(names == next(iter(found.values())) for names in found.values())
     return [("", names) for names in list(found.values())[:1]] if alike else list(found.items())
+
+
+def secret_ranges(problem: Problem) -> dict[str, str]:
+    """Return the choice, in words, from which the judge draws each argument of a secret case. It is public."""
+    return {name: _in_words(choice) for name, choice in problem.fuzz.args.items()} if problem.fuzz else {}
+
+
+def _in_words(choice: Choice) -> str:
+    if not isinstance(choice, IntRange):
+        return ", ".join(value if isinstance(value, str) else json.dumps(value) for value in choice)
+    words = f"{'odd, ' if choice.odd else ''}{choice.low} to {choice.high}"
+    return f"{words}, each octave equally likely" if choice.log else words
 
 
 def case_names(cases: Iterable[Any]) -> list[str]:

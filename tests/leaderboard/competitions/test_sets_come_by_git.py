@@ -6,7 +6,7 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
-from leaderboard.competitions.importing import FETCHED_BY, ask_fetch, fetch_waiting
+from leaderboard.competitions.importing import FETCHED_BY, ask_fetch, discard_upload, fetch_waiting
 from leaderboard.competitions.models import Board, SetUpload
 from leaderboard.errors import UserError
 from problems.formats import git
@@ -71,6 +71,21 @@ def test_a_fetch_that_died_begins_again(stage, server) -> None:
     assert fetch_waiting(now=stage.now + FETCHED_BY)
     upload.refresh_from_db()
     assert upload.commit
+
+
+def test_a_set_that_is_discarded_while_it_is_fetched_stays_away(stage, server, monkeypatch) -> None:
+    server.commit({f"problems/{name}": text for name, text in FILES.items()})
+    upload, fetch = ask(stage, server), git.fetch
+
+    def discarded_meanwhile(source: git.Source) -> git.Fetched:
+        discard_upload(upload=upload, actor=stage.olga, now=stage.later(1))
+        return fetch(source)
+
+    monkeypatch.setattr(git, "fetch", discarded_meanwhile)
+    assert fetch_waiting(now=stage.later(1))
+    assert not SetUpload.objects.exists()
+    with pytest.raises(UserError, match="it was discarded"):
+        pipeline.import_set(upload=upload, actor=stage.olga, now=stage.later(1))
 
 
 def test_a_wrong_address_is_refused_before_it_is_kept(stage, server) -> None:

@@ -4,11 +4,15 @@ from datetime import timedelta
 
 import pytest
 
+from leaderboard import pipeline
 from leaderboard.accounts.models import User
+from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.models import PASSED, AdmissionTest
 from leaderboard.competitions.models import Competition
 from leaderboard.judging import queue
 from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.device_time import set_share
+from leaderboard.judging.lease import finish
 from leaderboard.judging.models import Attempt, Runner
 from tests.leaderboard.stage import Stage, current, make_board, make_runner
 
@@ -101,6 +105,18 @@ def test_the_wait_is_the_median_of_recent_runs_over_the_runners(stage: Stage) ->
     assert queue.line("cpu", now=stage.now).wait_s == 16
 
 
+def test_a_running_admission_test_is_waited_for(stage: Stage) -> None:
+    for place, board in enumerate((stage.board, make_board("another"))):
+        ask_test(version=board.version, hardware="cpu", actor=None, now=stage.now)
+        assert pipeline.claim_work(runner=stage.rex, now=stage.now) is not None
+        if place == 0:  # the next test is expected to take as long
+            finish(AdmissionTest.objects.get(), PASSED, "", stage.later(40))
+    submission = stage.submit()
+    stage.later(10)
+    alive(stage)
+    assert queue.place_of(submission, now=stage.now).wait_s == 40 - 11
+
+
 def test_tests_and_ranked_runs_have_their_own_durations(stage: Stage) -> None:
     for mode, seconds in (("test", 2), ("ranked", 20)):
         stage.submit(stage.ben, mode=mode)
@@ -137,11 +153,11 @@ def test_what_cannot_be_claimed_yet_has_no_place(stage: Stage) -> None:
 
 def test_a_line_costs_the_same_queries_however_long_it_is(stage: Stage, django_assert_max_num_queries) -> None:
     stage.submit()
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(8):
         queue.line("cpu", now=stage.now)
     for _ in range(9):
         stage.submit(stage.ben)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(8):
         queue.line("cpu", now=stage.now)
 
 

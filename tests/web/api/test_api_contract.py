@@ -33,7 +33,8 @@ ORGANISE = """
 """.split()  # noqa: SIM905
 OPERATE = """
     rejudge rejudge/choose rejudge/{id} rejudge/{id}/items rejudge/{id}/try rejudge/{id}/apply rejudge/{id}/discard
-    rejudge/{id}/stop sets sets/{id} sets/{id}/apply epochs epochs/choose epochs/dismiss runners runners/{runner}/drain
+    rejudge/{id}/stop sets sets/git sets/{id} sets/{id}/apply sets/{id}/discard
+    epochs epochs/choose epochs/dismiss runners runners/{runner}/drain
     runners/{runner}/resume runners/{runner}/suspend runners/{runner}/reinstate runners/{runner}/rotate
     runners/{runner}/revoke runners/{runner}/retire enrolments enrolments/{id}/withdraw shares incidents incidents/{id}
     desk/people desk/people/{id} desk/people/{id}/deactivate desk/people/{id}/reactivate desk/people/{id}/sign-out

@@ -2,7 +2,10 @@
 
 import pytest
 
-from problems.spec import Problem
+from leaderboard.competitions.models import Board, ProblemVersion
+from problems.spec import Fuzz, IntRange, Problem
+from tests.leaderboard.stage import make_problem
+from tests.web.test_pages_are_strict import check
 
 
 @pytest.fixture
@@ -62,3 +65,18 @@ def test_problem_is_that_of_the_site_without_its_baseline(stage, browser) -> Non
     assert problem.baseline is None
     assert problem.files == version.part("files")
     assert browser(None).get("/api/v1/boards/softmax/problem?hardware=H100").status_code == 404
+
+
+def test_page_and_api_show_the_ranges_of_secret_cases(stage, browser) -> None:
+    sizes, kinds = IntRange(1, 200_000, odd=True, log=True), ("normal", "a < b", 3, [1, 2])
+    problem = make_problem(fuzz=Fuzz({"size": sizes, "kind": kinds}, 12))
+    version = {"digest": problem.digest, "problem": stage.board.problem, "bundle": problem.to_bundle()}
+    Board.objects.update(version=ProblemVersion.objects.create(**version))
+    shown = browser(None).get("/api/v1/boards/softmax/problem").json()["problem"]
+    assert Problem.from_bundle(shown).fuzz == problem.fuzz
+    page = browser(None).get("/boards/softmax")
+    check(page)
+    text = page.content.decode()
+    assert "<code>size</code>: odd, 1 to 200000, each octave equally likely" in text
+    assert "<code>kind</code>: normal, a &lt; b, 3, [1, 2]" in text
+    assert "At least 12 cases are drawn from these ranges" in text

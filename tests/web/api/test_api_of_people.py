@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.competitions.models import Competition, Role
@@ -10,6 +12,7 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.teams import take_pseudonym
 from leaderboard.inbox import hooks, tell
 from leaderboard.inbox.models import KINDS, Message, Preference
+from tests.leaderboard.stage import make_board
 
 CASES = (
     {"stage": "time", "name": "rows=512", "public": True, "good": True, "measured_us": 500.0, "baseline_us": 1000.0,
@@ -93,6 +96,27 @@ def test_problems_have_the_callers_status(raced, browser, tool) -> None:
     assert (mine["status"], mine["ranks"]) == ("ranked", {"cpu": 2})
     assert tool(raced.ben).get("/api/v1/problems?status=new").json() == []
     assert browser(None).get("/api/v1/problems?status=ranked").status_code == 401
+
+
+def test_problems_ask_as_often_for_many_boards_as_for_few(raced, tool) -> None:
+    client = tool(raced.ada, "read")
+
+    def asked() -> int:
+        client.get("/api/v1/problems")  # fills caches
+        with CaptureQueriesContext(connection) as queries:
+            found = client.get("/api/v1/problems").json()
+        assert {line["status"] for line in found} == {"ranked", "tried"}
+        return len(queries)
+
+    def race(*slugs: str) -> None:
+        for slug in slugs:
+            raced.judge(raced.submit(raced.ada, board=make_board(slug)), ratio=0.7)
+            raced.judge(raced.submit(raced.ada, board=make_board(f"{slug}-2"), mode="test"))
+
+    race("scan")
+    before = asked()
+    race("sort", "gemm", "norm")
+    assert asked() == before
 
 
 def test_messages_are_listed_and_read(raced, tool) -> None:

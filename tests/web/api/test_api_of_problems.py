@@ -1,4 +1,4 @@
-"""Problems over /api/v1: drafts checked and saved; sets uploaded, previewed and imported; admission overridden."""
+"""Problems over /api/v1: drafts checked and saved; sets uploaded or fetched, and imported; admission overridden."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import asdict
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from leaderboard.admissions.models import FAILED, AdmissionTest
+from leaderboard.audit.models import Row
+from leaderboard.competitions.importing import fetch_waiting
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.web.organise.authoring_pages import example
+from problems.formats import git
+from tests.problems.git_server import GitServer
 from tests.web.api.acting import field_of, send
 from tests.web.organise.test_set_pages import FILES, SET, packed
 
@@ -80,8 +84,55 @@ def test_archives_that_cannot_be_read_name_the_field(stage, tool) -> None:
     assert send(client, "sets", archive="x").status_code == 415
 
 
+def test_a_set_is_fetched_from_git_previewed_and_imported(stage, tool, monkeypatch, settings) -> None:
+    client = tool(stage.olga, "review")
+    with GitServer() as server:
+        commit = server.commit({f"problems/{name}": text for name, text in FILES.items()})
+        monkeypatch.setattr(git, "CONFIG", (*git.CONFIG, f"http.sslCAInfo={server.certificate}"))
+        settings.PROBLEM_GIT_HOSTS = [server.host]
+        asked = send(client, "sets/git", address=server.address(), folder="problems", hardware=["H200"])
+        assert (asked.status_code, asked.json()["waiting"], asked.json()["sets"]) == (201, True, [])
+        at = f"sets/{asked.json()['id']}"
+        assert field_of(send(client, f"{at}/apply")) == (409, "upload")
+        assert fetch_waiting(now=stage.later(1))
+    shown = client.get(f"/api/v1/{at}").json()
+    assert (shown["waiting"], shown["fault"]) == (False, "")
+    assert shown["origin"] == f"{server.address()}@{commit}:problems"
+    assert (shown["hardware"], shown["sets"][0]["problems"][0]["hardware"]) == (["H200"], ["H200"])
+    assert not Board.objects.filter(slug="scale").exists()
+    assert send(client, f"{at}/apply").status_code == 200
+    assert Board.objects.get(slug="scale").version.origin == shown["origin"]
+
+
+def test_a_fetch_that_is_not_allowed_names_the_field(stage, tool, settings) -> None:
+    client, address = tool(stage.olga, "review"), "https://git.example.org/team/sets"
+    refused = send(client, "sets/git", address=address)
+    assert field_of(refused) == (400, "address")
+    assert "allows no host" in refused.json()["detail"]
+    settings.PROBLEM_GIT_HOSTS = ["git.example.org/team"]
+    for field, value in (
+        *(("address", "https://git.example.org/other"), ("address", "git@git.example.org:team/sets")),
+        *(("ref", "a..b"), ("folder", "../up"), ("hardware", ["a/b"])),
+    ):
+        assert field_of(send(client, "sets/git", **{"address": address} | {field: value})) == (400, field)
+    assert not SetUpload.objects.exists()
+
+
+def test_an_upload_is_discarded_once_and_only_before_its_import(stage, tool) -> None:
+    client = tool(stage.olga, "review")
+    at = f"sets/{upload(client, packed()).json()['id']}"
+    assert send(client, f"{at}/discard").status_code == 204
+    assert [send(client, f"{at}/{act}").status_code for act in ("discard", "apply")] == [404, 404]
+    assert Row.objects.get(act="discard_set").actor == stage.olga
+    at = f"sets/{upload(client, packed()).json()['id']}"
+    send(client, f"{at}/apply")
+    assert field_of(send(client, f"{at}/discard")) == (409, "upload")
+    assert client.get(f"/api/v1/{at}").json()["applied_at"]
+
+
 def test_sets_are_for_administrators(stage, owner) -> None:
     assert upload(owner, packed()).status_code == 403
+    assert send(owner, "sets/git", address="https://git.example.org/x").status_code == 403
     assert owner.get("/api/v1/sets").status_code == 403
     assert not SetUpload.objects.exists()
 

@@ -135,6 +135,20 @@ def test_hardware_and_deadlines_are_the_organisers_choice(stage, browser) -> Non
     assert "is not a single word" in refused.content.decode()
 
 
+def test_a_preview_is_discarded(stage, browser) -> None:
+    client = browser(stage.olga)
+    address = send(client, packed())["Location"]
+    assert f'formaction="{address}/discard"' in client.get(address).content.decode()
+    done = client.post(f"{address}/discard", follow=True)
+    check(done)
+    assert b"course.zip is discarded. Nothing was imported." in done.content
+    assert client.get(address).status_code == 404
+    applied = send(client, packed())["Location"]
+    client.post(f"{applied}/apply")
+    assert "/discard" not in client.get(applied).content.decode()
+    assert b"Not discarded: it was applied already" in client.post(f"{applied}/discard", follow=True).content
+
+
 def test_it_is_not_imported_twice(stage, browser) -> None:
     client = browser(stage.olga)
     send(client, packed())
