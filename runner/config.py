@@ -128,7 +128,7 @@ class JudgeSettings(_Settings):
     runner_gpu_library_path: str = Field(default="", description="its `LD_LIBRARY_PATH`")
     runner_counters: str = Field(
         default="",
-        pattern=r"^(open|perfmon|sys_admin)?$",
+        pattern=r"^(open|perfmon)?$",
         description="whether profiles read the GPU's performance counters: [gpu-hosts](gpu-hosts.md#profiles); "
         "without it they do not",
     )

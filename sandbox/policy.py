@@ -19,7 +19,7 @@ PROFILER: Final = "/opt/photofinish/profiler.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"
 PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; unbuffered, since containers end by a kill
-CAPABILITIES: Final = ("perfmon", "sys_admin")  # that let a container read counters, by the driver
+PERFMON: Final = "perfmon"  # the capability that lets a container read counters
 LABEL: Final = "photofinish.runner"  # its value is the owner, so that an owner reaps only its own containers
 
 CORE_BYTES: Final = 1  # the kernel's value for no core dump, not even to a helper; with 0 the host's helper starts
@@ -117,12 +117,12 @@ def profiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
 def counters(permission: str, image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container of a submission under Nsight Compute.
 
-    `permission`: RUNNER_COUNTERS. If it is a capability, root in this container has it, and no other.
+    `permission`: RUNNER_COUNTERS. With PERFMON, root in this container has that capability, and no other.
     """
     seccomp = json.loads(SECCOMP_PROFILE)
     seccomp["syscalls"] += COUNTERS_RULES
     made = replace(profiler(image, uid, cpus, gpu), kind="counters", seccomp=json.dumps(seccomp))
-    return replace(made, uid=0, capability=permission.upper()) if permission in CAPABILITIES else made
+    return replace(made, uid=0, capability=permission.upper()) if permission == PERFMON else made
 
 
 GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a CUDA context alone needs some

@@ -149,19 +149,25 @@ def tell_overtaken(*, now: datetime) -> int:
 
 
 def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
-    """Compare within a stage, also after a re-judging in a newer timing epoch: an entrant without a line has no rank.
+    """Compare within a stage and timing epoch: an entrant without a line has no rank.
+
+    A decision for another epoch overtakes no entrant, since no kernel was sent or measured. Entrants without a line in
+    the new epoch keep their noted rank for the next pass, so that an applied re-judging compares with it.
 
     `token`: the board's revision before its look was read. A later change is found in the next pass.
     """
     front = [[place.value.entrant_id, place.rank] for place in look.current.places[:FRONT]]
-    values = {"token": token, "ranking": look.stage, "places": front}
+    epoch = look.epochs[0].name if look.epochs else None
+    values = {"token": token, "ranking": look.stage, "epoch": epoch, "places": front}
     known = BoardSeen.objects.select_for_update(skip_locked=True).filter(board=board).first()
     if known is None:
         BoardSeen.objects.bulk_create([BoardSeen(board=board, **values)], ignore_conflicts=True)
         return
     if known.token == token:
         return  # another sweeper was faster
-    if known.ranking == look.stage:
+    if known.ranking == look.stage and known.epoch != epoch and None not in (known.epoch, epoch):
+        front += [[entrant, rank] for entrant, rank in known.places if look.current.place_of(entrant) is None][:FRONT]
+    elif known.ranking == look.stage:
         notify_losers(board, dict(known.places), look.current, now)
         tell_record(board, dict(known.places), look.current, now)
     BoardSeen.objects.filter(board=board).update(**values)

@@ -1,15 +1,17 @@
 """Carry messages by mail and webhook. The sweeper calls `deliver`; any number of sweepers may.
 
 The events of GATHER go into one mail or post, and a person gets the next one after MAIL_EVERY or HOOK_EVERY at
-the earliest. A storm of events is one message. A post that fails is tried again at most HOOK_TRIES times, then the
-webhook is off and its page shows the reason. A post of JSON has at most MOST_EVENTS events; the newer ones wait for
-the next post.
+the earliest. A storm of events is one message. The oldest event goes first. A slow receiver waits SLOWNESS times as
+long as its last post took, so it takes a small share of a sender's time. A post that fails is tried again at most
+HOOK_TRIES times, then the webhook is off and its page shows the reason. A post of JSON has at most MOST_EVENTS events;
+the newer ones wait for the next post.
 """
 
 import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any, Final
 
 import structlog
@@ -18,7 +20,7 @@ from django.conf import settings
 from django.core import signing
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import unseal
@@ -31,6 +33,7 @@ MOST_MAILS: Final = 20  # to a person and day
 HOOK_EVERY: Final = timedelta(minutes=1)
 HOOK_WAITS: Final = (timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1), timedelta(hours=6))
 HOOK_TRIES: Final = len(HOOK_WAITS) + 1
+SLOWNESS: Final = 20  # a receiver holds a place of AT_ONCE for at most a twentieth of the time
 LEASE: Final = timedelta(minutes=5)  # longer than any post
 PASS_MAILS: Final = 100  # people in a pass
 PASS_HOOKS: Final = 32
@@ -76,8 +79,13 @@ def deliver_mails(*, now: datetime) -> int:
         due.update(mail_due=False)
         return 0
     waits = Preference.objects.filter(user=OuterRef("user"), mail_at__gt=now)
-    people = due.filter(~Exists(waits), updated_at__lte=now - GATHER).order_by("user").values_list("user", flat=True)
-    return sum(send_mail_to(account, now) for account in people.distinct()[:PASS_MAILS])
+    return sum(send_mail_to(account, now) for account in oldest_first(due.filter(~Exists(waits)), PASS_MAILS, now))
+
+
+def oldest_first(due: QuerySet[Message], most: int, now: datetime) -> list[int]:
+    """Return the people of these messages whose events were gathered, the longest waiting first."""
+    gathered = due.filter(updated_at__lte=now - GATHER).values_list("user").annotate(oldest=Min("updated_at"))
+    return [account for account, _ in gathered.order_by("oldest", "user")[:most]]
 
 
 @transaction.atomic
@@ -128,19 +136,21 @@ def line_of(message: Message) -> str:
 def deliver_posts(*, now: datetime) -> int:
     """Post to each webhook with due messages, a few at a time; return the number of posts that arrived."""
     waits = Preference.objects.filter(user=OuterRef("user"), hook_at__gt=now)
-    due = Message.objects.filter(~Exists(waits), webhook_due=True, updated_at__lte=now - GATHER).order_by("user")
-    claimed = [
-        found
-        for account in due.values_list("user", flat=True).distinct()[:PASS_HOOKS]
-        if (found := claim_hook(account, now)) is not None
-    ]
+    due = Message.objects.filter(~Exists(waits), webhook_due=True)
+    accounts = oldest_first(due, PASS_HOOKS, now)
+    claimed = [found for account in accounts if (found := claim_hook(account, now)) is not None]
     if not claimed:
         return 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        problems = list(pool.map(lambda pair: try_post(*pair), claimed))
-    for (preference, messages), problem in zip(claimed, problems, strict=True):
-        note_post(preference, messages, problem, now)
-    return problems.count(None)
+        ends = list(pool.map(lambda pair: timed_post(*pair), claimed))
+    for (preference, messages), (problem, took) in zip(claimed, ends, strict=True):
+        note_post(preference, messages, problem, took, now)
+    return sum(problem is None for problem, _ in ends)
+
+
+def timed_post(preference: Preference, messages: Sequence[Message]) -> tuple[hooks.HookError | None, timedelta]:
+    began = monotonic()
+    return try_post(preference, messages), timedelta(seconds=monotonic() - began)
 
 
 @transaction.atomic
@@ -211,13 +221,13 @@ def signed_headers(preference: Preference, body: dict[str, Any]) -> dict[str, st
 
 @transaction.atomic
 def note_post(
-    preference: Preference, messages: Sequence[Message], problem: hooks.HookError | None, now: datetime
+    preference: Preference, messages: Sequence[Message], problem: hooks.HookError | None, took: timedelta, now: datetime
 ) -> None:
     found = Preference.objects.select_for_update().filter(pk=preference.pk, hook=preference.hook).first()
     if found is None:
         return  # the person has changed or removed it meanwhile
     if problem is None:
-        found.hook_tries, found.hook_failure, found.hook_at = 0, "", now + HOOK_EVERY
+        found.hook_tries, found.hook_failure, found.hook_at = 0, "", now + max(HOOK_EVERY, SLOWNESS * took)
         for one in messages:  # an event that joined a message meanwhile stays due
             carried = Message.objects.filter(pk=one.pk, updated_at=one.updated_at)
             carried.update(webhook_due=False)
@@ -225,7 +235,7 @@ def note_post(
     else:
         found.hook_tries += 1
         found.hook_failure = str(problem)
-        found.hook_at = now + HOOK_WAITS[min(found.hook_tries, len(HOOK_WAITS)) - 1]
+        found.hook_at = now + max(HOOK_WAITS[min(found.hook_tries, len(HOOK_WAITS)) - 1], SLOWNESS * took)
         if problem.is_final or found.hook_tries >= HOOK_TRIES:
             found.hook, found.hook_at = "", None
             Message.objects.filter(user=found.user_id, webhook_due=True).update(webhook_due=False)

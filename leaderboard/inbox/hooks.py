@@ -2,8 +2,8 @@
 
 The address is a stranger's, so a post must not become a way into the operator's network. It is https on port 443, its
 host is resolved at the time of sending, every address of the host must be public, and the connection goes to the
-address that was checked. There are no redirects and no proxies. The answer's body is not read. A watchdog ends the
-whole exchange after TOTAL_S, however slowly the server sends.
+address that was checked. There are no redirects and no proxies. The answer's body is not read. Resolving ends after
+RESOLVE_S, and a watchdog ends the whole exchange after TOTAL_S, however slowly the server sends.
 """
 
 import hmac
@@ -13,14 +13,16 @@ import re
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from ipaddress import ip_address
-from threading import Timer
+from threading import Thread, Timer
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from leaderboard.inbox.models import DISCORD
 
 PORT: Final = 443
+RESOLVE_S: Final = 5.0
 STEP_S: Final = 5.0
 TOTAL_S: Final = 10.0
 MOST_CHARS: Final = {DISCORD: 1_900}  # Discord refuses more than 2,000
@@ -91,13 +93,31 @@ def post(address: str, body: Mapping[str, Any], headers: Mapping[str, str] | Non
 def public_address(host: str) -> str:
     """Return an address of the host. Raises HookError unless all of its addresses are public."""
     try:
-        found = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
+        peers = resolve(host)
+    except TimeoutError:
+        raise HookError("its host's name is resolved too slowly") from None
     except (OSError, UnicodeError):
         raise HookError("its host has no address") from None
-    peers = [str(row[4][0]) for row in found]
     if not peers or not all(is_public(peer) for peer in peers):
         raise HookError("its host is not on the public internet", is_final=True)
     return peers[0]
+
+
+def resolve(host: str) -> list[str]:
+    """Return the addresses of the host. Raises TimeoutError after RESOLVE_S.
+
+    The system's resolver takes no limit. Its thread may outlive the call until the resolver gives up by itself.
+    """
+    found: Future[list[str]] = Future()
+
+    def ask() -> None:
+        try:
+            found.set_result([str(row[4][0]) for row in socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)])
+        except Exception as error:  # any: it belongs to the caller
+            found.set_exception(error)
+
+    Thread(target=ask, name="resolve", daemon=True).start()
+    return found.result(RESOLVE_S)
 
 
 def is_public(peer: str) -> bool:

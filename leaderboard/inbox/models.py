@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import CheckConstraint, Index, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Board
+from leaderboard.judging.models import EPOCH_CHARS
 
 VERDICT: Final = "verdict"
 OVERTAKEN: Final = "overtaken"
@@ -128,6 +129,7 @@ class BoardSeen(models.Model):
     board = models.OneToOneField(Board, on_delete=models.CASCADE, primary_key=True, related_name="+")
     token = models.UUIDField()  # the board's Revision
     ranking = models.CharField(max_length=160)  # its stage; no two are comparable
+    epoch = models.CharField(max_length=EPOCH_CHARS, null=True)  # noqa: DJ001  # null: unknown, or a board without lines
     places = models.JSONField()  # [entrant, rank] of each, best first
 
     def __str__(self) -> str:

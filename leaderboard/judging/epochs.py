@@ -1,7 +1,8 @@
-"""Timing epochs: proposed by runners, made current by an administrator, pinned by contests.
+"""Timing epochs: proposed by runners, pinned by contests, and which of them a board ranks.
 
 The first epoch of a hardware becomes current automatically, as it displaces nothing. Every later epoch waits for a
-decision, so a new driver on a host never empties a board. A contest pins the epoch of its first ranked line.
+decision (standings/epochs.py), so a new driver on a host never empties a board. A contest pins the epoch of its first
+ranked line.
 """
 
 import re
@@ -14,12 +15,8 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import IntegerField, Value
 
-from leaderboard.accounts.models import User
-from leaderboard.accounts.permissions import check_reason, check_staff
-from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Stage, stage_of, window_of
-from leaderboard.competitions.models import Board, Competition, Prize, Role
-from leaderboard.competitions.permissions import check_role
+from leaderboard.competitions.models import Board, Competition, Prize
 from leaderboard.errors import UserError
 from leaderboard.judging.models import EPOCH_CHARS, Epoch, EpochPin, Result, Runner
 from leaderboard.operations.notices import tell_operators
@@ -76,53 +73,6 @@ def propose_epoch(*, hardware: str, name: str, fingerprint: Mapping[str, Any], n
         text = f"A runner measures in the new timing epoch {name}. Decide on it: {settings.SITE_URL}/runners"
         tell_operators("epoch_proposed", text, subject=hardware, now=now)
     return state
-
-
-@transaction.atomic
-def choose_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
-    """Make this epoch current: boards of the hardware rank it, unless their contest pins a different epoch."""
-    _check_decides(actor, reason)
-    chosen = _locked(hardware, name)
-    if chosen.state == Epoch.CURRENT:
-        raise UserError("epoch", name, f"it is the current epoch of {hardware} already", status=409)
-    former = Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).first()
-    before = {"state": chosen.state, "current": former.name if former else ""}
-    Epoch.objects.filter(hardware=hardware, state=Epoch.CURRENT).update(state=Epoch.RETIRED)
-    chosen.state, chosen.current_since = Epoch.CURRENT, now
-    chosen.save(update_fields=["state", "current_since"])
-    record(act="choose_epoch", target=chosen, actor=actor, reason=reason, now=now, before=before)
-
-
-@transaction.atomic
-def dismiss_epoch(*, hardware: str, name: str, actor: User | None, reason: str, now: datetime) -> None:
-    """Decide against a proposed epoch: its runners get no timed work until they measure in a ranked epoch."""
-    _check_decides(actor, reason)
-    epoch = _locked(hardware, name)
-    if epoch.state != Epoch.PROPOSED:
-        raise UserError("epoch", name, f"it is {epoch.state}; only a proposed epoch can be dismissed", status=409)
-    epoch.state = Epoch.DISMISSED
-    epoch.save(update_fields=["state"])
-    record(act="dismiss_epoch", target=epoch, actor=actor, reason=reason, now=now, before={"state": Epoch.PROPOSED})
-
-
-@transaction.atomic
-def move_pin(
-    *, competition: Competition, hardware: str, name: str, actor: User | None, reason: str, now: datetime
-) -> None:
-    """Let the contest of this competition rank another epoch on one hardware."""
-    check_reason(reason)
-    if actor is not None:
-        check_role(actor, competition, Role.OWNER, "move its contest to another timing epoch")
-    _locked(hardware, name)
-    pin, was_made = EpochPin.objects.select_for_update().get_or_create(
-        competition=competition, hardware=hardware, defaults={"epoch": name, "pinned_at": now}
-    )
-    before = {"hardware": hardware, "epoch": None if was_made else pin.epoch}
-    if not was_made and pin.epoch == name:
-        raise UserError("epoch", name, f"the contest ranks this epoch on {hardware} already", status=409)
-    pin.epoch, pin.pinned_at = name, now
-    pin.save(update_fields=["epoch", "pinned_at"])
-    record(act="move_epoch_pin", target=competition, actor=actor, reason=reason, now=now, before=before)
 
 
 def pin_contests(results: Iterable[Result], *, now: datetime) -> None:
@@ -202,24 +152,8 @@ def measurable(*, hardware: str, epoch: str) -> tuple[bool, dict[str, tuple[str,
     return by_default, exceptions
 
 
-def _check_decides(actor: User | None, reason: str) -> None:
-    """Check that `actor` is staff, because competitions share hardware. `None` is the operator's command."""
-    check_reason(reason)
-    if actor is not None:
-        check_staff(actor, "decide on timing epochs")
-
-
 def _open(hardware: str, name: str, state: str, fingerprint: Mapping[str, Any], now: datetime) -> None:
     since = now if state == Epoch.CURRENT else None
     Epoch.objects.create(
         hardware=hardware, name=name, state=state, fingerprint=dict(fingerprint), opened_at=now, current_since=since
     )
-
-
-def _locked(hardware: str, name: str) -> Epoch:
-    """Return an epoch after locking all epochs of its hardware: concurrent decisions run in sequence."""
-    known = {epoch.name: epoch for epoch in Epoch.objects.select_for_update().filter(hardware=hardware)}
-    if name not in known:
-        names = ", ".join(sorted(known)[:20]) or "none"
-        raise UserError("epoch", name, f"no such epoch of {hardware}; there are {names}", status=404)
-    return known[name]

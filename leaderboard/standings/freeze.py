@@ -11,7 +11,6 @@ from datetime import datetime
 from functools import wraps
 from typing import Final
 
-from django.contrib.postgres.functions import RandomUUID
 from django.db import transaction
 
 from leaderboard.accounts.models import User
@@ -23,7 +22,7 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.review.standing import held_results
-from leaderboard.standings.models import Revision
+from leaderboard.standings.publish import renew_revisions
 from leaderboard.standings.read.table import inside
 
 FREEZE: Final = "freeze"
@@ -67,10 +66,7 @@ def _act(times: Callable[..., Times]) -> Callable[..., bool]:
         for field, moment in new.items():
             setattr(locked, field, moment)
         locked.save(update_fields=list(new))
-        # The boards show other lines now: inbox/collect.py compares their fronts again.
-        revisions = Revision.objects.filter(board__in=list(locked.boards.values_list("pk", flat=True)))
-        list(revisions.order_by("pk").select_for_update().values_list("pk"))  # in the order of lock_lines
-        revisions.update(token=RandomUUID())
+        renew_revisions(locked.boards.values_list("pk", flat=True))
         after = {**new, **options}
         record(f"{name}_standing", locked, actor=actor, reason=reason, now=now, before=before, after=after)
         return True

@@ -15,6 +15,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any, Final
 
+from django.contrib.postgres.functions import RandomUUID
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
@@ -29,7 +30,7 @@ from leaderboard.judging.archive import report_of
 from leaderboard.judging.epochs import pin_contests
 from leaderboard.judging.models import Result
 from leaderboard.review.permissions import check_reviewer, may_review
-from leaderboard.standings.models import Entry, Retraction
+from leaderboard.standings.models import Entry, Retraction, Revision
 from leaderboard.standings.read.table import stage_at
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import may_dispose
@@ -91,7 +92,6 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
     lock_entrants(submission.entrant_id for submission in submissions)
     retracted = retracted_kernels({submission.board_id for submission in submissions})
     may = [result for result in results if result.attempt.submission.kernel_key not in retracted]
-    pin_contests(may, now=now)
     entries = []
     for result in may:
         submission = result.attempt.submission
@@ -117,6 +117,7 @@ def publish_all(*, results: Sequence[Result], lights: Mapping[int, float | None]
             )
         )
     Entry.objects.bulk_create(entries, update_conflicts=True, unique_fields=["submission"], update_fields=WRITTEN)
+    pin_contests(may, now=now)  # after the boards' revisions, which a writer of many lines has locked before
     return {result.pk for result in may}
 
 
@@ -160,6 +161,13 @@ def lock_lines(boards: Iterable[int]) -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_LINES, [sorted(set(boards))])
+
+
+def renew_revisions(boards: Iterable[int]) -> None:
+    """Give boards a new revision after an act that writes no line, but changes the lines they show."""
+    revisions = Revision.objects.filter(board__in=list(boards))
+    list(revisions.order_by("pk").select_for_update().values_list("pk"))  # in the order of lock_lines
+    revisions.update(token=RandomUUID())
 
 
 def retracted_kernels(boards: Iterable[int]) -> set[tuple[int, int, str]]:

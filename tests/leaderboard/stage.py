@@ -15,9 +15,10 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
 from leaderboard.judging.claim import claim_next
-from leaderboard.judging.epochs import choose_epoch, current_epoch
+from leaderboard.judging.epochs import current_epoch
 from leaderboard.judging.models import RUNNING, Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner, lock_able
+from leaderboard.standings.epochs import choose_epoch
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from problems.spec import Problem as Specification
@@ -125,16 +126,14 @@ def make_problem(slug: str = "softmax", **changes: Any) -> Specification:
 
 def make_board(slug: str = "softmax", hardware: str = "cpu", **changes: Any) -> Board:
     specification = make_problem(slug)
-    competition, _ = Competition.objects.get_or_create(
-        slug="kernels-101", defaults={"name": "Kernels 101", "quotas": PLENTY}
-    )
+    if "competition" not in changes:
+        usual = {"name": "Kernels 101", "quotas": PLENTY}
+        changes["competition"], _ = Competition.objects.get_or_create(slug="kernels-101", defaults=usual)
     problem, _ = Problem.objects.get_or_create(slug=slug, defaults={"title": specification.title})
     version, _ = ProblemVersion.objects.get_or_create(
         digest=specification.digest, defaults={"problem": problem, "bundle": specification.to_bundle()}
     )
-    return Board.objects.create(
-        competition=competition, problem=problem, version=version, slug=slug, hardware=hardware, **changes
-    )
+    return Board.objects.create(problem=problem, version=version, slug=slug, hardware=hardware, **changes)
 
 
 def make_runner(name: str, hardware: str = "cpu") -> Runner:

@@ -30,7 +30,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *(f"/competitions/{RUNS}", f"/competitions/{RUNS}/standings", f"/competitions/{RUNS}/integrity"),
         *(f"/competitions/{OVER}", f"/competitions/{OVER}/awards", f"/competitions/{OVER}/entrants/{{team}}"),
         *("/competitions/fusion", "/collections/model-suite", "/collections/model-suite/ada", "/people/ada"),
-        *("/entries/{leader}", "/compare", "/compare?a={leader}&b={second}"),
+        *("/entries/{leader}", "/entries/{gpu}", "/compare", "/compare?a={leader}&b={second}"),
         *(f"/docs/{name}" for name in sources()),
         *("/sign-up", "/sign-in", "/sign-in/closed", "/sign-in/cancelled", "/account/email/sent"),
         *("/account/password/reset", "/account/password/reset/sent", "/account/password/reset/done"),
@@ -39,6 +39,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
     "competitor": (
         *("/", "/boards/softmax/cpu", "/boards/layernorm/submit", f"/competitions/{OVER}/team", "/invite-code"),
         *("/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
+        *("/submissions/{gpu}", "/submissions/{gpu}/measured"),
         *("/submissions/{tested}", "/submissions/{wrong}", "/submissions/{broken}", "/submissions/{asked}"),
         *("/submissions/{waiting}", "/boards/topk/cpu/discussion", "/welcome", "/device", "/tokens"),
         *("/notifications", "/notifications/settings", "/account", "/account/password", "/account/email"),
@@ -52,7 +53,10 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
     ),
     "competitor who signs in": ("/sign-in/code",),
     "competitor without a password": ("/account/password/set",),
-    "reviewer": ("/review", "/review/{case}", "/organise", "/rejudge", "/rejudge/{rejudge}", "/admission"),
+    "reviewer": (
+        *("/review", "/review/{case}", "/review/{gpu_case}", "/organise", "/rejudge", "/rejudge/{rejudge}"),
+        "/admission",
+    ),
     "organiser": (
         *("/organise", f"/organise/{RUNS}", f"/competitions/{OVER}/awards", "/review/accounts", "/rejudge/new"),
         *(f"/organise/{RUNS}/{page}" for page in ("settings", "history", "clone", "roles", "boards", "problems")),

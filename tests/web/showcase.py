@@ -46,6 +46,7 @@ from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.workspace import save_draft, save_note
 from runner.wire import Health, Report
+from tests.golden import store
 from tests.leaderboard.records import found
 from tests.runner.judge.suspects import case, evidence
 from tests.web.accounts.test_second_factors import PASSWORD, with_app
@@ -71,6 +72,7 @@ SENT: Final = (
     ("hugo", "template_cpp.py", 0.759, 0.009),
 )
 LEAP: Final = 0.19
+POWER_CAP: Final = 0x4  # in NVML's mask of reasons for a lower clock
 VISITOR: Final = "visitor"
 COMPETITOR: Final = "competitor"
 GUARDED: Final = "competitor with a second factor"
@@ -170,6 +172,14 @@ def judge(
     )
     _confirm(runner, now + timedelta(seconds=74))
     return submission
+
+
+def gpu_job() -> dict[str, Any]:
+    """Return what a real job on an H200 reported, as if the device had met its power limit in a block."""
+    report = store.read("recorded-h200-softmax-triton")["report"]
+    report["evidence"]["timing"][0]["quads"][2]["blocks"][1]["heat"]["after"]["mask"] = POWER_CAP
+    measured = ("score_us", "ratio", "half_width", "telemetry", "forgeable", "evidence")
+    return {name: report[name] for name in measured} | {"cases": tuple(report["cases"])}
 
 
 def result_of(submission: Submission) -> Result:
@@ -317,7 +327,13 @@ def _running(people: dict[str, User], now: datetime) -> dict[str, Any]:
     question = "Which part of the product is computed before the timed call?"
     pipeline.ask_owner(result=result_of(asked), actor=people["rita"], question=question, now=now - HOUR)
     collect(now=now - HOUR)
-    cpu = Runner.objects.get(hardware="cpu")
+    cpu, gpu = (Runner.objects.get(hardware=hardware) for hardware in ("cpu", "H200"))
+    on_gpu = {}
+    for name, at in (("ada", now - 100 * MINUTE), ("hugo", now - 85 * MINUTE)):
+        on_gpu[name] = _send(name, SOFTMAX / "template_triton.py", "for the H200", at, hardware="H200")
+        _report(gpu, at, **gpu_job())
+    seen: dict[str, Any] = {"actor": people["rita"], "reason": "Its second case is slower than the first."}
+    pipeline.hold_result(result=result_of(on_gpu["hugo"]), now=now - HOUR, **seen)
     wrong = CHECKS[1] | {"good": False, "reason": "mismatch", "message": "expected 0.0312, got nan at [3, 1022]"}
     verdicts: dict[str, dict[str, Any]] = {
         "tested": {"cases": CHECKS},
@@ -346,6 +362,8 @@ def _running(people: dict[str, User], now: datetime) -> dict[str, Any]:
         "first": first.pk,
         "asked": asked.pk,
         "case": result_of(held).case.pk,
+        "gpu": on_gpu["ada"].pk,
+        "gpu_case": result_of(on_gpu["hugo"]).case.pk,
         "person": people["ada"].pk,
     }
 

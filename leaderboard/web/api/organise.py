@@ -21,8 +21,8 @@ from leaderboard.competitions import access, checks, edit
 from leaderboard.competitions.models import DIVISIONS, SCORINGS, VISIBILITIES, Competition
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.entrants import messages
-from leaderboard.judging.epochs import move_pin
 from leaderboard.judging.models import EPOCH_CHARS
+from leaderboard.standings.epochs import move_pin
 from leaderboard.web.api.base import AS_TABLE, SCOPE, Owners, Private, paged, parse
 from leaderboard.web.api.serializers import Keyed, optional_text
 from leaderboard.web.forms import MAX_KEY

@@ -17,9 +17,10 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import competitions_of
-from leaderboard.judging.epochs import RankedEpochs, choose_epoch, dismiss_epoch, move_pin
+from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.live import hosts, queues
 from leaderboard.judging.models import Epoch, Runner
+from leaderboard.standings.epochs import choose_epoch, dismiss_epoch, move_pin
 from leaderboard.web.organise.gate import Act, act_of, competition_page, press, restricted_page, shell
 from leaderboard.wording.figures import ago, span
 

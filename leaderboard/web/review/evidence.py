@@ -4,8 +4,8 @@ A report was written by a runner and is stored unchanged. Evidence that does not
 amount that is drawn is bounded. Times are in microseconds, drawings in the units of an SVG's viewBox.
 
 A clock's panel has time upwards, and the calls from left to right in the order in which they were made. The judge's
-clock sees the whole call with its constant overhead. The tenant's sees the kernel alone, and only the tenant vouches
-for it.
+clock sees the whole call with the copies of its data and a constant overhead. The tenant's sees the kernel alone, and
+only the tenant vouches for it.
 """
 
 import difflib
@@ -192,7 +192,10 @@ def case_rows(
 
 
 def drawings(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the template context of a report: parsed, case_rows, drawn, not_drawn, strip, image, fingerprint."""
+    """Return the template context of a report.
+
+    It has parsed, case_rows, drawn, not_drawn, strip, has_masks, image and fingerprint.
+    """
     known = evidence_of(report)
     timed = timings(known)
     drawn = [(case, panels(case)) for case in timed[:MOST_DRAWN]]
@@ -202,6 +205,7 @@ def drawings(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = No
         "drawn": [(case, panels) for case, panels in drawn if panels],
         "not_drawn": len(timed) - len(drawn),
         "strip": strip(timed),
+        "has_masks": any(block.heat.masks for case in timed for block in case.blocks),
         "image": known.image[:MOST_NAME_CHARS] if known else "",
         "fingerprint": sorted(known.fingerprint.items())[:MOST_FACTS] if known else [],
     }

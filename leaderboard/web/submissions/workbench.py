@@ -28,14 +28,16 @@ from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.prefill import number_of
 from leaderboard.web.submissions.syntax import PYTHON_NAME, first_fault
 
-PROVENANCE: Final = {  # facts of the machine that come first
-    "gpu": "GPU",
-    "cpu": "CPU",
-    "driver": "driver",
-    "cuda": "CUDA",
-    "torch": "PyTorch",
-    "python": "Python",
-    "photofinish": "judge",
+PROVENANCE: Final = {  # facts of the machine that come first, with their units
+    "gpu": ("GPU", ""),
+    "power_limit_w": ("power limit", " W"),
+    "max_sm_mhz": ("highest clock", " MHz"),
+    "cpu": ("CPU", ""),
+    "driver": ("driver", ""),
+    "cuda": ("CUDA", ""),
+    "torch": ("PyTorch", ""),
+    "python": ("Python", ""),
+    "photofinish": ("judge", ""),
 }
 PROPOSED: Final = 6  # boards of the welcome
 LOOKED_AT: Final = 60  # of the open boards, for a proposal
@@ -126,7 +128,9 @@ def measured(request: HttpRequest, pk: int) -> HttpResponse:
         "result": result,
         "report_problem": problem,
         **shown,
-        "provenance": [(title, machine.pop(name)) for name, title in PROVENANCE.items() if name in machine],
+        "provenance": [
+            (title, f"{machine.pop(name)}{unit}") for name, (title, unit) in PROVENANCE.items() if name in machine
+        ],
         "machine": sorted(machine.items()),
         "telemetry_said": TELEMETRY.get(result.telemetry, ""),
         "meanings": MEANINGS,

@@ -50,6 +50,23 @@ def test_grant_site_role_gives_append_only_tables_no_more_than_select_and_insert
             assert given == ({"SELECT", "INSERT"} if narrow else {"SELECT", "INSERT", "UPDATE", "DELETE"}), table
 
 
+def test_migrate_gives_the_site_role_its_privileges_on_new_tables() -> None:
+    """Regression: after an upgrade that added a table, the site was refused until an operator granted them by hand."""
+    with connection.cursor() as cursor:
+
+        def may_write_after_migrate() -> bool:
+            call_command("migrate", verbosity=0)
+            cursor.execute("SELECT has_table_privilege(%s, 'added', 'INSERT')", [SITE_ROLE])
+            return bool(cursor.fetchone()[0])
+
+        cursor.execute("REVOKE ALL ON audit_row FROM photofinish")
+        cursor.execute("CREATE TABLE added (n int)")
+        assert not may_write_after_migrate(), "a role that was never the site's gets nothing"
+        call_command("grant_site_role", SITE_ROLE)
+        cursor.execute("REVOKE ALL ON added FROM photofinish")
+        assert may_write_after_migrate()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_site_role_can_neither_change_nor_unlock_an_append_only_table() -> None:
     call_command("grant_site_role", SITE_ROLE)

@@ -5,6 +5,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -209,6 +210,33 @@ def test_a_deactivated_account_stands_before_no_other_webhook(stage, ada, posted
     assert deliver.deliver_posts(now=minutes(2)) == 1
 
 
+def test_the_oldest_event_goes_first_whoever_signed_up_first(stage, ada, posted, monkeypatch) -> None:
+    """Regression: low user ids came first, so that their posts and mails could delay all others'."""
+    monkeypatch.setattr(deliver, "PASS_HOOKS", 1)
+    monkeypatch.setattr(deliver, "PASS_MAILS", 1)
+    found, _ = posted
+    EmailAddress.objects.create(user=stage.ben, email="ben@example.org", verified=True)
+    tell.choose(user=stage.ben, page=EVERY, mail=EVERY, webhook=EVERY)
+    for at, person in enumerate((stage.ben, ada)):
+        tell.set_hook(user=person, address=f"https://hooks.example/{person}", form=SLACK)
+        event(person, now=NOON + timedelta(seconds=at))
+    for _ in range(2):
+        deliver.deliver(now=minutes(1))
+    assert [address for address, _ in found] == ["https://hooks.example/ben", "https://hooks.example/ada"]
+    assert [sent.to for sent in mail.outbox] == [["ben@example.org"], ["ada@example.org"]]
+
+
+def test_a_slow_receiver_waits_longer_for_its_next_post(ada, monkeypatch) -> None:
+    monkeypatch.setattr(deliver, "SLOWNESS", 1_000)
+    monkeypatch.setattr(hooks, "post", lambda *_: time.sleep(0.2))
+    tell.set_hook(user=ada, address=ADDRESS, form=SLACK)
+    event(ada)
+    assert deliver.deliver_posts(now=minutes(1)) == 1
+    event(ada, now=minutes(2))
+    assert deliver.deliver_posts(now=minutes(4)) == 0
+    assert deliver.deliver_posts(now=minutes(30)) == 1
+
+
 @pytest.fixture
 def is_genuine() -> Any:
     """Return the function of the documented example, which checks a signature."""
@@ -330,6 +358,28 @@ def test_a_host_with_a_single_private_address_is_refused(monkeypatch) -> None:
     with pytest.raises(hooks.HookError, match="not on the public internet") as refused:
         hooks.post(ADDRESS, {})
     assert refused.value.is_final
+
+
+def test_a_slow_resolver_holds_no_post(monkeypatch) -> None:
+    """Regression: the resolver has no limit of its own, and held a sender for as long as it liked."""
+    is_over = threading.Event()
+    monkeypatch.setattr(hooks, "RESOLVE_S", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(20))
+    began = time.monotonic()
+    with pytest.raises(hooks.HookError, match="resolved too slowly") as refused:
+        hooks.post(ADDRESS, {})
+    assert time.monotonic() - began < 10
+    assert not refused.value.is_final
+    is_over.set()
+
+
+def test_a_host_without_an_address_is_said(monkeypatch) -> None:
+    def unknown(*_: Any, **__: Any) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(hooks.HookError, match="has no address"):
+        hooks.post(ADDRESS, {})
 
 
 def test_localhost_is_refused_for_real() -> None:

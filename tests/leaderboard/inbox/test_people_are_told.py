@@ -143,11 +143,28 @@ def test_an_applied_rejudging_tells_of_overtakings_in_the_new_epoch(raced) -> No
         judge_shadow(raced, submission, ratio=ratio, score_us=1000 * ratio, epoch="new-drivers")
     propose_epoch(hardware="cpu", name="new-drivers", fingerprint={}, now=raced.later(1))
     raced.choose("new-drivers")
+    assert tell_overtaken(now=raced.later(1)) == 1, "the sweeper notes the board without lines meanwhile"
     apply(raced, chosen, anyway=True)
     tell_overtaken(now=raced.later(1))
     [said] = titles(raced.ada, "overtaken")
     assert "Ahead of you now: ben." in said
     assert titles(raced.ben, "overtaken") == []
+
+
+def test_a_chosen_epoch_overtakes_nobody_and_its_front_counts_from_then_on(raced, vera) -> None:
+    """Regression: the choice was noticed with the board's next line, which then seemed to overtake."""
+    for owner, ratio in ((raced.ada, 0.75), (raced.ben, 0.7)):
+        raced.judge(raced.submit(owner), ratio=ratio, score_us=1000 * ratio, epoch="new-drivers")
+    tell_overtaken(now=raced.later(1))
+    Message.objects.all().delete()
+    raced.choose("new-drivers")
+    assert tell_overtaken(now=raced.later(1)) == 1
+    assert not Message.objects.filter(kind__in=("overtaken", "organising")).exists()
+    raced.judge(raced.submit(raced.ada), ratio=0.6, score_us=600.0, epoch="new-drivers")
+    tell_overtaken(now=raced.later(1))
+    assert titles(raced.ada, "overtaken") == []
+    [said] = titles(raced.ben, "overtaken")
+    assert "You are on rank 2, and were on rank 1. Ahead of you now: ada." in said
 
 
 def test_the_sweeper_keeps_no_table_after_a_pass(raced) -> None:

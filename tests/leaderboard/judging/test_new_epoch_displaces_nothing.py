@@ -1,6 +1,7 @@
 """A runner proposes a new timing epoch and a person decides it: a runner's hello never empties a board."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -8,15 +9,17 @@ from django.db import IntegrityError, transaction
 
 from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
-from leaderboard.competitions.models import Prize, Track
+from leaderboard.competitions.models import Competition, Prize, Track
 from leaderboard.errors import UserError
-from leaderboard.judging.epochs import MOST_PROPOSED, choose_epoch, dismiss_epoch, move_pin, propose_epoch
+from leaderboard.judging.epochs import MOST_PROPOSED, propose_epoch
 from leaderboard.judging.models import Epoch, EpochPin, Runner
 from leaderboard.judging.runners import greet
 from leaderboard.pipeline import claim_work
+from leaderboard.standings.epochs import choose_epoch, dismiss_epoch, move_pin
+from leaderboard.standings.models import Revision
 from leaderboard.standings.read.boards import look
 from tests.leaderboard.board_lines import board_entries
-from tests.leaderboard.stage import NOON, Stage, make_runner
+from tests.leaderboard.stage import NOON, PLENTY, Stage, make_board, make_runner
 
 CONTEST = CalendarStage.CONTEST
 OLD, NEW = "driver-535", "driver-550"
@@ -163,6 +166,30 @@ def test_move_pin_is_an_act_with_a_reason_and_an_audit_row(stage: Stage) -> None
     assert (EpochPin.objects.get().epoch, ranked_lines(stage)) == (NEW, 0)
     with pytest.raises(UserError, match="already"):
         move_pin(name=NEW, reason="twice", **told)
+
+
+def test_choose_epoch_and_move_pin_renew_the_revisions_of_the_boards_concerned(stage: Stage) -> None:
+    """Regression: what waits for a new revision, such as notices of overtakings, missed both acts."""
+    other = Competition.objects.create(slug="other", name="Other", quotas=PLENTY)
+    boards = [make_board("vectoradd"), make_board("gemm", competition=other), make_board("softmax", "H200")]
+    old = hello(stage, "old", OLD)
+    hello(stage, "new", NEW)
+    for board, runner in zip(boards, (old, old, make_runner("h200", "H200")), strict=True):
+        stage.submit(board=board)
+        job = claim_work(runner=runner, now=stage.now)
+        assert job is not None
+        stage.report(job, runner=runner)
+
+    def renewed(before: dict[int, Any]) -> list[bool]:
+        return [before[board.pk] != Revision.objects.get(board=board).token for board in boards]
+
+    before = dict(Revision.objects.values_list("board", "token"))
+    stage.choose(NEW)
+    assert renewed(before) == [True, True, False]
+    before = dict(Revision.objects.values_list("board", "token"))
+    told: dict[str, Any] = {"hardware": "cpu", "actor": stage.olga, "reason": "as announced", "now": stage.now}
+    move_pin(competition=stage.board.competition, name=OLD, **told)
+    assert renewed(before) == [True, False, False]
 
 
 def test_dismiss_epoch_leaves_it_unranked_until_a_person_makes_it_current(stage: Stage) -> None:

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from leaderboard import pipeline
 from leaderboard.audit.models import Row
 from leaderboard.competitions.calendar import Stage as CalendarStage
-from leaderboard.judging.epochs import choose_epoch
 from leaderboard.judging.models import Epoch
+from leaderboard.standings.epochs import choose_epoch
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.boards import standing_of
 from leaderboard.standings.read.records import incumbent_ratio

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from runner.evidence import profiled
-from runner.evidence.profiled import COMPUTE, LATENCY, MEMORY, OCCUPANCY, Kernel, Row, Traced
+from runner.evidence.profiled import COMPUTE, LATENCY, MEMORY, OCCUPANCY, Counted, Kernel, Row, Traced
+from runner.job import profile
 
 TABLE = (Path(__file__).parent / "ncu-details.csv").read_text()  # of an H100, trimmed
 MUL = "void vectorized_elementwise_kernel<4, AUnaryFunctor<float, float, float, MulFunctor<float>>"
@@ -53,6 +54,14 @@ def test_table_of_nsight_compute_is_read() -> None:
     assert kernel.name.startswith(MUL)
     assert (kernel.launches, kernel.us) == (1, pytest.approx(43.072))
     assert (kernel.memory, kernel.compute, kernel.occupancy) == (78.97, 6.0, 80.46)
+
+
+def test_refusal_of_the_driver_is_a_sentence_that_names_the_way_out() -> None:
+    said = (Path(__file__).parent / "ncu-forbidden.txt").read_text()  # then Nsight Compute leaves no report
+    with pytest.raises(profile._Failed, match=r"^This host's driver refuses .* \(docs/gpu-hosts\.md\)"):
+        profile._kernels(Counted(said=said))
+    with pytest.raises(profile._Failed, match=r"(?s)measured no kernel\. .*No kernels were profiled"):
+        profile._kernels(Counted(said=said.replace(profiled.FORBIDDEN, "")))
 
 
 def test_launches_of_one_kernel_count_by_their_time() -> None:

@@ -156,6 +156,29 @@ def test_it_answers_as_what_does_not_exist(stage, browser, closed, who) -> None:
                 assert (real.status_code, told(real)) == (404, told(none))
 
 
+@pytest.mark.parametrize("who", [None, "cleo"])
+def test_numbers_of_hidden_entries_answer_like_absent_numbers(stage, browser, closed, who) -> None:
+    held = stage.submit(stage.ben)
+    stage.judge(held, ratio=0.05, score_us=50.0)
+    tried = stage.submit(stage.ben, mode="test")
+    client = browser(getattr(stage, who) if who else None)
+    pages = ["/entries/{}", "/entries/{}/code", "/entries/{}/badge.svg", "/submissions/{}"]
+    calls = [
+        "/api/v1/entries/{}",
+        "/api/v1/entries/{}/signed",
+        "/api/v1/submissions/{}",
+        "/api/v1/submissions/{}/seeds",
+    ]
+    for address in (*pages, *calls):
+        none = client.get(address.format(10**6))
+        assert none.status_code != 200
+        for hidden in (closed.submissions.get(), held, tried):
+            real = client.get(address.format(hidden.pk))
+            assert real.status_code == none.status_code, address
+            if address in calls:
+                assert told(real) == told(none), address
+
+
 def test_a_stranger_cannot_send_to_it_nor_learn_its_name(stage, tool, closed) -> None:
     sent = {"hardware": "cpu", "mode": "test", "filename": "kernel.py", "code": "def custom_kernel(data): ..."}
     client = tool(stage.cleo)

@@ -9,10 +9,13 @@ from django.utils import timezone
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
 from leaderboard.entrants.closing import close
+from leaderboard.judging.models import Result
+from leaderboard.pipeline import claim_work, hold_result
 from leaderboard.submissions.models import Draft, Note, Welcome
 from leaderboard.web.accounts.export import _tables
-from tests.leaderboard.stage import Stage
+from tests.leaderboard.stage import Stage, make_board, make_runner
 from tests.runner.judge.suspects import case, evidence
+from tests.web.showcase import gpu_job
 
 FIGURES = {"name": "n=8", "good": True, "public": True, "measured_us": 900.0, "baseline_us": 1000.0, "half_width": 0.01}
 
@@ -49,6 +52,33 @@ def test_the_sender_sees_cases_both_clocks_and_the_machine(stage, browser, measu
     assert "n=8 on the tenant's clock. baseline:" in page
     assert "rex" in page
     assert "vs incumbent" not in page
+
+
+@pytest.mark.parametrize("who", ["owner", "reviewer"])
+def test_a_job_on_a_gpu_shows_device_clocks_throttling_and_speed_of_light(stage, browser, who) -> None:
+    """Of a recorded report, which the showcase has as well."""
+    runner = make_runner("h200-1", "H200")
+    submission = stage.submit(stage.ada, board=make_board(hardware="H200"))
+    job = claim_work(runner=runner, now=stage.now)
+    assert job is not None
+    assert stage.report(job, runner=runner, **gpu_job())
+    result = Result.objects.get(attempt__submission=submission)
+    if who == "owner":
+        page = page_of(browser(stage.ada), f"/submissions/{submission.pk}/measured")
+        assert all(fact in page for fact in ("700 W", "1980 MHz", "580.159.04", "Clocks, temperatures and throttle"))
+    else:
+        hold_result(result=result, actor=stage.olga, reason="a look", now=stage.later(1))
+        page = page_of(browser(stage.olga), f"/review/{result.pk}")
+    assert "NVIDIA H200" in page
+    assert "SM or core clock: 1980 to 1980 MHz" in page
+    assert "memory clock: 3201 to 3201 MHz" in page
+    assert "power cap in 1 of 80 blocks" in page
+    assert "named no reason" not in page
+    narrow = "\N{NARROW NO-BREAK SPACE}"
+    assert all(f"{share}{narrow}%" in page for share in (38.5, 29.1)), "of the speed of light"
+    for clock, median in (("judge's", f"985.8{narrow}µs"), ("tenant's", f"257.6{narrow}µs")):
+        assert f"cols=8192 rows=8192 on the {clock} clock. baseline: 192 calls" in page
+        assert f"candidate: 192 calls, median {median}" in page
 
 
 def test_seeds_are_shown_after_the_contest(stage, browser, tool, measured) -> None:

@@ -1,4 +1,4 @@
-"""`grant_site_role ROLE`: after each migration, give the site's database role its privileges."""
+"""`grant_site_role ROLE`: give the site's database role its privileges. Each later `migrate` repeats it."""
 
 from typing import Any, Final
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from leaderboard.judging.epochs import choose_epoch
 from leaderboard.judging.management import ActCommand
+from leaderboard.standings.epochs import choose_epoch
 
 
 class Command(ActCommand):

@@ -4,8 +4,8 @@ from typing import Any
 
 from leaderboard.competitions.models import Competition
 from leaderboard.errors import UserError
-from leaderboard.judging.epochs import move_pin
 from leaderboard.judging.management import ActCommand
+from leaderboard.standings.epochs import move_pin
 
 
 class Command(ActCommand):
