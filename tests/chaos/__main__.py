@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=PAUSE_S, metavar="S", help="at most, between two faults; 2")
     parser.add_argument("--runners", type=int, choices=range(1, 25), default=RUNNERS, metavar="N", help="hosts; 2")
     parser.add_argument("--once", action="store_true", help="let every fault strike once only")
-    parser.add_argument("--keep", type=Path, default=None, metavar="FOLDER", help="for journal, boards and logs")
+    parser.add_argument("--keep", type=Path, default=None, metavar="FOLDER", help="for report, boards and logs")
     asked = parser.parse_args()
     if os.geteuid() != 0:
         raise SetupError("chaos mounts small disks and makes network namespaces: run it as root")

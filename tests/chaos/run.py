@@ -220,7 +220,7 @@ def play(
     pause_s: float = PAUSE_S,
     runners: int = RUNNERS,
 ) -> Told:
-    """Run it, and leave journal, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
+    """Run it, and leave report, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
     keep.mkdir(parents=True, exist_ok=True)
     site = Site(image, people=-(-submissions // TEST_QUOTA), test_quota=TEST_QUOTA, seed=seed, runners=runners)
     try:
@@ -268,4 +268,6 @@ def _play(site: Site, submissions: int, keep: Path, minutes: float, schedule: Sc
     if findings := audit(site.database, keep):
         site.keep_database(keep)
     outcomes = site.rows(OUTCOMES)
-    return Told(len(sender.journal), sender.refused.total(), schedule.seed, took_s, strikes, findings, outcomes, counts)
+    told = Told(len(sender.journal), sender.refused.total(), schedule.seed, took_s, strikes, findings, outcomes, counts)
+    (keep / "report.txt").write_text(told.text())
+    return told
