@@ -16,7 +16,7 @@ from pathlib import Path
 from deploy.console import SetupError, exit_status, say
 from deploy.image import ensure_image
 from deploy.parties import state_folder
-from tests.chaos.run import PAUSE_S, play
+from tests.chaos.run import PAUSE_S, RUNNERS, play
 
 
 def main() -> int:
@@ -25,8 +25,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, metavar="M", help="send none after M minutes")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the schedule of faults; 1")
     parser.add_argument("--pause", type=float, default=PAUSE_S, metavar="S", help="at most, between two faults; 2")
+    parser.add_argument("--runners", type=int, choices=range(1, 25), default=RUNNERS, metavar="N", help="hosts; 2")
     parser.add_argument("--once", action="store_true", help="let every fault strike once only")
-    parser.add_argument("--keep", type=Path, default=None, metavar="FOLDER", help="for journal, boards and logs")
+    parser.add_argument("--keep", type=Path, default=None, metavar="FOLDER", help="for report, boards and logs")
     asked = parser.parse_args()
     if os.geteuid() != 0:
         raise SetupError("chaos mounts small disks and makes network namespaces: run it as root")
@@ -34,7 +35,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # everything is cleared away
     try:
         keep = asked.keep or state_folder() / "chaos"
-        limits = {"minutes": asked.minutes, "once": asked.once, "pause_s": asked.pause}
+        limits = {"minutes": asked.minutes, "once": asked.once, "pause_s": asked.pause, "runners": asked.runners}
         told = play(image, asked.submissions, asked.seed, keep, **limits)
     except KeyboardInterrupt:
         say("stopped: processes, mounts and namespaces of this run are gone")

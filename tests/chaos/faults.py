@@ -16,10 +16,8 @@ import psutil
 
 from tests.chaos.parts import Part, await_that
 from tests.chaos.proxy import DELAY, DROP, DUPLICATE
-from tests.chaos.site import LEASE_S, Site
+from tests.chaos.site import LEASE_S, WEBS, Site
 
-RUNNERS: Final = ("runner-1", "runner-2")
-WEBS: Final = ("web-1", "web-2")
 JUDGE: Final = "runner.job.judge_main"
 BEYOND_A_LEASE_S: Final = 1.5 * LEASE_S
 LONGEST_DOWN_S: Final = 2.0  # until the service manager restarts a process
@@ -72,7 +70,7 @@ def child_killed(site: Site, target: str, chance: random.Random) -> Iterator[Non
     """Kill the judge of a runner, or one web process of a web host."""
     part = site.parts[target]
     assert isinstance(part, Part)
-    if found := part.descendants(JUDGE if target in RUNNERS else "spawn_main"):
+    if found := part.descendants(JUDGE if target in site.runners else "spawn_main"):
         with suppress(psutil.NoSuchProcess):
             chance.choice(found).kill()
     yield
@@ -81,7 +79,7 @@ def child_killed(site: Site, target: str, chance: random.Random) -> Iterator[Non
 @contextmanager
 def container_killed(site: Site, target: str, chance: random.Random) -> Iterator[None]:
     with suppress(Exception), site.engine.client() as client:  # it may end at the same moment
-        if found := sorted(client.containers.list(), key=lambda container: str(container.id)):
+        if found := sorted(client.containers.list(sparse=True), key=lambda container: str(container.id)):
             chance.choice(found).kill()
     yield
 
@@ -90,7 +88,7 @@ def container_killed(site: Site, target: str, chance: random.Random) -> Iterator
 def paused(site: Site, target: str, chance: random.Random) -> Iterator[None]:
     part = site.parts[target]
     assert isinstance(part, Part)
-    if target in RUNNERS:
+    if target in site.runners:
         await_work(site, target)
     part.is_held = True
     try:
@@ -135,7 +133,7 @@ def disturbed(how: str) -> Act:
 
 @contextmanager
 def disk_full(site: Site, target: str, chance: random.Random) -> Iterator[None]:
-    if target in RUNNERS:
+    if target in site.runners:
         await_work(site, target)
     with site.disks[target].full():
         time.sleep(DISTURBED_S)
@@ -145,7 +143,7 @@ def disk_full(site: Site, target: str, chance: random.Random) -> Iterator[None]:
 @contextmanager
 def unplugged(site: Site, target: str, chance: random.Random) -> Iterator[None]:
     """Unplug a host; a runner until its attempt is lost, and its report comes late."""
-    held = await_work(site, target) if target in RUNNERS else 0
+    held = await_work(site, target) if target in site.runners else 0
     site.hosts[target].plug(False)
     try:
         time.sleep(BEYOND_A_LEASE_S)
@@ -175,30 +173,32 @@ def await_work(site: Site, runner: str) -> int:
     return next((int(held) for (held,) in site.rows(HOLDS.format(runner))), 0)
 
 
-FAULTS: Final = (
-    Fault("runner killed", RUNNERS, killed, greets=True),
-    Fault("judge killed", RUNNERS, child_killed),
-    Fault("site worker killed", ("worker",), killed),
-    Fault("web process killed", WEBS, child_killed),
-    Fault("web host killed", WEBS, killed),
-    Fault("sweeper killed", ("sweeper",), killed),
-    Fault("broker killed, restarted empty", ("broker",), killed),
-    Fault("PostgreSQL killed", ("PostgreSQL",), killed),
-    Fault("container killed", ("containers",), container_killed),
-    Fault("Docker engine killed", ("dockerd",), killed),
-    Fault("runner paused beyond its lease", RUNNERS, paused),
-    Fault("judge paused beyond its lease", RUNNERS, judge_paused),
-    Fault("web host paused", WEBS, paused),
-    Fault("sweeper paused", ("sweeper",), paused),
-    Fault("answers lost", (*RUNNERS, "client"), disturbed(DROP)),
-    Fault("answers delayed", (*RUNNERS, "client"), disturbed(DELAY)),
-    Fault("requests repeated", (*RUNNERS, "client"), disturbed(DUPLICATE)),
-    Fault("runner's disk full", RUNNERS, disk_full),
-    Fault("PostgreSQL's disk full", ("PostgreSQL",), disk_full),
-    Fault("runner host unplugged", RUNNERS, unplugged),
-    Fault("web host unplugged", WEBS, unplugged),
-    Fault("clock moved", ("web-2", "runner-2"), clock_moved),
-)
+def faults(runners: tuple[str, ...]) -> tuple[Fault, ...]:
+    """Return all faults of a site with these runners."""
+    return (
+        Fault("runner killed", runners, killed, greets=True),
+        Fault("judge killed", runners, child_killed),
+        Fault("site worker killed", ("worker",), killed),
+        Fault("web process killed", WEBS, child_killed),
+        Fault("web host killed", WEBS, killed),
+        Fault("sweeper killed", ("sweeper",), killed),
+        Fault("broker killed, restarted empty", ("broker",), killed),
+        Fault("PostgreSQL killed", ("PostgreSQL",), killed),
+        Fault("container killed", ("containers",), container_killed),
+        Fault("Docker engine killed", ("dockerd",), killed),
+        Fault("runner paused beyond its lease", runners, paused),
+        Fault("judge paused beyond its lease", runners, judge_paused),
+        Fault("web host paused", WEBS, paused),
+        Fault("sweeper paused", ("sweeper",), paused),
+        Fault("answers lost", (*runners, "client"), disturbed(DROP)),
+        Fault("answers delayed", (*runners, "client"), disturbed(DELAY)),
+        Fault("requests repeated", (*runners, "client"), disturbed(DUPLICATE)),
+        Fault("runner's disk full", runners, disk_full),
+        Fault("PostgreSQL's disk full", ("PostgreSQL",), disk_full),
+        Fault("runner host unplugged", runners, unplugged),
+        Fault("web host unplugged", WEBS, unplugged),
+        Fault("clock moved", ("web-2", *runners[1::2]), clock_moved),
+    )
 
 
 def strike(fault: Fault, target: str, site: Site, chance: random.Random, has_work: Callable[[], bool]) -> Strike:

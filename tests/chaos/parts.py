@@ -216,7 +216,7 @@ class Engine:
     def clear(self) -> None:
         """Remove all containers, with their processes and mounts."""
         with self.client() as client:
-            for container in client.containers.list(all=True):
+            for container in client.containers.list(all=True, sparse=True):
                 with contextlib.suppress(docker.errors.APIError):
                     container.remove(force=True)
 

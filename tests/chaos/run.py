@@ -1,8 +1,8 @@
 """A chaos run: submissions are sent and judged while a seeded schedule of faults strikes; then the audit.
 
-Every fault strikes once, in an order that the seed decides, and then by chance until all submissions are judged; with
-`once`, no more. Three faults may overlap, but never on the same target. A runner that the site suspended for its losses
-is resumed, as an operator would.
+Every fault strikes once, in an order that the seed decides, and then again, in a new order, until all submissions are
+judged; with `once`, no more. Three faults may overlap, but never on the same target. A runner that the site suspended
+for its losses is resumed, as an operator would.
 """
 
 import json
@@ -23,15 +23,16 @@ from typing import Any, Final
 import httpx
 
 from tests.chaos.audit import BOARDS, JOURNAL, Finding, audit
-from tests.chaos.faults import FAULTS, Fault, Strike, strike
+from tests.chaos.faults import Fault, Strike, faults, strike
 from tests.chaos.parts import await_that
-from tests.chaos.site import BOARD, Site
+from tests.chaos.site import BOARD, WEBS, Site
 
 TEST_QUOTA: Final = 14  # of a person
 GREEDY_EVERY: Final = 10  # turns: the first person sends in another's turn, and so beyond the quota
 GREEDY_TURN: Final = 9  # of them: with 5 people, as with any even number, the first person's usual turns are others
 RANKED_EVERY: Final = 20  # turns; a ranked run takes ten times as long
-MOST_WAITING: Final = 10
+MOST_WAITING: Final = 5  # for each runner
+RUNNERS: Final = 2
 PAUSE_S: Final = 2.0  # between two strikes at most, and a quarter of it at least
 AT_ONCE: Final = 3
 SETTLED_WITHIN_S: Final = 300.0
@@ -165,7 +166,7 @@ class Schedule:
     def __init__(self, site: Site, seed: int, faults: tuple[Fault, ...], once: bool, pause_s: float) -> None:
         self._site, self._chance, self._faults, self._once = site, random.Random(seed), faults, once
         self.seed, self._pause_s = seed, pause_s
-        self._due = self._chance.sample(faults, len(faults))
+        self._due: list[Fault] = []
         self._busy: set[str] = set()
         self._running: list[Future[Strike]] = []
         self.began = 0
@@ -179,7 +180,7 @@ class Schedule:
         """Strike until every fault has, and no work is left; with `once`, until every fault has."""
         with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="fault") as pool:
             try:
-                while self._due or (has_work() and not self._once):
+                while self.began < len(self._faults) or (has_work() and not self._once):
                     running = [one for one in self._running if not one.done()]
                     if len(running) >= AT_ONCE or not self._next(pool, has_work):
                         time.sleep(0.1)
@@ -192,12 +193,12 @@ class Schedule:
 
     def _next(self, pool: ThreadPoolExecutor, has_work: Callable[[], bool]) -> bool:
         """Begin the next fault that has a free target."""
-        for fault in self._due or [self._chance.choice(self._faults)]:
+        self._due = self._due or self._chance.sample(self._faults, len(self._faults))
+        for fault in self._due:
             free = [target for target in fault.targets if target not in self._busy]
             if not free:
                 continue
-            if fault in self._due:
-                self._due.remove(fault)
+            self._due.remove(fault)
             target, chance = self._chance.choice(free), random.Random(self._chance.random())
             self._busy.add(target)
             self.began += 1
@@ -217,25 +218,26 @@ def play(
     minutes: float = math.inf,
     once: bool = False,
     pause_s: float = PAUSE_S,
+    runners: int = RUNNERS,
 ) -> Told:
-    """Run it, and leave journal, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
+    """Run it, and leave report, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
     keep.mkdir(parents=True, exist_ok=True)
-    site = Site(image, people=-(-submissions // TEST_QUOTA), test_quota=TEST_QUOTA, seed=seed)
+    site = Site(image, people=-(-submissions // TEST_QUOTA), test_quota=TEST_QUOTA, seed=seed, runners=runners)
     try:
-        return _play(site, submissions, keep, minutes, Schedule(site, seed, FAULTS, once, pause_s))
+        return _play(site, submissions, keep, minutes, Schedule(site, seed, faults(site.runners), once, pause_s))
     finally:
         site.keep_logs(keep)
         site.close()
 
 
 def _play(site: Site, submissions: int, keep: Path, minutes: float, schedule: Schedule) -> Told:
-    began = time.monotonic()
+    began, most = time.monotonic(), MOST_WAITING * len(site.runners)
 
     def waiting() -> int:
-        return next((int(number) for (number,) in site.rows(WAITING)), MOST_WAITING)
+        return next((int(number) for (number,) in site.rows(WAITING)), most)
 
     def may_send(sent: int) -> bool:
-        return waiting() < MOST_WAITING and sent <= submissions * (schedule.share + 0.1)
+        return waiting() < most and sent <= submissions * (schedule.share + 0.1)
 
     sender, operator = Sender(site, submissions, began + 60 * minutes, may_send), Operator(site)
     sender.thread.start()
@@ -250,7 +252,7 @@ def _play(site: Site, submissions: int, keep: Path, minutes: float, schedule: Sc
         sender.thread.join()
         operator.end()
     took_s = time.monotonic() - began
-    for name in ("web-1", "web-2"):
+    for name in WEBS:
         await_that(lambda name=name: site.is_up(name), 60, f"{name}'s readiness")
     (keep / JOURNAL).write_text(json.dumps(sender.journal))
     (keep / BOARDS).write_text(json.dumps(dict(site.boards())))
@@ -266,4 +268,6 @@ def _play(site: Site, submissions: int, keep: Path, minutes: float, schedule: Sc
     if findings := audit(site.database, keep):
         site.keep_database(keep)
     outcomes = site.rows(OUTCOMES)
-    return Told(len(sender.journal), sender.refused.total(), schedule.seed, took_s, strikes, findings, outcomes, counts)
+    told = Told(len(sender.journal), sender.refused.total(), schedule.seed, took_s, strikes, findings, outcomes, counts)
+    (keep / "report.txt").write_text(told.text())
+    return told

@@ -4,9 +4,10 @@
     runner 1 ─ proxy┤                              ├─ Valkey
     runner 2 ─ proxy┴─ web host 2 (two processes) ─┴─ site worker, sweeper
 
-Web and runner hosts are network namespaces, and each runner has a small disk for its state. Both runners use one
-Docker engine, which runs for this site alone. Runner 1 hears the broker's doorbell, runner 2 waits over HTTP. Clocks
-of web host 2 and runner 2 can be moved. A supervisor restarts every process that ends, as a service manager would.
+Web and runner hosts are network namespaces, and each runner has a small disk for its state. All runners use one
+Docker engine, which runs for this site alone. Odd runners hear the broker's doorbell, even runners wait over HTTP.
+Clocks of web host 2 and of even runners can be moved. The runners share out the machine's cores, at least two each. A
+supervisor restarts every process that ends, as a service manager would.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +41,9 @@ RESTART_S: Final = 0.5
 PORT: Final = 8000
 SET: Final = str(Path(__file__).with_name("tiny.yaml"))
 BOARD: Final = "tiny"
+WEBS: Final = ("web-1", "web-2")
 CLOCK: Final = str(Path(__file__).with_name("clock"))  # a folder for PYTHONPATH
+CORES_OF_A_RUNNER: Final = 2  # at least: the judge's core and a submission's
 DATABASE_MB, SPOOL_MB = 512, 32
 SMALL_LOGS: Final = "max_wal_size = '96MB'\nmin_wal_size = '32MB'\nwal_keep_size = 0\n"
 MAKE_PEOPLE: Final = """
@@ -85,8 +89,9 @@ class Server:
 class Site:
     """The site, from when every part works; `close` removes all of it."""
 
-    def __init__(self, image: str, people: int, test_quota: int, seed: int) -> None:
+    def __init__(self, image: str, people: int, test_quota: int, seed: int, runners: int) -> None:
         self._stack = ExitStack()
+        self.runners = tuple(f"runner-{number}" for number in range(1, runners + 1))
         self.ended = threading.Event()
         self.restarts: list[str] = []
         try:
@@ -114,9 +119,9 @@ class Site:
         self._stack.callback(watcher.join)
         self._stack.callback(self.ended.set)
         watcher.start()
-        for name in ("web-1", "web-2"):
+        for name in WEBS:
             await_that(lambda name=name: self.is_up(name), START_S, f"{name}'s readiness")
-        for name in ("runner-1", "runner-2"):
+        for name in self.runners:
             await_that(lambda name=name: self.greeted(name), START_S, f"the greeting of {name}")
 
     def close(self) -> None:
@@ -143,16 +148,16 @@ class Site:
     def _network(self, seed: int) -> None:
         number = os.getpid() % 240 + 8
         self.hosts: dict[str, Host] = {}
-        for index, name in enumerate(("web-1", "web-2", "runner-1", "runner-2")):
-            host = Host(f"pfc{number}{name[0]}{name[-1]}", f"198.18.{(number + index * 64) % 256}")
+        for index, name in enumerate((*WEBS, *self.runners)):
+            place = (number + index * 61) % 512  # far from those of a run with the next number
+            host = Host(f"pfc{number}h{index}", f"198.{18 + place // 256}.{place % 256}")
             self._stack.callback(host.remove)
             self.hosts[name] = host
-        webs = [(self.hosts[name].address, PORT) for name in ("web-1", "web-2")]
+        webs = [(self.hosts[name].address, PORT) for name in WEBS]
         self.proxies = {
-            name: Proxy((self.hosts[name].gateway, PORT), webs, seed + index)
-            for index, name in enumerate(("runner-1", "runner-2"))
+            name: Proxy((self.hosts[name].gateway, PORT), webs, seed + index) for index, name in enumerate(self.runners)
         }
-        self.proxies["client"] = Proxy((self.hosts["web-1"].gateway, PORT), webs, seed + 9)
+        self.proxies["client"] = Proxy((self.hosts["web-1"].gateway, PORT), webs, seed + len(self.runners))
         self._stack.enter_context(running(list(self.proxies.values())))
         self.url = "http://{}:{}".format(*self.proxies["client"].address)
 
@@ -201,27 +206,33 @@ class Site:
         worker = ["dramatiq", "leaderboard.actors", "--queues", "site", "--processes", "1", "--threads", "2"]
         self._add("worker", [*python, *worker])
         self._add("sweeper", [*python, "leaderboard.manage", "sweep", "--forever"])
-        for name in ("web-1", "web-2"):
+        for name in WEBS:
             host = self.hosts[name]
             command = [*python, "leaderboard.serve", "--host", host.address, "--port", str(PORT)]
             self._add(name, host.within(*command), self._clock(name) if name == "web-2" else {})
-        for name in ("runner-1", "runner-2"):
+        with ThreadPoolExecutor() as pool:
+            tokens = list(pool.map(lambda name: self.manage("create_runner", name, "--hardware", "cpu"), self.runners))
+        cores = sorted(os.sched_getaffinity(0))
+        share = max(CORES_OF_A_RUNNER, len(cores) // len(self.runners))
+        for index, name in enumerate(self.runners):
             host, state = self.hosts[name], self.folder / name
             self.disks[name] = Disk(state, SPOOL_MB)
             told = {
                 "PHOTOFINISH_URL": f"http://{host.gateway}:{PORT}",
-                "RUNNER_TOKEN": self.manage("create_runner", name, "--hardware", "cpu").strip(),
+                "RUNNER_TOKEN": tokens[index].strip(),
                 "RUNNER_INSECURE": "1",
                 "RUNNER_STATE": str(state),
                 "RUNNER_LOCKS": str(self.folder / f"locks-{name}"),
                 "RUNNER_POLL_S": "2",
                 "RUNNER_SPOOL_BYTES": "17000000",
-                "BROKER_URL": self._runner_broker if name == "runner-1" else "",
+                "BROKER_URL": "" if index % 2 else self._runner_broker,
                 "DOCKER_HOST": self.engine.url,
                 "SANDBOX_IMAGE": self.image,
-                **(self._clock(name) if name == "runner-2" else {}),
+                **(self._clock(name) if index % 2 else {}),
             }
-            self._add(name, host.within(*python, "runner.daemon.worker"), told)
+            own = {cores[(index * share + one) % len(cores)] for one in range(share)}
+            pinned = ["taskset", "--cpu-list", ",".join(map(str, own)), *python]
+            self._add(name, host.within(*pinned, "runner.daemon.worker"), told)
         self.parts["dockerd"] = self.engine.part
 
     def _add(self, name: str, command: list[str], changes: dict[str, str] | None = None) -> None:
@@ -289,7 +300,7 @@ class Site:
 
     def boards(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Return each web host's view of the board."""
-        for name in ("web-1", "web-2"):
+        for name in WEBS:
             address = f"http://{self.hosts[name].address}:{PORT}/api/v1/boards/{BOARD}/cpu/entries"
             answer = httpx.get(address, params={"limit": 1000}, timeout=30, trust_env=False)
             answer.raise_for_status()
