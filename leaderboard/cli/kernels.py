@@ -29,7 +29,7 @@ SHOWN_CHOICES: Final = 20
 MAX_QUESTIONS: Final = 10
 
 Submission = Annotated[str, typer.Argument(metavar="ID")]
-OrNewest = Annotated[str, typer.Argument(metavar="[ID]", help="Default: your newest submission.")]
+OrNewest = Annotated[str | None, typer.Argument(metavar="[ID]", help="Default: your newest submission.")]
 
 
 def submit(
@@ -102,13 +102,13 @@ def _newest(site: Client) -> str:
 
 def watch(
     context: typer.Context,
-    submission: OrNewest = "",
+    submission: OrNewest = None,
     as_json: AsJson = False,
 ) -> None:
     """Watch a submission until its verdict. Exit code 0 only for a pass, 5 for a pass that is held."""
     screen = Screen()
     with connected(context) as site:
-        submission = submission or _newest(site)
+        submission = _newest(site) if submission is None else submission
         with known(submission):
             found = site.submission(submission)
         if found.get("status") not in FINAL:
@@ -118,7 +118,7 @@ def watch(
 
 def show(
     context: typer.Context,
-    submission: OrNewest = "",
+    submission: OrNewest = None,
     cases: Annotated[bool, typer.Option("--cases/--no-cases", help="Print every case.")] = True,
     files: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the files of its profile there.")] = None,
     as_json: AsJson = False,
@@ -126,7 +126,7 @@ def show(
     """Show a submission's verdict with cases and profile, and wait for it if necessary. Exit codes as for `submit`."""
     screen = Screen()
     with connected(context) as site:
-        submission = submission or _newest(site)
+        submission = _newest(site) if submission is None else submission
         with known(submission):
             found = site.submission(submission)
         if found.get("status") not in FINAL:
@@ -199,14 +199,14 @@ def list_submissions(
 
 def diff(
     context: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="[ID|FILE]", help="Default: your newest submission.")] = "",
+    first: Annotated[str | None, typer.Argument(metavar="[ID|FILE]", help="Default: your newest submission.")] = None,
     second: Annotated[str, typer.Argument(metavar="[ID|FILE]", help="Default: your submission before.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Compare the code of two submissions, or of a submission and a file. Exit code 1 if they differ."""
     screen = Screen()
     with connected(context) as site:
-        first = first or _newest(site)
+        first = _newest(site) if first is None else first
         other = second or _one_before(site, first)
         (name_a, code_a), (name_b, code_b) = (
             _code_of(site, one) for one in ((first, other) if second else (other, first))

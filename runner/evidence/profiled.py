@@ -158,12 +158,14 @@ def bound_on_gpu(memory: float, compute: float, occupancy: float) -> str:
 
 def bound_on_cpu(memory: float | None, inside: float, cores: float) -> str:
     """Return the bound of a call on a processor, by per cent of the memory's bandwidth (None: unknown), of the time
-    inside operators, and of the cores that work."""
+    inside operators, and of the cores that work; "" where only the bandwidth would decide."""
     if memory is not None and memory >= BUSY:
         return MEMORY
     if inside < OCCUPIED:
         return LATENCY
-    return COMPUTE if cores >= OCCUPIED else OCCUPANCY
+    if cores < OCCUPIED:
+        return OCCUPANCY
+    return "" if memory is None else COMPUTE
 
 
 # -- a processor -------------------------------------------------------------------------------------------------------
@@ -178,6 +180,8 @@ def on_cpu(case: str, traced: Traced | None, light_us: float | None, notes: Sequ
     inside, cores = 100 * (1 - traced.outside), _percent(traced.cpu_us, traced.wall_us * traced.cores)
     bound = bound_on_cpu(memory, inside, cores)
     sentence = {
+        "": f"Memory or compute bounds this kernel: {inside:.0f} % of its time is operators, on {cores:.0f} % of the "
+        "cores. Which of them is unknown until the operator measures this machine with `runner bench`.",
         MEMORY: f"Memory bounds this kernel: it reaches {memory or 0:.0f} % of this machine's bandwidth.",
         COMPUTE: f"Compute bounds this kernel: {inside:.0f} % of its time is operators, on {cores:.0f} % of the cores.",
         LATENCY: f"Latency bounds this kernel: {100 - inside:.0f} % of its time passes outside PyTorch's operators, "

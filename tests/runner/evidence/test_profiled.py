@@ -41,7 +41,8 @@ def test_bound_on_a_gpu_follows_throughputs_then_occupancy(
     [
         (60.0, 10.0, 10.0, MEMORY),
         (59.9, 49.9, 99.0, LATENCY),
-        (None, 50.0, 50.0, COMPUTE),
+        (59.9, 50.0, 50.0, COMPUTE),
+        (None, 50.0, 50.0, ""),
         (None, 50.0, 49.9, OCCUPANCY),
     ],
 )

@@ -50,7 +50,7 @@ def test_good_kernel_gets_figures_operators_and_files(settings: JudgeSettings) -
     assert found is not None
     assert found.notes == ()
     assert found.case == "size=524288"
-    assert found.bound in profiled.BOUNDS
+    assert found.bound in ("", "latency", "occupancy"), "this machine's bandwidth was never measured"
     assert [figure.name for figure in found.figures] == ["memory bandwidth", "inside operators", "cores at work"]
     assert {"aten::add", "aten::copy_"} <= {row.name for row in found.rows}
     assert sum(row.share for row in found.rows) == pytest.approx(1.0)
