@@ -69,9 +69,9 @@ from runner.wire import Job, Report
 P = ParamSpec("P")
 Made = TypeVar("Made")
 
-PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation or a test of a closed board takes its turns
-LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the test of an open board, for which nobody waits
-CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner tests open boards
+PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation or an admission test takes its turns
+LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the operator's tests of open boards, for which nobody waits
+CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner does those tests
 OTHER_WORK: Final = (AdmissionTest, Confirmation)
 # Every claim runs this query twice, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
 _LOOK: Final = """
@@ -80,7 +80,8 @@ SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND stat
        OR EXISTS (SELECT FROM confirmations_confirmation WHERE runner_id = %(runner)s AND state = %(running)s),
        EXISTS (SELECT FROM admissions_admissiontest
                 WHERE hardware = %(hardware)s AND state = %(queued)s
-                  AND (gate AND created_at <= %(asked_before)s OR created_at <= %(asked_long_before)s))
+                  AND ((gate OR asked_by_id IS NOT NULL) AND created_at <= %(asked_before)s
+                       OR created_at <= %(asked_long_before)s))
        OR EXISTS (SELECT FROM confirmations_confirmation
                    WHERE hardware = %(hardware)s AND state = %(queued)s AND created_at <= %(asked_before)s)
 """
@@ -228,15 +229,15 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     if others_wait and _is_others_turn(runner):
         overdue = {"asked_before": now - PATIENCE}
         if job := (
-            claim_test(runner=runner, now=now, open_before=now - LONG_PATIENCE, **overdue)
+            claim_test(runner=runner, now=now, unasked_before=now - LONG_PATIENCE, **overdue)
             or claim_confirmation(runner=runner, now=now, **overdue)
         ):
             return job
     if job := claim_next(runner=runner, now=now) or claim_confirmation(runner=runner, now=now):
         return job
-    # A verdict of a moment ago: its competitor may send the next version, and would wait for the test of an open board.
+    # A verdict of a moment ago: its competitor may send the next version, and would wait for a test that nobody awaits.
     ended = Attempt.objects.filter(hardware=runner.hardware, rejudge_set=None, finished_at__gt=now - CALM)
-    return claim_test(runner=runner, now=now, open_before=now - LONG_PATIENCE if ended.exists() else now)
+    return claim_test(runner=runner, now=now, unasked_before=now - LONG_PATIENCE if ended.exists() else now)
 
 
 def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:

@@ -105,13 +105,15 @@ def override(*, test: AdmissionTest, actor: User, reason: str, now: datetime) ->
 
 
 def claim_test(
-    *, runner: Runner, now: datetime, asked_before: datetime | None = None, open_before: datetime | None = None
+    *, runner: Runner, now: datetime, asked_before: datetime | None = None, unasked_before: datetime | None = None
 ) -> Job | None:
     """Claim the next test of this runner's hardware, first of boards that are closed until it; None if there is none.
 
-    Only tests that were asked for by `asked_before`, and by `open_before` where the board is open meanwhile.
+    Only tests that have waited since `asked_before`; since `unasked_before` those that nobody awaits, because the
+    operator asked for them and their boards are open meanwhile.
     """
-    is_due = Q(gate=True, created_at__lte=asked_before or now) | Q(created_at__lte=open_before or now)
+    is_awaited = Q(gate=True) | Q(asked_by__isnull=False)
+    is_due = is_awaited & Q(created_at__lte=asked_before or now) | Q(created_at__lte=unasked_before or now)
     return take_first(AdmissionTest.objects.filter(is_due).order_by("losses", "-gate", "id"), runner=runner, now=now)
 
 

@@ -82,13 +82,14 @@ def test_only_an_organiser_asks(stage: Stage) -> None:
         ask_test(version=stage.board.version, hardware="cpu", actor=stage.ada, now=stage.now)
 
 
-@pytest.mark.parametrize(("gate", "patience"), [(True, pipeline.PATIENCE), (False, pipeline.LONG_PATIENCE)])
-def test_attempts_come_first_but_a_test_does_not_starve(stage: Stage, gate: bool, patience: timedelta) -> None:
-    test = ask(stage, gate=gate)
-    AdmissionTest.objects.update(gate=False)
+@pytest.mark.parametrize("awaited", ["by the board", "by olga", "by nobody"])
+def test_attempts_come_first_but_a_test_does_not_starve(stage: Stage, awaited: str) -> None:
     for user in (stage.ada, stage.ben, stage.cleo):
         stage.submit(user)
-    AdmissionTest.objects.update(gate=gate)
+    test = ask(stage, gate=awaited == "by the board")
+    if awaited != "by olga":
+        AdmissionTest.objects.update(asked_by=None)
+    patience = pipeline.LONG_PATIENCE if awaited == "by nobody" else pipeline.PATIENCE
     assert work_off(stage) == "judge"
     stage.later((test.created_at + patience - stage.now).total_seconds() - 1)
     assert work_off(stage) == "judge"
@@ -96,21 +97,20 @@ def test_attempts_come_first_but_a_test_does_not_starve(stage: Stage, gate: bool
     assert [work_off(stage) for _ in range(2)] == ["admission", "judge"]
 
 
-def test_an_open_boards_test_waits_until_nobody_is_at_work(stage: Stage) -> None:
+def test_a_test_that_nobody_awaits_waits_until_nobody_is_at_work(stage: Stage) -> None:
     """A competitor who reads a verdict sends the next version soon, and would wait for the test."""
-    ask(stage)
+    ask_for_untested(actor=None, now=stage.now)
     stage.judge(stage.submit())
     assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None
     stage.later(pipeline.CALM.total_seconds())
     assert claim(stage).task == "admission"
 
 
-def test_a_closed_boards_test_waits_for_no_calm(stage: Stage) -> None:
-    other = make_board("another")
-    ask_test(version=other.version, hardware="cpu", actor=stage.olga, now=stage.now)
+def test_an_awaited_test_waits_for_no_calm(stage: Stage) -> None:
+    ask_for_untested(actor=None, now=stage.now)
     stage.judge(stage.submit())
     closed = make_board("closed").version
-    test = ask_test(version=closed, hardware="cpu", actor=stage.olga, now=stage.now, gate=True)
+    test = ask_test(version=closed, hardware="cpu", actor=None, now=stage.now, gate=True)
     assert claim(stage).attempt_id == test.attempt_id
 
 
@@ -128,7 +128,7 @@ def test_tests_that_have_waited_take_turns_with_attempts(stage: Stage) -> None:
     boards = [stage.board, *(make_board(f"other-{number}") for number in range(2))]
     for board in boards:
         ask_test(version=board.version, hardware="cpu", actor=stage.olga, now=stage.now)
-    stage.later(pipeline.LONG_PATIENCE.total_seconds())
+    stage.later(pipeline.PATIENCE.total_seconds())
     for user in (stage.ada, stage.ben):
         stage.submit(user)
     assert [work_off(stage) for _ in range(5)] == ["admission", "judge", "admission", "judge", "admission"]
@@ -137,7 +137,7 @@ def test_tests_that_have_waited_take_turns_with_attempts(stage: Stage) -> None:
 def test_each_runner_takes_turns_for_itself(stage: Stage) -> None:
     for board in (stage.board, make_board("another")):
         ask_test(version=board.version, hardware="cpu", actor=stage.olga, now=stage.now)
-    stage.later(pipeline.LONG_PATIENCE.total_seconds())
+    stage.later(pipeline.PATIENCE.total_seconds())
     stage.submit()
     tess = make_runner("tess", "cpu")
     assert work_off(stage) == "admission"
