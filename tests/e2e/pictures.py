@@ -34,7 +34,8 @@ SCREENS: Final = DOCS / "screens"
 WIDTH: Final = 1400
 NARROW: Final = 390
 MOST_HEIGHT: Final = 1_600  # of a picture in docs/screens
-QUALITY: Final = 25  # of WebP
+QUALITY: Final = 30  # of WebP
+SAVED_WIDTH: Final = 900  # of a picture in docs/screens; the page was wider
 COLOURS: Final = 128  # of PNG
 SETTLED_MS: Final = 300
 LARGEST_PAINT: Final = """
@@ -44,7 +45,7 @@ new PerformanceObserver(list => { window.largestPaint = list.getEntries().at(-1)
 HEAD: Final = """# Pictures of all pages
 
 `make pictures` makes this folder anew, from sample data: each page at 1400 px in the light theme, and at 390 px in the
-dark theme. A long page is cut. Weight: the page with its own files, compressed, in kB, without the editor and the plot
+dark theme. A long page is cut, and a wide one made smaller. Weight: the page with its own files, compressed, in kB, without the editor and the plot
 library. Paint: time until the largest part of the page is painted, in ms, with an empty cache, on the machine that made
 the pictures, which also ran the site. `tests/web/test_pages_hold.py` checks the same pages in each change.
 
@@ -140,6 +141,7 @@ def _save(page: Page, path: Path, height: float) -> None:
     if path.suffix == ".png":
         taken.quantize(COLOURS).save(path, optimize=True)
     else:
+        taken.thumbnail((SAVED_WIDTH, MOST_HEIGHT))
         taken.save(path, quality=QUALITY)
 
 
