@@ -16,9 +16,10 @@ from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 WIRE_VERSION: Final = 1
 
+TEST: Final = "test"
 PROFILE: Final = "profile"
 TIMED_MODES: Final = ("benchmark", "ranked")
-MODES: Final = ("test", *TIMED_MODES, PROFILE)
+MODES: Final = (TEST, *TIMED_MODES, PROFILE)
 JUDGE: Final = "judge"
 ADMISSION: Final = "admission"
 STARTER: Final = "starter/"  # before the language, in the name of an admission test's line about starter code
@@ -251,7 +252,7 @@ class Job:
         job = _parsed(cls, "job", data)
         if job.incumbent is not None and job.mode not in TIMED_MODES:
             raise WireError("job.incumbent", f"mode {job.mode!r} times nothing; send 'benchmark' or 'ranked'")
-        if job.task == ADMISSION and job.mode != "test":
+        if job.task == ADMISSION and job.mode != TEST:
             raise WireError("job.mode", f"an admission test times nothing; send 'test', got {job.mode!r}")
         if job.incumbent is None:
             _whole("job.runs", job.runs, 1, 1)

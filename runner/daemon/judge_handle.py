@@ -1,9 +1,9 @@
-"""Handle of the judge process: prepared ahead, it takes a Job on stdin and prints events and one Report on stdout.
+"""Handle of the judge process: prepared ahead, it takes Jobs on stdin and prints events and their Reports on stdout.
 
-    {"ready": {"fingerprint", "epoch", "images"}}    once, when all work that needs no job is done; then it waits for
-                                                    stdin. Names the host, the timing epoch and the image's digests
+    {"ready": {"fingerprint", "epoch", "images"}}    when all work that needs no job is done; then it waits for a line
+                                                    of stdin. Names the host, the timing epoch and the image's digests
     {"event": …}                                     while it judges
-    {"report": …}                                    once; only clearing away follows
+    {"report": …}                                    once for each job; then it clears away, or is ready again
 
 The process gets a scrubbed environment, a session of its own, wall-clock limits, limits on its output, and dies with us
 (runner/daemon/die_with_parent.py). Its output is parsed into the wire's types or refused. `prepare` and `run` return
@@ -24,6 +24,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
@@ -70,8 +71,8 @@ class Host:
 
 
 class JudgeProcess:
-    """Judge process: `prepare`, `run` a job, `finish`. `stop` may be called from any thread, before, during and
-    after."""
+    """Judge process: `prepare`, `run` a job, perhaps `renew` and `run` another, `finish`. `stop` may be called from any
+    thread, before, during and after."""
 
     def __init__(
         self,
@@ -101,6 +102,11 @@ class JudgeProcess:
         """Whether it is prepared, alive and without a job."""
         with self._guard:
             return self._process is not None and self._output.waiting and not self._has_ended(self._process)
+
+    @property
+    def problem(self) -> str:
+        """Digest of the problem of its last job; "" before the first."""
+        return self._output.problem
 
     @property
     def host(self) -> Host:
@@ -157,10 +163,10 @@ class JudgeProcess:
         self._output.expect(job, on_event)
         assert self._process is not None
         assert self._process.stdin is not None
-        left = memoryview(dump(job).encode())
+        left = memoryview(f"{dump(job)}\n".encode())
 
         def write(pipe: IO[bytes]) -> None:
-            """Write as fast as the judge reads, then end the file."""
+            """Write as fast as the judge reads."""
             nonlocal left
             try:
                 left = left[os.write(pipe.fileno(), left[:READ_BYTES]) :]
@@ -168,7 +174,6 @@ class JudgeProcess:
                 left = left[:0]
             if not left:
                 self._selector.unregister(pipe)
-                pipe.close()
 
         os.set_blocking(self._process.stdin.fileno(), False)
         self._selector.register(self._process.stdin, selectors.EVENT_WRITE, write)
@@ -178,9 +183,20 @@ class JudgeProcess:
         assert self._output.report is not None
         return self._output.report
 
+    def renew(self) -> bool:
+        """Wait after a report until the judge waits for a further job. Returns False if it does not; then `finish`."""
+        if self._process is not None:
+            try:
+                self._follow(lambda: self._output.is_ready_again, min(CLEAR_LIMIT_S, self._limit_s))
+            except JudgeFault as fault:
+                log.error("judge_not_renewed", reason=fault.reason, error=str(fault))
+                self._terminate()
+        return not self._stopped and self._process is not None and self._output.begin_anew()
+
     def finish(self) -> bool:
         """Wait for the judge's end, if it has not ended yet. Returns False if containers may be left."""
         if self._process is not None:
+            self._end_input()
             try:
                 self._follow(lambda: False, min(CLEAR_LIMIT_S, self._limit_s))
             except JudgeFault as fault:
@@ -208,6 +224,14 @@ class JudgeProcess:
             raise JudgeStale("judge_died", "the judge gave up waiting before it took its job")
         log.error("judge_died", attempt=self._output.attempt_id, exit_code=code, stderr_tail=list(self._output.tail))
         raise JudgeFault("judge_died", f"the judge ended with exit code {code} before its time")
+
+    def _end_input(self) -> None:
+        """End the judge's stdin: a judge that waits for a further job ends in peace."""
+        assert self._process is not None
+        if (pipe := self._process.stdin) is not None and not pipe.closed:
+            with suppress(KeyError):  # the job is not written to its end
+                self._selector.unregister(pipe)
+            pipe.close()
 
     def _reader(self, take: Callable[[bytes], None]) -> Callable[[IO[bytes]], None]:
         def read(pipe: IO[bytes]) -> None:
@@ -282,6 +306,8 @@ class _Output:
         self.report: Report | None = None
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self.host: Host | None = None
+        self.problem = ""
+        self.is_ready_again = False
         self._job: Job | None = None
         self._on_event: Callable[[Event], None] = lambda event: None
         self._line = bytearray()
@@ -301,7 +327,16 @@ class _Output:
     def expect(self, job: Job, on_event: Callable[[Event], None]) -> None:
         """Accept events and one report of this job from now on; earlier output is refused."""
         self._job = job
+        self.problem = job.problem_digest
         self._on_event = on_event
+
+    def begin_anew(self) -> bool:
+        """Forget job, report and counts, if the judge is ready for a further job; return whether it is."""
+        if self.is_ready_again:
+            self.report, self._job, self.is_ready_again = None, None, False
+            self._stdout_bytes = self._stderr_bytes = self._last_seq = 0
+            return True
+        return False
 
     def take_stdout(self, chunk: bytes) -> None:
         self._stdout_bytes += len(chunk)
@@ -338,9 +373,12 @@ class _Output:
             kind, value = next(iter(data.items())) if isinstance(data, dict) and len(data) == 1 else ("", None)
             if kind == "ready":
                 host = Host.from_json(value)
-                if self.host is not None:
-                    raise WireError("ready", "a second time")
-                self.host = host
+                if self.host is None:
+                    self.host = host
+                elif self.report is None or self.is_ready_again or host != self.host:
+                    raise WireError("ready", "a second time, without a report between, or of another host")
+                else:
+                    self.is_ready_again = True
             elif kind == "event":
                 event = Event.from_json(value)
                 if self._job is None or self.report is not None:
@@ -352,7 +390,7 @@ class _Output:
             elif kind == "report":
                 report = Report.from_json(value)
                 if self._job is None or self.report is not None:
-                    raise WireError("report", "without a job, or a second one")
+                    raise WireError("report", "without a job, or a second one for it")
                 if (report.attempt_id, report.token) != (self._job.attempt_id, self._job.token):
                     raise WireError("report", "for another attempt or token")
                 self.report = report

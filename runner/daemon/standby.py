@@ -1,12 +1,13 @@
 """Judges prepared ahead of their jobs, and cleared away after them.
 
 On `cpu`, RUNNER_STANDBY judges for tests, which need no baseline's container, wait beside a judge with all sides. There
-the next judges are prepared, and the last judge is cleared away, in the background, so that a test waits for neither.
+the next judges are prepared, and the last judge is renewed or cleared away, in the background, so that a test waits for
+neither. A judge for tests renews itself (runner/job/judge_main.py): its next test of the same problem finds it loaded.
 On a GPU, and with RUNNER_STANDBY=0, there is one judge at a time, and each is gone before the next is prepared.
 
-Always true: while a job is timed, no judge is prepared or cleared away, and the judges that wait are stopped (SIGSTOP)
-beside their frozen containers. Each living judge has a slot, which names its containers. After a judge failed, the
-containers of its slot alone are removed. A daemon that starts removes the containers of all slots.
+Always true: while a job is timed, no judge is prepared, renewed or cleared away, and the judges that wait are stopped
+(SIGSTOP) beside their frozen containers. Each living judge has a slot, which names its containers. After a judge
+failed, the containers of its slot alone are removed. A daemon that starts removes the containers of all slots.
 """
 
 from __future__ import annotations
@@ -63,9 +64,11 @@ class Standby:
         self._living: dict[int, JudgeProcess] = {}  # by slot
         self._waiting: list[Judge] = []
         self._at_work: Judge | None = None
-        self._preparing: dict[Future[Judge], bool] = {}  # whether it is to have all sides
+        self._preparing: dict[Future[Judge | None], bool] = {}  # whether it is to have all sides
+        self._renewing: set[Future[Judge | None]] = set()  # those of `_preparing` that had a job before
         self._clearing: set[Future[None]] = set()
         self._preparer = ThreadPoolExecutor(1, thread_name_prefix="prepare")
+        self._renewer = ThreadPoolExecutor(SLOTS, thread_name_prefix="renew")
         self._clearer = ThreadPoolExecutor(SLOTS, thread_name_prefix="clear")
         self._failures = 0
         self._not_before = 0.0  # the next preparation in the background
@@ -80,8 +83,9 @@ class Standby:
             self._take_in(raising=True)
         return self._waiting[0].process
 
-    def take(self, *, timed: bool) -> JudgeProcess:
-        """Return a judge for a job, which `retire` ends. A timed job gets a quiet host. Raises as `waiting`."""
+    def take(self, *, timed: bool, problem: str = "") -> JudgeProcess:
+        """Return a judge for a job of this problem, until `retire`. A timed job gets a quiet host. Raises as
+        `waiting`."""
         self._no_full_before = 0.0 if timed else math.inf
         if timed:
             self._give_up_queued()
@@ -93,7 +97,15 @@ class Standby:
             wait(self._clearing)
         else:
             self.waiting()
-        judge = sorted(self._waiting, key=lambda judge: judge.is_full is not timed)[0]
+        others = ("", problem)  # a judge that has another problem loaded would have to start an oracle
+        judge = sorted(
+            self._waiting,
+            key=lambda judge: (
+                judge.is_full is not timed,
+                judge.process.problem != problem,
+                judge.process.problem not in others,
+            ),
+        )[0]
         self._waiting.remove(judge)
         self._at_work = judge
         if timed:
@@ -102,13 +114,19 @@ class Standby:
         return judge.process
 
     def retire(self, *, at_once: bool = False) -> None:
-        """End the judge that had the job: `at_once` and in sequence before this returns, else in the background."""
+        """Renew or end the judge that had the job: `at_once` and in sequence before this returns, else in the
+        background."""
         self._no_full_before = min(self._no_full_before, time.monotonic() + REST_S)
         for other in self._waiting:
             other.process.resume()
         if (judge := self._at_work) is not None:
             self._at_work = None
-            self._clear(judge, at_once=at_once)
+            if judge.is_full or at_once or not self._spares:
+                self._clear(judge, at_once=at_once)
+            else:
+                renewed = self._renewer.submit(self._renewed, judge)
+                self._preparing[renewed] = False
+                self._renewing.add(renewed)
 
     def refill(self) -> None:
         """Begin to prepare in the background what is missing: judges for tests, then a judge with all sides."""
@@ -158,11 +176,14 @@ class Standby:
     def close(self) -> None:
         self.put_away("shutdown")
         self._preparer.shutdown()
+        self._renewer.shutdown()
         self._clearer.shutdown()
 
     def _give_up_queued(self) -> None:
-        """Give up the preparations that have not begun."""
-        self._preparing = {one: is_full for one, is_full in self._preparing.items() if not one.cancel()}
+        """Give up the preparations that have not begun. A renewal is never given up: its judge lives."""
+        self._preparing = {
+            one: is_full for one, is_full in self._preparing.items() if one in self._renewing or not one.cancel()
+        }
 
     def _take_in(self, *, raising: bool = False) -> list[Judge]:
         """Return the judges that wait now: with those that were prepared since, without those that have ended.
@@ -173,11 +194,12 @@ class Standby:
         faults: list[BaseException] = []
         for one in [one for one in self._preparing if one.done()]:
             del self._preparing[one]
+            self._renewing.discard(one)
             if fault := one.exception():
                 faults.append(fault)
-            else:
+            elif judge := one.result():
                 self._failures = 0
-                self._waiting.append(one.result())
+                self._waiting.append(judge)
         for judge in [judge for judge in self._waiting if not judge.process.waiting]:
             self._waiting.remove(judge)
             self._clear(judge, at_once=not self._spares)
@@ -206,6 +228,13 @@ class Standby:
             self._clear_away(judge)
             raise
         return judge
+
+    def _renewed(self, judge: Judge) -> Judge | None:
+        """Return the judge when it waits for a further job; None if it ended instead, when it is gone."""
+        if judge.process.renew():
+            return judge
+        self._clear_away(judge)
+        return None
 
     def _clear(self, judge: Judge, *, at_once: bool = False) -> None:
         if at_once or not self._spares:

@@ -359,7 +359,7 @@ class Daemon:
             return _fault_report(job.attempt_id, job.token, fault.reason)
 
     def _take(self, job: Job, lease: Lease) -> JudgeProcess:
-        judge = self._standby.take(timed=_is_timed(job))
+        judge = self._standby.take(timed=_is_timed(job), problem=job.problem_digest)
         if lease.lost:  # perhaps before the judge had the job
             self._standby.stop_work(lease.lost)
             raise errors.JudgeStopped(lease.lost)

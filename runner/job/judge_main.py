@@ -1,14 +1,16 @@
 """Judge process of runner/daemon/judge_handle.py: prepare containers, wait for a job, judge it, report, clear away.
 
     python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch", "images"}}; takes a Job
-                                            as JSON on stdin, up to its end; prints JSON lines {"event": …}, at last
+                                            as a line of JSON on stdin; prints JSON lines {"event": …}, at last
                                             {"report": …}; only then removes its containers
-    python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs
+    python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs. After
+                                            a test it replaces the submission's container and is ready again: the next
+                                            test of the same problem finds the oracle loaded. Takes MOST_TESTS jobs
     python -m runner.job.judge_main --reap OWNER…
                                             removes the containers that earlier judges of these names left behind
 
-Holds no token and no secret but the seeds of the cases. Exit codes: 0 after a report or when no job came, 75 if the
-containers were no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
+Holds no token and no secret but the seeds of the cases. Exit codes: 0 after its last report or when no job came, 75 if
+the containers were no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
 """
 
 import ctypes
@@ -30,40 +32,47 @@ from runner.job.cleanup import Terminated
 from runner.job.confirm import confirm
 from runner.job.execute import execute
 from runner.job.prepare import Prepared, prepared
-from runner.wire import Job, WireError
+from runner.wire import ADMISSION, TEST, Job, WireError
 from sandbox import container, helper
 from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.job.judge_main")
 
 LOOK_S: Final = 5.0  # while waiting, interval of the checks whether the containers are still fit
+MOST_TESTS: Final = 8  # then all starts afresh: what a problem's code keeps from test to test stays small
 PR_SET_DUMPABLE: Final = 4
 
 
 def stand_by(settings: config.JudgeSettings, sides: Sequence[str]) -> None:
-    """Prepare, and judge one job or none. Raises SandboxError, ConfigError, OSError if the preparation fails;
-    SystemExit as above."""
+    """Prepare, and judge one job, several tests, or none. Raises SandboxError, ConfigError, OSError if the preparation
+    fails; SystemExit as above."""
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings, sides))
         epoch = accelerators.epoch(ready.fingerprint)
-        _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
-        job = _await_job(ready)
-        if job is None:
-            return
-        if job.incumbent is None:
-            report = execute(job, settings, lambda event: _say("event", event.to_json()), ready)
-        else:
-            stack.close()  # each run of a confirmation has containers of its own
-            report = confirm(job, settings, lambda event: _say("event", event.to_json()))
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only the work that SIGTERM demands is left
-        _say("report", report.to_json())
+        for further in reversed(range(MOST_TESTS if len(sides) == 1 else 1)):
+            _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
+            job = _await_job(ready)
+            if job is None:
+                return
+            if job.incumbent is None:
+                report = execute(job, settings, lambda event: _say("event", event.to_json()), ready)
+            else:
+                stack.close()  # each run of a confirmation has containers of its own
+                report = confirm(job, settings, lambda event: _say("event", event.to_json()))
+            # SIGTERM waits until the report is said; if no further job follows, only the work that it demands is left.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            _say("report", report.to_json())
+            if not further or job.mode != TEST or job.task == ADMISSION or report.outcome == "infra_error":
+                return
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            ready.renew()
 
 
 def _await_job(ready: Prepared) -> Job | None:
     """Return the job; None if the daemon ended without a job."""
     while not select.select([sys.stdin], [], [], LOOK_S)[0]:
         _leave_if_unfit(ready)
-    data = sys.stdin.buffer.read()
+    data = sys.stdin.buffer.readline()
     if not data:
         return None
     try:

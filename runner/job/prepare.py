@@ -1,7 +1,8 @@
 """Preparation before a job is known: hardware, cores, containers with torch imported, connected, frozen.
 
-Owns the containers of one job: one per side, and the oracle's. Always true: they are used for one job at most, and they
-hold no file of a user or a problem when `prepared` yields.
+Owns the containers of a job: one per side, and the oracle's. Always true: a side serves one job at most, an oracle one
+problem, and they hold no file of a user or a problem when `prepared` yields. After a test, which never ranks, `renew`
+keeps the oracle for the next test of the same problem.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Final
 
 from problems import sizes
+from problems.spec import MODEL, Problem
 from runner import config
 from runner.errors import ConfigError
 from runner.evidence import schedule
@@ -153,6 +155,23 @@ class Prepared:
             self._compare()
         return self.own_calls
 
+    def renew(self) -> None:
+        """Replace the side by a fresh container, for a further test."""
+        used, self.sides = self.sides, {}
+        for name in used:
+            self.start_side(name)
+        for side in used.values():
+            side.close()
+        for side in self.sides.values():
+            side.connect()
+        self.oracle.begin_anew()
+
+    def take_problem(self, problem: Problem) -> None:
+        """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own."""
+        if self.oracle.problem and (self.oracle.problem != problem.digest or problem.interface == MODEL):
+            self.another_oracle()
+        self.oracle.problem = problem.digest
+
     def start_side(self, name: str) -> Tenant:
         """Start a tenant's container, which imports torch from now on; `connect` waits for it."""
         made, hardware = self._start(policy.tenant, self.cores.tenant), self.hardware
@@ -172,7 +191,8 @@ class Prepared:
         """Replace an oracle whose problem failed, with no process left alive. The old oracle is closed first: a device
         need not have room for both."""
         self.oracle.close()
-        self.oracle = self._start_oracle()
+        problem, self.oracle = self.oracle.problem, self._start_oracle()
+        self.oracle.problem = problem
         self.oracle.connect()
         return self.oracle
 

@@ -140,6 +140,8 @@ class Oracle:
             self.regions = [device.adopt(fd, size) for fd, size in zip(fds, sizes, strict=True)]
         else:
             self.regions = [memoryview(mmap.mmap(fd, size)) for fd, size in zip(fds, sizes, strict=True)]
+        self.problem: Any = None  # of these files, once `load` has loaded it
+        self.files: dict[str, str] = {}
         self.sizes = sizes
         self._begin_at((0, 0, 0))
         self.roles: dict[str, roles.Roles] = {}  # by the case's arguments other than sizes, and by structure
@@ -151,8 +153,17 @@ class Oracle:
         self.kept: dict[int, Kept] = {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Import the problem; the answer holds whether it has its own check."""
-        self.problem = problem_code.Problem(request["files"], self.device, WORK, request["init_seed"])
+        """Import the problem, once; the answer holds whether it has its own check.
+
+        Loaded again, it begins anew: all that was found with earlier data is forgotten.
+        """
+        if self.problem is None:
+            self.problem = problem_code.Problem(request["files"], self.device, WORK, request["init_seed"])
+            self.files = request["files"]
+        elif request["files"] != self.files:
+            raise ValueError("another problem is loaded here")
+        self.roles, self.known, self.kept = {}, {}, {}
+        self.case, self.timed = "", 0
         return {"checks": self.problem.checks}
 
     def _begin_at(self, at: tuple[int, int, int]) -> None:

@@ -45,9 +45,10 @@ new PerformanceObserver(list => { window.largestPaint = list.getEntries().at(-1)
 HEAD: Final = """# Pictures of all pages
 
 `make pictures` makes this folder anew, from sample data: each page at 1400 px in the light theme, and at 390 px in the
-dark theme. A long page is cut, and a wide one made smaller. Weight: the page with its own files, compressed, in kB, without the editor and the plot
-library. Paint: time until the largest part of the page is painted, in ms, with an empty cache, on the machine that made
-the pictures, which also ran the site. `tests/web/test_pages_hold.py` checks the same pages in each change.
+dark theme. A long page is cut, and a wide one made smaller. Weight: the page with its own files, compressed, in kB,
+without the editor and the plot library. Paint: time until the largest part of the page is painted, in ms, with an empty
+cache, on the machine that made the pictures, which also ran the site. `tests/web/test_pages_hold.py` checks the same
+pages in each change.
 
 | page | viewer | weight | paint | pictures |
 | --- | --- | --- | --- | --- |

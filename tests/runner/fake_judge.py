@@ -2,8 +2,9 @@
 
 "pass", "die", "hang", "stubborn" (hangs, ignores SIGTERM), "orphan" (leaves a child that holds stdout), "flood",
 "nonsense", "nan", "stranger" (reports for another attempt), "slow SECONDS", "silent" (no report, exit 0), "chatty N",
-"linger SECONDS" (after the report), "linger_stubborn" (the same for ever), "stale N" (the first N judges give up),
-"aside REASON" (sets the device aside). A canary obeys the next line of RUNNER_STATE/canaries and passes without a line.
+"again" (is ready for a further job after the report), "linger SECONDS" (after the report), "linger_stubborn" (the same
+for ever), "stale N" (the first N judges give up), "aside REASON" (sets the device aside). A canary obeys the next line
+of RUNNER_STATE/canaries and passes without a line.
 The pids of judges with a job and of waiting judges are in RUNNER_STATE/judge.pid and waiting.pid. RUNNER_STATE/lives
 gets a line when a judge begins, waits, and ends in peace, with its pid, its sides and the name of its containers.
 RUNNER_STATE/reaped gets the names whose containers are removed. A file RUNNER_STATE/unprepared chooses how preparing
@@ -40,7 +41,14 @@ def main() -> None:
     live("begins")
     signal.signal(signal.SIGTERM, end)
     prepare()
-    text = sys.stdin.read()
+    while judge():
+        wait_for_a_job()
+    live("ends")
+
+
+def judge() -> bool:
+    """Judge a job as told; return whether to be ready for a further one."""
+    text = sys.stdin.readline()
     if not text:
         end()
     job = json.loads(text)
@@ -56,7 +64,7 @@ def main() -> None:
         print("the roof is on fire", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
     if what == "silent":
-        return
+        sys.exit()
     if what in ("stubborn", "linger_stubborn"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if what in ("hang", "stubborn"):
@@ -83,7 +91,7 @@ def main() -> None:
     say(report=report)
     if what.startswith("linger"):
         time.sleep(float(argument or 600))
-    live("ends")
+    return what == "again"
 
 
 def is_canary(job: dict[str, str]) -> bool:
@@ -108,6 +116,10 @@ def prepare() -> None:
         time.sleep(600)
     if how == "early":
         event(1, state="building")
+    wait_for_a_job()
+
+
+def wait_for_a_job() -> None:
     (state / "waiting.pid").write_text(str(os.getpid()))
     live("waits")
     host: dict[str, str | int] = {"hardware": "cpu", "cpus": 2, "memory_bytes": 1 << 34, "torch": "2.11.0"}

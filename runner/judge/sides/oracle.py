@@ -45,6 +45,7 @@ class Oracle:
         self.container = container
         self.meter = meter
         self._memory = memory
+        self.problem = ""  # digest of the problem that is loaded, or about to be
         self.checks = False  # whether the problem brings its own check
         self._inputs = memory.region("oracle-inputs", input_bytes)
         self._expected = memory.region("oracle-expected", output_bytes)
@@ -72,8 +73,8 @@ class Oracle:
         self.container.freeze()
 
     def load(self, files: dict[str, str], init_seed: int | None = None) -> None:
-        """Load the problem. `init_seed`: reference.py defines a Model, which is constructed with this seed on every
-        side."""
+        """Load the problem, or begin anew with the problem that is loaded. `init_seed`: reference.py defines a Model,
+        which is constructed with this seed on every side."""
         self.checks = bool(self._ask({"do": "load", "files": files, "init_seed": init_seed}).get("checks"))
 
     @contextmanager
@@ -88,6 +89,11 @@ class Oracle:
             self._awake -= 1
             if not self._awake and not self._ended:
                 self.container.freeze()
+
+    def begin_anew(self) -> None:
+        """Begin the accounts of a further test."""
+        self.asked, self.problem_s = Stopwatch(), 0.0
+        self._known, self._each_ns, self._done = ({}, ""), 0.0, []
 
     def follow(self, before: Oracle) -> None:
         """Take the place of a closed oracle: its accounts go on, and no number comes twice."""

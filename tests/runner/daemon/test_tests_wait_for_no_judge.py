@@ -95,6 +95,35 @@ def test_a_judge_taken_by_a_test_is_replaced(site: FakeSite, start: Start, state
         assert not before & set(waiting(state))
 
 
+def test_a_judge_that_is_ready_again_takes_the_next_test(site: FakeSite, start: Start, state: Path) -> None:
+    with running(start(runner_poll_s=0.2, runner_standby=1)):
+        judges = []
+        for number in range(3):
+            site.await_that(lambda: sorted(waiting(state).values()) == ["full", "tests"])
+            attempt = site.offer(f"a{number}", "again", mode="test")
+            site.await_that(lambda attempt=attempt: attempt.report)
+            assert [event.seq for event in attempt.events] == [1]
+            judges.append(int((state / "judge.pid").read_text()))
+            time.sleep(0.5)  # it is ready again
+        assert len(set(judges)) == 1
+        last = site.offer("a3", "pass", mode="test")
+        site.await_that(lambda: last.report and not is_alive(judges[0]))
+        site.await_that(lambda: sorted(waiting(state).values()) == ["full", "tests"])
+
+
+def test_a_judge_that_is_ready_again_is_stopped_beside_a_timed_attempt(
+    site: FakeSite, start: Start, state: Path
+) -> None:
+    with running(start(runner_poll_s=0.2, runner_standby=1)):
+        site.await_that(lambda: sorted(waiting(state).values()) == ["full", "tests"])
+        test = site.offer("a1", "again", mode="test")
+        timed = site.offer("a2", "slow 1", mode="ranked")
+        site.await_that(lambda: test.report and timed.events)
+        renewed = next(pid for pid, sides in waiting(state).items() if sides == "tests")
+        assert run_state(renewed) == "T"
+        site.await_that(lambda: timed.report and run_state(renewed) != "T")
+
+
 def test_no_judge_is_prepared_or_cleared_away_beside_a_timed_attempt(site: FakeSite, start: Start, state: Path) -> None:
     with running(start(runner_poll_s=0.2, runner_standby=2)):
         site.await_that(lambda: is_idle(state))

@@ -17,6 +17,7 @@ import pytest
 
 from runner.commands.local import find_problem
 from runner.host.accelerators import epoch
+from runner.job.judge_main import MOST_TESTS
 from runner.wire import Job, dump
 from sandbox.container import find_freezer
 from sandbox.policy import LABEL
@@ -52,7 +53,16 @@ class Judge:
 
     def send(self, job: Job) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(dump(job).encode())
+        self.process.stdin.write(f"{dump(job)}\n".encode())
+        self.process.stdin.flush()
+
+    def report(self) -> dict[str, Any]:
+        while "report" not in (line := self.line()):
+            pass
+        return dict(line["report"])
+
+    def forget(self) -> None:
+        assert self.process.stdin is not None
         self.process.stdin.close()
 
     def containers(self) -> list[Any]:
@@ -121,11 +131,61 @@ def test_a_judge_for_tests_has_one_side_and_adds_the_other_for_a_timed_job(
     judge = begin("--tests")
     assert len(judge.containers()) == 2
     judge.send(replace(a_job(), mode=mode))
-    while "report" not in (line := judge.line()):
-        pass
-    assert line["report"]["outcome"] in ("passed", *(("unmeasurable",) if mode == "benchmark" else ()))
+    judge.forget()
+    assert judge.report()["outcome"] in ("passed", *(("unmeasurable",) if mode == "benchmark" else ()))
     assert judge.process.wait(PATIENCE_S) == 0
     assert judge.containers() == []
+
+
+def test_a_judge_for_tests_keeps_the_oracle_of_a_problem_and_no_container_of_a_submission(
+    begin: Callable[..., Judge],
+) -> None:
+    judge = begin("--tests")
+    other = find_problem("vectoradd")
+    wrong = replace(a_job(), source=SUBMISSION.replace("softmax(-1)", "softmax(0)"))
+    added = replace(
+        a_job(),
+        source="def custom_kernel(data):\n    a, b, out = data\n    out.copy_(a + b)\n    return out\n",
+        problem=other.to_bundle(),
+        problem_digest=other.digest,
+    )
+    before = {one.id for one in judge.containers()}
+    kept = []
+    for number, (job, outcome) in enumerate(
+        [(a_job(), "passed"), (wrong, "wrong"), (a_job(), "passed"), (added, "passed")], 1
+    ):
+        judge.send(replace(job, attempt_id=f"a{number}"))
+        report = judge.report()
+        assert (report["attempt_id"], report["outcome"]) == (f"a{number}", outcome)
+        assert judge.line()["ready"]["fingerprint"] == report["evidence"]["fingerprint"]
+        after = {one.id for one in judge.containers()}
+        assert len(after) == 2
+        kept.append(len(before & after))
+        before = after
+    assert kept == [1, 1, 1, 0], "the last test is of another problem"
+    judge.forget()
+    assert judge.process.wait(PATIENCE_S) == 0
+    assert judge.containers() == []
+
+
+def test_a_judge_for_tests_ends_after_a_failure_of_the_problem(begin: Callable[..., Judge]) -> None:
+    judge = begin("--tests")
+    problem = find_problem("softmax")
+    broken = {**problem.to_bundle()}
+    judge.send(replace(a_job(), problem=broken, problem_digest="0" * 64))
+    assert judge.report()["outcome"] == "infra_error"
+    assert judge.process.wait(PATIENCE_S) == 0
+    assert judge.containers() == []
+
+
+def test_a_judge_for_tests_starts_afresh_after_its_last_test(begin: Callable[..., Judge]) -> None:
+    judge = begin("--tests")
+    for number in range(MOST_TESTS):
+        if number:
+            assert "ready" in judge.line()
+        judge.send(replace(a_job(), attempt_id=f"a{number}"))
+        assert judge.report()["outcome"] == "passed"
+    assert judge.process.wait(PATIENCE_S) == 0
 
 
 def test_sigterm_and_the_end_of_stdin_end_it_in_peace(begin: Callable[..., Judge]) -> None:
