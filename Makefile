@@ -9,6 +9,7 @@ PYTHON ?= python3
 with = $(PYTHON) -m deploy.bootstrap --extras $(1) --
 everything = server,embedded,runner
 develop = $(everything),dev
+benchmarks = $(develop),bench
 
 .PHONY: manage help up down reset status logs backup nightly-backup try-restore restore undo-restore forget-old-database \
 	image test test-fast check ci lock sbom audit bench bench-latency bench-board bench-rejudge bench-claim bench-scale load contest chaos pictures
@@ -56,10 +57,10 @@ bench-claim:
 	@$(call with,$(everything)) -m benchmarks.claim $(ARGS)
 
 bench-scale:
-	@$(call with,$(develop),bench) -m benchmarks.scale $(ARGS)
+	@$(call with,$(benchmarks)) -m benchmarks.scale $(ARGS)
 
 load:
-	@$(call with,$(develop),bench) -m benchmarks.load $(ARGS)
+	@$(call with,$(benchmarks)) -m benchmarks.load $(ARGS)
 
 contest:
 	@$(call with,$(develop)) -m tests.e2e.real_contest $(ARGS)

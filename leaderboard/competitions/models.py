@@ -37,6 +37,7 @@ POINTS: Final = "points"
 FAST_P: Final = "fast_p"
 ORIGIN_CHARS: Final = 700  # address, commit and folder
 SCORINGS: Final = (GEOMETRIC_MEAN, POINTS, FAST_P)
+_TIMES: Final = tuple(field.name for field in fields(Schedule))
 
 
 def every_division() -> list[str]:
@@ -102,7 +103,7 @@ class Competition(models.Model):
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(**{field.name: getattr(self, field.name) for field in fields(Schedule)})
+        return Schedule(**{name: getattr(self, name) for name in _TIMES})
 
 
 class Role(models.Model):

@@ -131,6 +131,8 @@ def announcements_seen_by(viewer: Viewer, *, listed: bool = False) -> QuerySet[A
     """
     seen = competitions_seen_by(viewer, listed=listed)
     shown = Announcement.objects.filter(withdrawn_at=None, competition__in=seen)
+    if not _is_known(viewer):
+        return shown  # nobody without a login has used a code
     partial = InviteCode.objects.filter(used_by__in=logins_of(viewer), revoked_at=None, opens_all=False)
     for competition in Competition.objects.filter(pk__in=partial.values("competition"), visibility=models.CLOSED):
         hidden = competition.tracks.exclude(pk__in=tracks_seen_by(viewer, competition))

@@ -1,5 +1,7 @@
 """The shapes of /api/v1. Requests are parsed here once, and responses are described here for the schema."""
 
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
@@ -107,7 +109,20 @@ class BoardDetail(Board):
         return {place.hardware: Epoch(place.look.epochs, many=True).data for place in card.places}
 
 
-class Entry(drf.Serializer[Any]):
+class Rows(drf.Serializer[Any]):
+    """A serializer of rows of a long list whose fields all read attributes: it prepares the look-ups once for all."""
+
+    @cached_property
+    def _readers(self) -> list[tuple[str, Any, Any]]:
+        fields = self.fields.values()
+        return [(str(field.field_name), attrgetter(str(field.source)), field.to_representation) for field in fields]
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        values = ((name, read(instance), say) for name, read, say in self._readers)
+        return {name: None if value is None else say(value) for name, value, say in values}
+
+
+class Entry(Rows):
     rank = drf.IntegerField(source="ranked.rank", help_text="Tied entrants share a rank: 1, 1, 3.")
     tied = drf.BooleanField(source="ranked.is_tied")
     user = drf.CharField(source="ranked.entry.entrant.shown_name", help_text="Public name of the entrant.")

@@ -1,9 +1,10 @@
 """Boards as pages and API show them: cards by competition. Cards are public; no role shows more here."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 
 from django.http import Http404
 
@@ -19,7 +20,7 @@ class Place:
 
     board: Board
     look: Look
-    leader: RankedEntry | None
+    leaders: Callable[[], Mapping[int, RankedEntry]] = field(repr=False)  # of all places, by their first submission
 
     @property
     def hardware(self) -> str:
@@ -28,6 +29,12 @@ class Place:
     @property
     def entries(self) -> int:
         return len(self.look.current.places)
+
+    @property
+    def leader(self) -> RankedEntry | None:
+        """The first line of the ranking. The first use reads the leaders of all places of these cards at once."""
+        leading = self.look.current.places[:1]
+        return self.leaders().get(leading[0].value.submissions[0]) if leading else None
 
 
 @dataclass(frozen=True)
@@ -123,13 +130,10 @@ def card(slug: str, viewer: Viewer, now: datetime) -> Card:
 def _cards(boards: Iterable[Board], now: datetime) -> list[Card]:
     listed = list(boards)
     seen = looks(listed, now=now)
-    leaders = leaders_of([look.current for look in seen.values()])
+    leaders = cache(lambda: leaders_of([look.current for look in seen.values()]))
     by_slug: dict[str, list[Place]] = defaultdict(list)
     for board in listed:
-        look = seen[board.pk]
-        leading = look.current.places[:1]
-        leader = leaders.get(leading[0].value.submissions[0]) if leading else None
-        by_slug[board.slug].append(Place(board, look, leader))
+        by_slug[board.slug].append(Place(board, seen[board.pk], leaders))
     found = []
     for slug, places in sorted(by_slug.items()):
         first = places[0].board

@@ -21,7 +21,7 @@ from leaderboard.competitions.calendar import TAKING, Phase, Schedule, is_frozen
 from leaderboard.competitions.models import DIVISIONS, Announcement, Board, Competition, Prize, Track
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, tracks_seen_by
 from leaderboard.entrants.enter import entrant_of, has_accepted, rules_digest
-from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.models import Membership
 from leaderboard.standings.read.boards import problems_by_collection
 from leaderboard.web.boards.summaries import by_number
 from leaderboard.wording.figures import significant
@@ -187,8 +187,8 @@ def contest(slug: str, viewer: Viewer, now: datetime) -> Contest:
 
 def _counted(competitions: QuerySet[Competition]) -> QuerySet[Any]:
     """Annotate competitions with `entrants_now`, the number of their entrants with at least one member."""
-    living = Entrant.objects.filter(competition=OuterRef("pk"), memberships__isnull=False, memberships__left_at=None)
-    count = living.order_by().values("competition").annotate(count=Count("pk", distinct=True)).values("count")
+    living = Membership.objects.filter(competition=OuterRef("pk"), left_at=None).order_by().values("competition")
+    count = living.annotate(count=Count("entrant", distinct=True)).values("count")
     return competitions.annotate(entrants_now=Coalesce(Subquery(count), 0))
 
 

@@ -42,12 +42,8 @@ def when(moment: dt.datetime | None) -> SafeString:
     if moment is None:
         return SafeString("–")
     utc = moment.astimezone(dt.UTC)
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        utc.isoformat(timespec="seconds"),
-        utc.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        figures.ago(utc, timezone.now()),
-    )
+    exact, said = f"{utc:%Y-%m-%d %H:%M:%S} UTC", figures.ago(utc, timezone.now())
+    return SafeString(f'<time datetime="{utc.isoformat(timespec="seconds")}" title="{exact}">{said}</time>')
 
 
 @register.filter
