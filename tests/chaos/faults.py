@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import psutil
 
+from sandbox.policy import LABEL
 from tests.chaos.parts import Part, await_that
 from tests.chaos.proxy import DELAY, DROP, DUPLICATE
 from tests.chaos.site import LEASE_S, WEBS, Site
@@ -31,7 +33,8 @@ SELECT attempt.id FROM judging_attempt AS attempt JOIN judging_runner AS runner 
  WHERE runner.name = '{}' AND attempt.state IN ('claimed', 'building', 'checking', 'timing')
 """
 
-Act = Callable[[Site, str, random.Random], AbstractContextManager[None]]
+# Its context may give a victim's name, where the target alone does not identify the victim.
+Act = Callable[[Site, str, random.Random], AbstractContextManager[str | None]]
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Strike:
 
     fault: str
     target: str
+    at: datetime  # its first moment
+    victim: str
     held_s: float
     back_s: float | None
     result_s: float | None  # None also if no work was left
@@ -77,11 +82,15 @@ def child_killed(site: Site, target: str, chance: random.Random) -> Iterator[Non
 
 
 @contextmanager
-def container_killed(site: Site, target: str, chance: random.Random) -> Iterator[None]:
+def container_killed(site: Site, target: str, chance: random.Random) -> Iterator[str | None]:
+    """Kill a container, and give the runner whose judge started it."""
+    victim = None
     with suppress(Exception), site.engine.client() as client:  # it may end at the same moment
         if found := sorted(client.containers.list(sparse=True), key=lambda container: str(container.id)):
-            chance.choice(found).kill()
-    yield
+            chosen = chance.choice(found)
+            chosen.kill()
+            victim = site.runner_of(chosen.attrs["Labels"][LABEL])
+    yield victim
 
 
 @contextmanager
@@ -202,7 +211,7 @@ def faults(runners: tuple[str, ...]) -> tuple[Fault, ...]:
 
 
 def strike(fault: Fault, target: str, site: Site, chance: random.Random, has_work: Callable[[], bool]) -> Strike:
-    began = time.monotonic()
+    began, at = time.monotonic(), datetime.now(UTC)
     greeted = site.greeted(target)
 
     def is_back() -> bool:
@@ -212,7 +221,7 @@ def strike(fault: Fault, target: str, site: Site, chance: random.Random, has_wor
             return site.greeted(target) not in (None, greeted)
         return target not in site.parts or site.is_up(target)
 
-    with fault.act(site, target, chance):
+    with fault.act(site, target, chance) as victim:
         pass
     held_s = time.monotonic() - began
     back_s = result_s = None
@@ -226,4 +235,4 @@ def strike(fault: Fault, target: str, site: Site, chance: random.Random, has_wor
             "the next result",
         )
         result_s = time.monotonic() - began if has_work() else None
-    return Strike(fault.name, target, held_s, back_s, result_s)
+    return Strike(fault.name, target, at, victim or target, held_s, back_s, result_s)

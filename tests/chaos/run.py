@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -40,6 +41,11 @@ WAITING: Final = "SELECT count(*) FROM judging_attempt WHERE state NOT IN ('done
 OUTCOMES: Final = """
 SELECT outcome, reason, count(*) FROM judging_attempt WHERE is_current GROUP BY 1, 2 ORDER BY 3 DESC
 """
+NOT_PASSED: Final = """
+SELECT attempt.id, runner.name, attempt.outcome, attempt.reason, attempt.claimed_at, attempt.finished_at
+  FROM judging_attempt AS attempt LEFT JOIN judging_runner AS runner ON runner.id = attempt.runner_id
+ WHERE attempt.is_current AND attempt.outcome <> 'passed' ORDER BY attempt.id
+"""
 LOST: Final = "SELECT count(*) FROM judging_attempt WHERE state = 'lost'"
 STYLES: Final = (
     "torch.add(x, y, out=out)",
@@ -60,6 +66,7 @@ class Told:
     strikes: list[Strike]
     findings: list[Finding]
     outcomes: list[tuple[Any, ...]]
+    not_passed: list[str]
     counts: dict[str, int]
 
     def table(self) -> str:
@@ -80,6 +87,7 @@ class Told:
         outcomes = ", ".join(f"{n} {outcome}{f' ({reason})' * bool(reason)}" for outcome, reason, n in self.outcomes)
         summary = f"{self.submissions} submissions, seed {self.seed}, {self.took_s:.0f} s, {len(self.strikes)} strikes"
         lines = [summary, f"outcomes: {outcomes}", f"on the way: {counts}", "", self.table(), ""]
+        lines += self.not_passed
         lines += [f"{finding.check}: {finding.text}" for finding in self.findings]
         return "\n".join([*lines, f"audit: {len(self.findings)} findings"])
 
@@ -93,6 +101,20 @@ def spread(times: list[float | None]) -> str:
     if not known:
         return "-"
     return f"{known[0]:.1f}" if len(known) == 1 else f"{median(known):.1f} (max {max(known):.1f})"
+
+
+def beside(row: tuple[Any, ...], strikes: list[Strike]) -> str:
+    """Return a line about an attempt that did not pass, with the strikes between its claim and its end.
+
+    The site's clock measured the attempt: while the clock of a web host was moved, the line may miss strikes.
+    """
+    pk, runner, outcome, reason, claimed, finished = row
+    text = f"attempt {pk}: {outcome} ({reason}) on {runner}"
+    if claimed is None or finished is None:
+        return text
+    meanwhile = [one for one in strikes if one.at <= finished and claimed <= one.at + timedelta(seconds=one.held_s)]
+    struck = ", ".join(f"{one.fault} ({one.victim}, {one.at:%T})" for one in meanwhile) or "nothing"
+    return f"{text}, {claimed:%T} to {finished:%T}; struck in that time: {struck}"
 
 
 class Sender:
@@ -267,7 +289,8 @@ def _play(site: Site, submissions: int, keep: Path, minutes: float, schedule: Sc
     }
     if findings := audit(site.database, keep):
         site.keep_database(keep)
-    outcomes = site.rows(OUTCOMES)
-    told = Told(len(sender.journal), sender.refused.total(), schedule.seed, took_s, strikes, findings, outcomes, counts)
+    outcomes, not_passed = site.rows(OUTCOMES), [beside(row, strikes) for row in site.rows(NOT_PASSED)]
+    sent, refused = len(sender.journal), sender.refused.total()
+    told = Told(sent, refused, schedule.seed, took_s, strikes, findings, outcomes, not_passed, counts)
     (keep / "report.txt").write_text(told.text())
     return told

@@ -275,6 +275,11 @@ class Site:
         except psycopg.Error:
             return []
 
+    def runner_of(self, label: str) -> str:
+        """Return the runner whose containers bear this label; "" for none: a label is its id, perhaps with a slot."""
+        ids = {name: self.folder / name / "id" for name in self.runners}
+        return next((name for name, file in ids.items() if file.exists() and label.startswith(file.read_text())), "")
+
     def greeted(self, runner: str) -> Any:
         """Return when this runner's process last greeted the site; None: never, or the database does not answer."""
         return next((at for (at,) in self.rows(f"SELECT greeted_at FROM judging_runner WHERE name = '{runner}'")), None)

@@ -5,15 +5,16 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.chaos.faults import faults
+from tests.chaos.faults import Strike, faults
 from tests.chaos.proxy import DROP, DUPLICATE, Proxy, running
-from tests.chaos.run import play
+from tests.chaos.run import beside, play
 from tests.conftest import SANDBOX_IMAGE
 from tests.e2e.conftest import free_port
 
@@ -45,6 +46,23 @@ def test_a_site_under_chaos_loses_no_submission(tmp_path: Path) -> None:
     assert [one for one in told.strikes if one.back_s is None] == [], "every target recovers"
     assert told.refused, "a person sent more than the quota"
     assert not [line for line in Path("/proc/self/mounts").read_text().splitlines() if line.startswith("pf-chaos ")]
+
+
+def test_an_outcome_beside_its_strikes_names_the_killed_container() -> None:
+    noon = datetime(2026, 11, 25, 12, tzinfo=UTC)
+    before, during, after = (
+        Strike(fault, target, noon + timedelta(seconds=at), victim, 2.0, 2.0, None)
+        for fault, target, at, victim in (
+            ("sweeper killed", "sweeper", -9, "sweeper"),
+            ("container killed", "containers", 3, "runner-4"),
+            ("web host killed", "web-1", 6, "web-1"),
+        )
+    )
+    row = (812, "runner-4", "runtime_error", "crashed", noon, noon + timedelta(seconds=5))
+    text = "attempt 812: runtime_error (crashed) on runner-4, 12:00:00 to 12:00:05; struck in that time: "
+    assert beside(row, [before, during, after]) == text + "container killed (runner-4, 12:00:03)"
+    assert beside(row, [before, after]) == text + "nothing"
+    assert beside((*row[:4], None, None), [during]) == "attempt 812: runtime_error (crashed) on runner-4"
 
 
 class Counting(BaseHTTPRequestHandler):
