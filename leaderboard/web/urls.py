@@ -106,6 +106,7 @@ pages: list[URLPattern | URLResolver] = [
     path("review/<int:pk>/<slug:name>", review.act),
     path("admission", problem_pages.admissions),
     path("admission/ask", problem_pages.ask),
+    path("admission/compiled", problem_pages.time_compiled),
     path("admission/<int:pk>", problem_pages.admission),
     path("admission/<int:pk>/override", problem_pages.override),
     path("runners", fleet.index),
