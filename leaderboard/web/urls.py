@@ -272,6 +272,7 @@ people: list[URLPattern | URLResolver] = [
     *organise_api.URLS,
     *organised_boards_api.URLS,
     path("admission", api.AdmissionTests.as_view()),
+    path("admission/compiled", api.CompiledTimings.as_view()),
     path("admission/<int:pk>", api.OneAdmissionTest.as_view()),
     path("admission/<int:pk>/override", api.OverrideAdmission.as_view()),
     path("organise/<slug:slug>/quotas", rules_api.QuotasOf.as_view()),

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from leaderboard.admissions.door import newest_tests, newest_verdicts
 from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest, CompiledTiming
-from leaderboard.competitions.models import ProblemVersion
+from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.judging.models import DONE, ERROR
 from leaderboard.judging.runners import greet
 from problems.spec import COMPILED
@@ -152,6 +152,30 @@ def test_newest_tests_reads_one_row_of_each_version_and_hardware(stage, failed) 
         cursor.execute(asked.captured_queries[0]["sql"])
         assert len(cursor.fetchall()) == 2
     assert list(newest_verdicts([failed.version])) == [made[1], made[4]]
+
+
+@pytest.fixture
+def compilable(stage) -> Board:
+    """The stage's board, whose problem has the template, in an epoch that its runner has named."""
+    found = make_problem(templates={COMPILED: "import torch\n"})
+    board = stage.board
+    board.version = ProblemVersion.objects.create(problem=board.problem, digest=found.digest, bundle=found.to_bundle())
+    board.save()
+    greet(runner=stage.rex, fingerprint={}, epoch="driver-1", now=stage.now)
+    return board
+
+
+def test_timings_of_torch_compile_over_the_api(stage, browser, compilable) -> None:
+    sent = {"board": "softmax", "hardware": "cpu"}
+    olga = browser(stage.olga)
+    asked = olga.post("/api/v1/admission/compiled", sent, content_type="application/json")
+    assert asked.status_code == 201, asked.content
+    assert (asked.json()["epoch"], asked.json()["state"], asked.json()["ratio"]) == ("driver-1", "queued", None)
+    assert [row["id"] for row in olga.get("/api/v1/admission/compiled").json()] == [asked.json()["id"]]
+    ada = browser(stage.ada)
+    assert ada.get("/api/v1/admission/compiled").status_code == 404
+    assert ada.post("/api/v1/admission/compiled", sent, content_type="application/json").status_code == 404
+    assert CompiledTiming.objects.count() == 1
 
 
 def test_the_list_asks_for_a_timing_of_torch_compile(stage, browser) -> None:
