@@ -65,8 +65,9 @@ def prepare(folder: Path, kernelbench_at: Path | None, gpumode_at: Path | None, 
     for number, (collection, name, problem, source) in enumerate(found, start=1):
         counts[collection] += 1
         bundle = replace(problem, templates={}).to_bundle()
-        prepared = {"name": name, "set": collection, "unsupported": problem.unsupported}
-        prepared |= {} if problem.unsupported else {"problem": bundle, "source": source}
+        prepared: Line = {"name": name, "set": collection, "unsupported": problem.unsupported}
+        if not problem.unsupported:
+            prepared |= {"problem": bundle, "source": source}
         path = folder / f"{number:03}-{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.json"
         path.write_text(json.dumps(prepared))
     return counts

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from leaderboard import broker
 from leaderboard.accounts.models import User
@@ -17,7 +17,7 @@ from leaderboard.admissions.models import FAILED, PASSED, CompiledTiming
 from leaderboard.admissions.permissions import check_may_ask
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import current_stage
-from leaderboard.competitions.models import Board, BoardQuerySet
+from leaderboard.competitions.models import Board
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.lease import finish, take_first
@@ -82,7 +82,7 @@ def ask_for_untimed(*, now: datetime) -> tuple[int, list[str]]:
     return asked, sorted(without)
 
 
-def boards_with_template(boards: BoardQuerySet) -> BoardQuerySet:
+def boards_with_template(boards: QuerySet[Board]) -> QuerySet[Board]:
     """Return the boards whose problem has a torch.compile template."""
     return boards.filter(version__bundle__templates__has_key=COMPILED)
 

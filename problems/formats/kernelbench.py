@@ -11,7 +11,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from problems.fields import ProblemError, as_text, printable
 from problems.formats import inspect
@@ -30,12 +30,13 @@ TIMED_SEED: Final = 3
 # must therefore be right, too: fp32 stays below 1e-4, which half precision (2e-4 and more) does not; with products in
 # TF32, which rounds as fp16 does, below 1e-3; 16 bits below 1e-2.
 # Each: legal formats, tolerance of an element (relative and absolute), relative error of the whole output.
-PLAIN: Final = (("fp32",), 1e-4, 1e-4)
-WIDE: Final = (("fp32", "tf32"), 1e-4, 1e-3)
-NARROW: Final = (("fp32", "tf32", "fp16", "bf16"), 1e-2, 1e-2)
+_Accuracy: TypeAlias = tuple[tuple[str, ...], float, float]
+PLAIN: Final[_Accuracy] = (("fp32",), 1e-4, 1e-4)
+WIDE: Final[_Accuracy] = (("fp32", "tf32"), 1e-4, 1e-3)
+NARROW: Final[_Accuracy] = (("fp32", "tf32", "fp16", "bf16"), 1e-2, 1e-2)
 FP32: Final = "fp32"  # a file as it is
 # Precision of a variant → its name in torch, and its tolerance: KernelBench's own for 16 bits.
-HALF: Final = {
+HALF: Final[dict[str, tuple[str, _Accuracy]]] = {
     "fp16": ("float16", (("fp32", "tf32", "fp16"), 1e-2, 1e-2)),
     "bf16": ("bfloat16", NARROW),
 }
