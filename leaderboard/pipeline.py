@@ -26,8 +26,9 @@ from leaderboard.accounts.logins import unlink
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_confirmed_email
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
+from leaderboard.admissions.compiled import claim_compiled, record_compiled
 from leaderboard.admissions.door import check_admitted
-from leaderboard.admissions.models import AdmissionTest
+from leaderboard.admissions.models import AdmissionTest, CompiledTiming
 from leaderboard.awards.life import rename_winners
 from leaderboard.competitions import authoring, edit
 from leaderboard.competitions.access import redeem_code
@@ -69,19 +70,24 @@ from runner.wire import Job, Report
 P = ParamSpec("P")
 Made = TypeVar("Made")
 
-PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation or an admission test takes its turns
+PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation, a test or a compiled timing takes its turns
 LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the operator's tests of open boards, for which nobody waits
 CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner does those tests
-OTHER_WORK: Final = (AdmissionTest, Confirmation)
+OTHER_WORK: Final = (AdmissionTest, CompiledTiming, Confirmation)
 # Every claim runs this query twice, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
 _LOOK: Final = """
 SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND state = ANY(%(judging)s))
        OR EXISTS (SELECT FROM admissions_admissiontest WHERE runner_id = %(runner)s AND state = %(running)s)
+       OR EXISTS (SELECT FROM admissions_compiledtiming WHERE runner_id = %(runner)s AND state = %(running)s)
        OR EXISTS (SELECT FROM confirmations_confirmation WHERE runner_id = %(runner)s AND state = %(running)s),
        EXISTS (SELECT FROM admissions_admissiontest
                 WHERE hardware = %(hardware)s AND state = %(queued)s
                   AND ((gate OR asked_by_id IS NOT NULL) AND created_at <= %(asked_before)s
                        OR created_at <= %(asked_long_before)s))
+       OR EXISTS (SELECT FROM admissions_compiledtiming
+                   WHERE hardware = %(hardware)s AND state = %(queued)s AND epoch = %(epoch)s
+                     AND (asked_by_id IS NOT NULL AND created_at <= %(asked_before)s
+                          OR created_at <= %(asked_long_before)s))
        OR EXISTS (SELECT FROM confirmations_confirmation
                    WHERE hardware = %(hardware)s AND state = %(queued)s AND created_at <= %(asked_before)s)
 """
@@ -202,7 +208,7 @@ def revise_problem(*, actor: User, now: datetime, **draft: Any) -> list[Board]:
 
 @transaction.atomic
 def claim_work(*, runner: Runner, now: datetime) -> Job | None:
-    """Return the runner's next job: an attempt, or a confirmation or an admission test if no attempt waits.
+    """Return the runner's next job: an attempt; if none waits, a confirmation, admission test or compiled timing.
 
     Work that has waited longer than its patience takes turns with attempts, so that the import of a whole set does not
     delay submissions until it is finished. A runner that already holds work gets it again, so a claim whose answer was
@@ -231,13 +237,17 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
         if job := (
             claim_test(runner=runner, now=now, unasked_before=now - LONG_PATIENCE, **overdue)
             or claim_confirmation(runner=runner, now=now, **overdue)
+            or claim_compiled(runner=runner, now=now, unasked_before=now - LONG_PATIENCE, **overdue)
         ):
             return job
     if job := claim_next(runner=runner, now=now) or claim_confirmation(runner=runner, now=now):
         return job
     # A verdict of a moment ago: its competitor may send the next version, and would wait for a test that nobody awaits.
     ended = Attempt.objects.filter(hardware=runner.hardware, rejudge_set=None, finished_at__gt=now - CALM)
-    return claim_test(runner=runner, now=now, unasked_before=now - LONG_PATIENCE if ended.exists() else now)
+    unasked_before = now - LONG_PATIENCE if ended.exists() else now
+    return claim_test(runner=runner, now=now, unasked_before=unasked_before) or claim_compiled(
+        runner=runner, now=now, unasked_before=unasked_before
+    )
 
 
 def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:
@@ -245,6 +255,7 @@ def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:
     parameters: dict[str, Any] = {
         "runner": runner.pk,
         "hardware": runner.hardware,
+        "epoch": runner.epoch,
         "judging": list(RUNNING),
         "running": AT_WORK,
         "queued": QUEUED,
@@ -258,7 +269,7 @@ def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:
 
 
 def _is_others_turn(runner: Runner) -> bool:
-    """Return whether this runner took an attempt after its last confirmation or admission test.
+    """Return whether this runner took an attempt after its last confirmation, admission test or compiled timing.
 
     Tokens come from one sequence, so the larger token was taken later.
     """
@@ -279,6 +290,8 @@ def _take_report(runner: Runner, report: Report, content: Content | None, now: d
         _take_result(record_result(work, runner=runner, report=report, now=now, content=content), now)
     elif isinstance(work, AdmissionTest):
         record_test(work, report=report, now=now)
+    elif isinstance(work, CompiledTiming):
+        record_compiled(work, report=report, now=now)
     elif isinstance(work, Confirmation):
         record_confirmation(work, report=report, now=now, content=content)
         if work.outcome == FAILED:

@@ -283,18 +283,31 @@ class Build(Record):
         return [*fit, *(f"-D{name}={value}" if value else f"-D{name}" for name, value in self.defines.items())]
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], submission_name: str) -> Build:
-        """Parse a task.yml, where `sources` also names the submission, and maybe the set's own evaluator."""
+    def from_config(cls, config: Mapping[str, Any], submission_name: str, libraries: object = None) -> Build:
+        """Parse a task.yml, where `sources` also names the submission, and maybe the set's own evaluator.
+
+        `libraries`: of the task, such as cublas; each is linked by a flag for nvcc.
+        """
         folders = as_list(config.get("include_dirs") or [], "config.include_dirs", MAX_FLAGS)
         if any(folder not in ("", ".", "./") for folder in folders):
             raise ProblemError("config.include_dirs", f"{shown(folders)}; a problem's files lie in one folder")
         wanted = as_list(config.get("sources") or [], "config.sources", MAX_FLAGS)
+        flags = as_list(config.get("compile_flags") or list(DEFAULT_FLAGS), "config.compile_flags", MAX_FLAGS)
         data = {
             "sources": [name for name in wanted if name not in (submission_name, *EVALUATORS)],
             "defines": config.get("defines") or {},
-            "compile_flags": config.get("compile_flags") or list(DEFAULT_FLAGS),
+            "compile_flags": [*flags, *_links(libraries)],
         }
         return cls.from_json(data, "config")
+
+
+def _links(libraries: object) -> list[str]:
+    """Return the flags that link these libraries of CUDA."""
+    names = [as_text(item, "libraries", 40) for item in as_list(libraries or [], "libraries", MAX_FLAGS)]
+    for name in names:
+        if not _FLAG["nvcc"].fullmatch(f"-l{name}"):
+            raise ProblemError("libraries", f"{shown(name)} is no library that nvcc may link here: problems/README.md")
+    return [f"-l{name}" for name in dict.fromkeys(names)]
 
 
 # -- the problem -------------------------------------------------------------------------------------------------------

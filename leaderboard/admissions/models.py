@@ -1,8 +1,11 @@
-"""The table of admission tests: may this version of a problem be competed on, on this hardware?
+"""The tables of admission tests and of compiled timings.
+
+An admission test decides whether this version of a problem may be competed on, on this hardware. A compiled timing
+measures torch.compile of its reference: the second baseline of fast_p.
 
 Constraints guarantee that a version and hardware have at most one unfinished test, that a running test has a runner, a
-lease and a hard deadline, and that a test has an outcome exactly when it is done. The modules beside this file write
-the table.
+lease and a hard deadline, and that a test has an outcome exactly when it is done. The same holds for compiled timings,
+in each timing epoch. The modules beside this file write the tables.
 """
 
 from datetime import timedelta
@@ -14,7 +17,8 @@ from django.db.models import CheckConstraint, Q, UniqueConstraint
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
-from leaderboard.judging.models import DONE, ERROR, QUEUED, Requested, rules
+from leaderboard.judging.models import DONE, EPOCH_CHARS, ERROR, QUEUED, Requested, longest, rules
+from problems.spec import COMPILED
 from runner.wire import ADMISSION, Job
 
 PASSED: Final = "passed"
@@ -74,3 +78,48 @@ class AdmissionTest(Requested):
         check_s = float(self.version.part("test_timeout_s", 0))
         held_for = timedelta(seconds=VARIANTS * check_s + settings.ATTEMPT_OVERHEAD_S)
         return self._job(held_for, mode="test", submission_id="", filename="", source="", task=ADMISSION)
+
+
+class CompiledTiming(Requested):
+    """Time of torch.compile of a version's reference beside the baseline, in one timing epoch of its hardware.
+
+    The site asks for it: it has no submission, so that it costs no quota and never ranks.
+    """
+
+    WIRE_PREFIX = "compiled-"
+    NOUN = "timing"
+    FILENAME = "compiled.py"
+    keeps_report = False
+
+    version = models.ForeignKey(ProblemVersion, on_delete=models.PROTECT, related_name="compiled_timings")
+    epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)  # the only epoch in which it may be measured
+    score_us = models.FloatField(null=True)
+    ratio = models.FloatField(null=True)  # compiled / baseline; < 1 is faster
+    half_width = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            UniqueConstraint(
+                fields=["version", "hardware", "epoch"], condition=~Q(state=DONE), name="one_unfinished_compiled_timing"
+            ),
+            *rules("compiled", OUTCOMES),
+            CheckConstraint(
+                condition=Q(outcome=PASSED, ratio__gt=0, half_width__gt=0, score_us__gt=0)
+                | (~Q(outcome=PASSED) & Q(ratio__isnull=True, half_width__isnull=True, score_us__isnull=True)),
+                name="compiled_has_figures_when_passed",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["hardware", "id"], condition=Q(state=QUEUED), name="compiled_queue"),
+            models.Index(fields=["version", "hardware", "epoch", "-id"], name="compiled_by_version"),
+        ]
+
+    def __str__(self) -> str:
+        return f"compiled timing {self.pk} ({self.outcome or self.state})"
+
+    def job(self) -> Job:
+        """Return the runner's job: the version's own template is judged like a ranked submission."""
+        source = self.version.part("templates")[COMPILED]
+        task = {"mode": "ranked", "submission_id": "", "filename": self.FILENAME, "source": source}
+        return self._job(longest(self.version.bundle), **task)

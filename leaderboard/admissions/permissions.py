@@ -1,9 +1,12 @@
-"""Permission to see, request and override admission tests: staff, and organisers of competitions with the board."""
+"""Permission to see, request and override admission tests: staff, and organisers of competitions with the board.
+
+The same people see and request timings of torch.compile.
+"""
 
 from django.db.models import QuerySet
 
 from leaderboard.accounts.models import User
-from leaderboard.admissions.models import AdmissionTest
+from leaderboard.admissions.models import AdmissionTest, CompiledTiming
 from leaderboard.competitions.models import Board, ProblemVersion, Role
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
@@ -15,6 +18,12 @@ def tests_of(user: User) -> QuerySet[AdmissionTest]:
     if user.is_staff:
         return tests
     return tests.filter(version__in=boards_of(user).values("version"))
+
+
+def timings_of(user: User) -> QuerySet[CompiledTiming]:
+    """Return the timings of torch.compile that this person may read: as admission tests."""
+    timings = CompiledTiming.objects.select_related("version__problem")
+    return timings if user.is_staff else timings.filter(version__in=boards_of(user).values("version"))
 
 
 def boards_of(user: User, least: str = Role.VIEWER) -> QuerySet[Board]:

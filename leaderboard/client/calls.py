@@ -343,6 +343,11 @@ def start_intake() -> Call[shapes.Intake]:
     return _act("/admin/start")
 
 
+def compiled_timings(most: int = PAGE) -> Call[list[shapes.CompiledSummary]]:
+    """List timings of torch.compile, newest first. Organisers only."""
+    return _list("/admission/compiled", most=most)
+
+
 def admission_tests(mark: str = "", most: int = PAGE) -> Call[list[shapes.AdmissionSummary]]:
     """List admission tests of problems, newest first. Organisers only."""
     return _list("/admission", mark=mark, most=most)

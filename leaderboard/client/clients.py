@@ -141,6 +141,7 @@ class _Calls:
     stop_intake = _Method(calls.stop_intake)
     start_intake = _Method(calls.start_intake)
     admission_tests = _Method(calls.admission_tests)
+    compiled_timings = _Method(calls.compiled_timings)
     stats = _Method(calls.stats)
     call = _Method(calls.call)
     organised = _Method(calls.organised)

@@ -428,6 +428,22 @@ class CompetitionSummary(TypedDict):
     entrants: int
 
 
+class CompiledSummary(TypedDict):
+    id: int
+    problem: str
+    digest: str
+    hardware: str
+    epoch: str
+    state: str
+    outcome: str
+    message: str
+    score_us: float | None
+    ratio: float | None
+    half_width: float | None
+    created_at: str
+    finished_at: str | None
+
+
 class ConfirmRequest(TypedDict):
     reason: NotRequired[str]
 

@@ -245,7 +245,8 @@ def delete_problem(
     versions = list(problem.versions.defer("bundle"))
     before = {"slug": slug, "title": problem.title, "versions": [version.digest for version in versions]}
     record("delete_problem", problem, actor=actor, reason=reason, now=now, before=before)
-    tests = [version.admission_tests.all() for version in versions]  # of the app above
+    kinds = ("admission_tests", "compiled_timings")  # of the app above
+    tests = [getattr(version, kind).all() for version in versions for kind in kinds]
     if any(found.filter(runner__isnull=False, finished_at=None).exists() for found in tests):
         raise UserError("slug", slug, "a runner tests it at this moment; wait for the end of the test", 409)
     for found in tests:

@@ -1,12 +1,12 @@
 """Place of each waiting attempt in the queue of its hardware, and when a runner is expected to begin with it.
 
 `line` plays the claims of claim.py forward: the account with the least device time first, each attempt as long as the
-median of its mode took lately, on as many runners as can take work now, after the admission tests and confirmations
+median of its mode took lately, on as many runners as can take work now, after the admission tests, timings and confirmations
 that run. Left out are those that wait, rules for a single runner (epochs, an attempt that it could not measure), shadow
 attempts, which come last, attempts that wait for a calmer machine, and all that is sent meanwhile. A place can
 therefore change in both directions.
 
-The cost is seven queries, one more for each kind of requested work that runs, and a pass over at most MOST rows. A long
+The cost is eight queries, one more for each kind of requested work that runs, and a pass over at most MOST rows. A long
 queue's places are kept for KEPT_S in this process.
 """
 
@@ -164,7 +164,7 @@ def _waiting(hardware: str, now: datetime) -> tuple[list[Waiting], dict[int, int
 
 
 def _left_of_requested(hardware: str, now: datetime) -> list[float]:
-    """Return the seconds that each running admission test and confirmation is expected to take yet.
+    """Return the seconds that each running admission test, timing and confirmation is expected to take yet.
 
     0 while none of its kind has ended on this hardware.
     """

@@ -268,8 +268,10 @@ class _Task:
             self.warnings.append(f"{inspect.REFERENCE}: it has no {inspect.RESULT}; {name} is taken for it")
         templates, build, not_built = self._templates(entry), {}, ""
         if self.fields.data.get("lang") == "cu":
+            libraries = self.fields.data.get("libraries")
             try:
-                build = {"build": Build.from_config(self.fields.mapping("config"), submission_name).to_json()}
+                made = Build.from_config(self.fields.mapping("config"), submission_name, libraries)
+                build = {"build": made.to_json()}
             except ProblemError as error:
                 not_built = f"It is not compiled as its author wants: {error}"[:500]
         words = re.sub(r"[-_]+", " ", slug).strip() or slug
@@ -287,7 +289,9 @@ class _Task:
             "fuzz": self._fuzz(),
             "baseline": self._read(baseline, "baseline") if baseline else None,
             **build,
-            "unsupported": self._unsupported(task_files, called) or not_built,
+            "unsupported": inspect.why_reference_is_foreign(task_files)
+            or self._unsupported(task_files, called)
+            or not_built,
             "benchmarks": [],
             **{key: self.fields.data[key] for key in _AS_IN_BUNDLE if self.fields.data.get(key) is not None},
             **{f"{key}_s": self.fields.optional(key, as_timeout, None) for key in _TIMEOUTS},

@@ -86,6 +86,18 @@ def why_reference_is_not_enough(reference: Code | None) -> str:
     return ""
 
 
+def why_reference_is_foreign(files: Iterable[str]) -> str:
+    """Return the reason for people if the reference is CUDA code, as in upstream's `lang: cu` tasks; else ""."""
+    names = set(files)
+    foreign = sorted(name for name in names if PurePath(name).suffix in (".cuh", ".cu") and "reference" in name)
+    if REFERENCE in names or not foreign:
+        return ""
+    return (
+        f"Its reference is CUDA code ({foreign[0][:60]}) on vectors in the host's memory; this judge makes inputs and "
+        "expected outputs from a reference.py, and hands a submission tensors on the device."
+    )
+
+
 def result_function(reference: Code, entry: str) -> str:
     """Return the name of the function with the right results if it is not `ref_kernel`; "" if none is found.
 

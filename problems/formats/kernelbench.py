@@ -1,8 +1,8 @@
 """Reader of KernelBench files: a class `Model`, `get_inputs()`, `get_init_inputs()`; the answer is a class `ModelNew`.
 
 Reads text and its syntax tree, and never executes it. The file becomes `reference.py` as it is (`interface: model`,
-sandbox/inside/modelnew.py), without any loss. A file that this judge cannot judge is loaded with the reason in
-`unsupported`; a doubt that only a run can settle is a warning.
+sandbox/inside/modelnew.py), without any loss; a variant in half precision gets a tail that converts it. A file that
+this judge cannot judge is loaded with the reason in `unsupported`; a doubt that only a run can settle is a warning.
 """
 
 import ast
@@ -11,7 +11,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from problems.fields import ProblemError, as_text, printable
 from problems.formats import inspect
@@ -30,9 +30,17 @@ TIMED_SEED: Final = 3
 # must therefore be right, too: fp32 stays below 1e-4, which half precision (2e-4 and more) does not; with products in
 # TF32, which rounds as fp16 does, below 1e-3; 16 bits below 1e-2.
 # Each: legal formats, tolerance of an element (relative and absolute), relative error of the whole output.
-PLAIN: Final = (("fp32",), 1e-4, 1e-4)
-WIDE: Final = (("fp32", "tf32"), 1e-4, 1e-3)
-NARROW: Final = (("fp32", "tf32", "fp16", "bf16"), 1e-2, 1e-2)
+_Accuracy: TypeAlias = tuple[tuple[str, ...], float, float]
+PLAIN: Final[_Accuracy] = (("fp32",), 1e-4, 1e-4)
+WIDE: Final[_Accuracy] = (("fp32", "tf32"), 1e-4, 1e-3)
+NARROW: Final[_Accuracy] = (("fp32", "tf32", "fp16", "bf16"), 1e-2, 1e-2)
+FP32: Final = "fp32"  # a file as it is
+# Precision of a variant → its name in torch, and its tolerance: KernelBench's own for 16 bits.
+HALF: Final[dict[str, tuple[str, _Accuracy]]] = {
+    "fp16": ("float16", (("fp32", "tf32", "fp16"), 1e-2, 1e-2)),
+    "bf16": ("bfloat16", NARROW),
+}
+PRECISIONS: Final = (FP32, *HALF)
 _PRODUCTS: Final = re.compile(
     r"(?i)(linear|bilinear|conv(_?transpose)?[123]d|lazy\w+|mat_?mul|b?mm|addb?mm|baddbmm|mv|dot|vdot|einsum|tensordot|"
     r"inner|outer|kron|lstm|gru|rnn|(lstm|gru|rnn)cell|multihead_?attention\w*|scaled_dot_product_attention|transformer\w*)"
@@ -70,15 +78,60 @@ with torch.no_grad():
     del _inputs
 '''
 
+_HALF_DESCRIPTION: Final = (
+    "\n\nThis variant works in {dtype}. `Model` draws its parameters as the file does and then converts them, and the "
+    "inputs are converted, too. `ModelNew` must do the same: the last lines of the starter convert any class. "
+    "Parameters of a different dtype do not take the values that the judge sends."
+)
+# `super(Model, self)` looks the class up by its name: the class itself is changed, and keeps its name.
+_HALF_TAIL: Final = """
+
+# -- the same in {dtype}: what the constructor drew, and the inputs ---------------------------------------------------
+
+_init_before, _inputs_before = Model.__init__, get_inputs
+
+
+def _converted(value):
+    if isinstance(value, torch.Tensor):
+        return value.to(torch.{dtype}) if value.is_floating_point() else value
+    if type(value) in (list, tuple):
+        return type(value)(map(_converted, value))
+    if type(value) is dict:
+        return {{key: _converted(item) for key, item in value.items()}}
+    return value
+
+
+def _init_and_convert(self, *args, **kwargs):
+    _init_before(self, *args, **kwargs)
+    self.to(torch.{dtype})
+    for module in self.modules():
+        for name, value in [*vars(module).items()]:
+            if isinstance(value, torch.Tensor):  # neither a parameter nor a buffer, such as a hidden state
+                setattr(module, name, _converted(value))
+
+
+def get_inputs():
+    return _converted(_inputs_before())
+
+
+Model.__init__ = _init_and_convert
+"""
+
 
 def load_collection(
-    path: Path, *, levels: Iterable[int] = (), hardware: tuple[str, ...] = ("cpu",), name: str = NAME
+    path: Path,
+    *,
+    levels: Iterable[int] = (),
+    hardware: tuple[str, ...] = ("cpu",),
+    name: str = "",
+    precision: str = FP32,
 ) -> ProblemSet:
     """Load every file of the levels below `path` (a checkout, its KernelBench folder, or a level's folder).
 
-    A file that cannot be read is a fault and leaves the rest. Raises ProblemError where there are no files, and for
-    names that a set could not have.
+    `precision`: one of PRECISIONS; a variant in half precision has names of its own. A file that cannot be read is a
+    fault and leaves the rest. Raises ProblemError where there are no files, and for names that a set could not have.
     """
+    name = name or NAME + ("" if precision == FP32 else f" {precision}")
     name = printable(as_text(name, "name", MAX_NAME_CHARS, empty_ok=False))
     hardware = as_words(hardware, "hardware", MAX_GPUS)
     if not hardware:
@@ -95,7 +148,7 @@ def load_collection(
     faults: list[Fault] = []
     for file, level in files:
         try:
-            problem = load_file(file, level)
+            problem = load_file(file, level, precision)
             if problem.slug in entries:
                 raise ProblemError("file", f"comes to the name {problem.slug}, as another one does; rename it")
             entries[problem.slug] = SetEntry(problem, problem.slug, deadline=None, gpus=hardware)
@@ -122,9 +175,9 @@ def find_collection(top: Path) -> Path | None:
     return next((folder for folder in (top, *children, *grandchildren) if _level_folders(folder)), None)
 
 
-def load_file(path: Path, level: int) -> Problem:
+def load_file(path: Path, level: int, precision: str = FP32) -> Problem:
     """Load a file as a problem. Raises ProblemError where it is no text, or no file of a collection."""
-    return parse(read_text(path, path.parent, path.name), path.name, level)
+    return parse(read_text(path, path.parent, path.name), path.name, level, precision)
 
 
 def level_of(path: Path) -> int:
@@ -133,7 +186,7 @@ def level_of(path: Path) -> int:
     return int(match[1]) if match else 1
 
 
-def parse(source: str, filename: str, level: int) -> Problem:
+def parse(source: str, filename: str, level: int, precision: str = FP32) -> Problem:
     number, words = _named(filename)
     tree = inspect.parse(source)
     model = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"), None)
@@ -144,11 +197,17 @@ def parse(source: str, filename: str, level: int) -> Problem:
     words_used |= {node.id for node in nodes if isinstance(node, ast.Name)}
     multiplies = any(isinstance(node, ast.MatMult) for node in nodes) or any(map(_PRODUCTS.fullmatch, words_used))
     legal, distance, error = NARROW if any(map(_is_narrow, nodes)) else WIDE if multiplies else PLAIN
+    ending, more = "", ""
+    if precision != FP32:
+        dtype, (legal, distance, error) = HALF[precision]
+        ending, more = f"-{precision}", _HALF_DESCRIPTION.format(dtype=dtype)
+        source = source.rstrip() + "\n" + _HALF_TAIL.format(dtype=dtype)
+    slug = f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"
     bundle = {
         "bundle": BUNDLE_VERSION,
-        "slug": f"kb{level}-{number:03}-{words.lower().replace(' ', '-')}"[:64].rstrip("-"),
-        "title": f"{level}.{number} {words}",
-        "description": f"{own}\n\n".lstrip() + _DESCRIPTION.format(entry=ENTRY, level=level),
+        "slug": slug[: 64 - len(ending)].rstrip("-") + ending,
+        "title": f"{level}.{number} {words}" + (f" ({precision})" if ending else ""),
+        "description": f"{own}\n\n".lstrip() + _DESCRIPTION.format(entry=ENTRY, level=level) + more,
         "files": {"reference.py": source},
         "entry": ENTRY,
         "interface": MODEL,
@@ -159,7 +218,7 @@ def parse(source: str, filename: str, level: int) -> Problem:
         "benchmarks": [{"seed": TIMED_SEED}],
         "ranking_by": "geom",
         "level": level,
-        "tags": ["kernelbench"],
+        "tags": ["kernelbench", *([precision] if ending else [])],
         "unsupported": unsupported,
         "tolerance": {"rtol": distance, "atol": distance},
         "precision": {"legal": legal, "max_relative_l2": error},

@@ -230,3 +230,32 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     first, second = (parsed(PLAIN, f"{number}_{words}.py", 1) for number in (75, 76))
     assert len(first.slug) <= 64
     assert first.slug != second.slug
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("fp16", "float16"), ("bf16", "bfloat16")])
+def test_a_variant_in_half_precision_has_names_a_tolerance_and_a_tail_of_its_own(precision: str, dtype: str) -> None:
+    plain, half = parsed(PLAIN), kernelbench.parse(PLAIN, "3_Linear_Scale_.py", 2, precision)
+    assert (half.slug, half.title) == (f"{plain.slug}-{precision}", f"{plain.title} ({precision})")
+    assert half.tags == ("kernelbench", precision)
+    assert half.precision is not None
+    assert precision in half.precision.legal
+    assert half.tolerance is not None
+    assert (half.tolerance.rtol, half.precision.max_relative_l2) == (1e-2, 1e-2)
+    assert f"works in {dtype}" in half.description
+    for text in (half.files["reference.py"], *half.templates.values()):
+        assert text.startswith("\nimport torch")
+        assert f"self.to(torch.{dtype})" in text
+        inspect.parse(text)
+    assert half.templates["Python"].endswith("ModelNew.__init__ = _init_and_convert\n")
+    assert half.digest != plain.digest
+    assert Problem.from_bundle(half.to_bundle()) == half
+
+
+def test_a_long_name_keeps_its_precision() -> None:
+    half = kernelbench.parse(PLAIN, f"3_{'Very_Long_' * 12}.py", 2, "bf16")
+    assert len(half.slug) <= 64
+    assert half.slug.endswith("-bf16")
+
+
+def test_fp32_is_the_file_as_it_is() -> None:
+    assert kernelbench.parse(PLAIN, "3_Linear_Scale_.py", 2, "fp32") == parsed(PLAIN)

@@ -1,5 +1,6 @@
 """`lang: cu`: build settings of a task.yml, and the options that each compiler receives."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,38 @@ def test_no_text_gets_a_flag_past_that_names_a_file_or_runs_a_program(text: str,
     for flag in flags:
         assert not {"/", " ", "@", "\n", "\0"}.intersection(flag)
         assert not flag.startswith(("-o", "-I", "-B", "-x", "-X", "-fplugin", "-Wl"))
+
+
+def test_libraries_of_a_task_are_linked_by_nvcc() -> None:
+    build = Build.from_config({"compile_flags": ["-O3"]}, "submission.cu", ["cublas", "cuda"])
+    assert build.flags("nvcc") == ["-O3", "-lcublas", "-lcuda"]
+    assert build.flags("g++") == ["-O3"]
+    with pytest.raises(ProblemError, match="'rpath=/x' is no library that nvcc may link here"):
+        Build.from_config({}, "submission.cu", ["rpath=/x"])
+
+
+def test_a_task_with_its_libraries_is_compiled_with_them(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path / "scale")
+    task = tmp_path / "scale" / "task.yml"
+    task.write_text(task.read_text() + "libraries: [cublas]\n")
+    problem = load_problem(tmp_path / "scale")
+    assert problem.build is not None
+    assert "-lcublas" in problem.build.flags("nvcc")
+    task.write_text(task.read_text().replace("[cublas]", "[nccl]"))
+    assert "'nccl' is no library that nvcc may link" in load_problem(tmp_path / "scale").unsupported
+
+
+def test_a_task_with_a_reference_in_cuda_is_unsupported_for_that_reason(tmp_path: Path) -> None:
+    """Upstream's `lang: cu`: reference.cuh has generate_input and ref_kernel on std::vector."""
+    task = """
+files:
+  - {name: task.h, source: task.h}
+  - {name: reference.cuh, source: reference.cuh}
+  - {name: submission.cu, source: "@SUBMISSION@"}
+lang: cu
+config: {sources: [eval.cu, submission.cu], include_dirs: []}
+benchmarks: [{size: 1024, seed: 1}]
+"""
+    for name, text in (("task.yml", task), ("task.h", "//"), ("reference.cuh", "//")):
+        (tmp_path / name).write_text(text)
+    assert "Its reference is CUDA code (reference.cuh)" in load_problem(tmp_path).unsupported

@@ -17,27 +17,26 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from threading import Lock
 from typing import Any, Final
 
 from django.db.models import Count, Q
 
+from leaderboard.admissions.compiled import newest_timings
+from leaderboard.admissions.models import CompiledTiming
 from leaderboard.competitions.calendar import Stage, current_stage
-from leaderboard.competitions.models import Board, BoardQuerySet, Competition, ProblemVersion
+from leaderboard.competitions.models import Board, BoardQuerySet, Competition
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking.overall import Cell, OverallLine, Solved, overall
-from leaderboard.standings.ranking.ranking import Place, Record, Run, Value, mean_time_us, pool
+from leaderboard.standings.ranking.ranking import Place, Record, Value, mean_time_us, pool
 from leaderboard.standings.read.table import NO_LINES, Table, Tables, inside, is_shown, read, run_of, stage_at, window
 from leaderboard.submissions.models import Submission
-from leaderboard.submissions.tokens import code_digest
-from problems.spec import COMPILED, MODEL
+from problems.spec import MODEL
 
 KEPT: Final = 32  # standings over several boards, in memory
-EVERYBODY: Final = 0  # the owner of runs that are pooled over all entrants
 
 
 @dataclass(frozen=True)
@@ -310,6 +309,7 @@ class Collection:
     members: tuple[Member, ...]  # by level, then by slug
     left_out: tuple[Member, ...]  # problems that this judge cannot run
     tables: Mapping[str, Table]  # by problem: shown lines of its current stage and epoch, if there are any
+    timings: Mapping[str, CompiledTiming]  # by problem: of torch.compile, in the epoch that its board ranks
 
     @property
     def levels(self) -> dict[str, int]:
@@ -327,18 +327,15 @@ class Collection:
         return dict(found)
 
     def compiled(self) -> dict[str, Solved]:
-        """Return, by problem, its own torch.compile template if an entrant has sent it."""
-        versions = {member.slug: member.version for member in self.members}
-        texts = _compiled_digests(tuple(sorted(versions[slug] for slug in self.tables)))
-        boards = {member.board: member.slug for member in self.members}
-        condition = Q(pk__in=[])
-        for slug, table in self.tables.items():
-            if digest := texts.get(versions[slug]):
-                condition |= table.runs & Q(code_digest=digest)
-        same: dict[str, list[Run]] = defaultdict(list)
-        for entry in Entry.objects.filter(condition):
-            same[boards[entry.board_id]].append(run_of(entry)._replace(entrant_id=EVERYBODY))
-        return {slug: Solved.of(pool(runs)[0]) for slug, runs in same.items()}
+        """Return, by problem, the site's own timing of torch.compile in the epoch that its board ranks.
+
+        The site measures its own template, so that no part of its time counts as forged.
+        """
+        return {
+            slug: Solved(timing.ratio, timing.half_width)
+            for slug, timing in self.timings.items()
+            if timing.ratio is not None
+        }
 
 
 def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
@@ -357,7 +354,9 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
         (left_out if unsupported else judged).append(Member(pk, version, name, title, int(level or 0)))
     for members in (judged, left_out):
         members.sort(key=lambda member: (member.level, member.slug))
-    seen = looks(here.select_related("competition").defer("version"), now=now)
+    listed = list(here.select_related("competition").defer("version"))
+    seen = looks(listed, now=now)
+    timings = newest_timings(listed, now=now, finished=True)
     return Collection(
         competition=competition,
         hardware=chosen,
@@ -365,6 +364,7 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
         members=tuple(judged),
         left_out=tuple(left_out),
         tables={member.slug: table for member in judged if (table := seen[member.board].current).places},
+        timings={member.slug: timings[member.board] for member in judged if member.board in timings},
     )
 
 
@@ -377,10 +377,3 @@ def problems_by_collection(boards: BoardQuerySet) -> dict[int, int]:
 
 def _collected(boards: BoardQuerySet) -> BoardQuerySet:
     return boards.filter(version__bundle__interface=MODEL)
-
-
-@lru_cache(maxsize=16)
-def _compiled_digests(versions: tuple[int, ...]) -> dict[int, str]:
-    """Map each version to the `Entry.code_digest` of its template; versions never change."""
-    rows = ProblemVersion.objects.filter(pk__in=versions).values_list("pk", "bundle__templates")
-    return {pk: code_digest(templates[COMPILED]) for pk, templates in rows if COMPILED in (templates or {})}

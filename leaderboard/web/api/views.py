@@ -25,9 +25,10 @@ from rest_framework.response import Response
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
 from leaderboard.admissions.ask import ask_test, override
+from leaderboard.admissions.compiled import ask_compiled
 from leaderboard.admissions.door import refusal
 from leaderboard.admissions.models import AdmissionTest
-from leaderboard.admissions.permissions import boards_of, tests_of
+from leaderboard.admissions.permissions import boards_of, tests_of, timings_of
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import boards_seen_by, competitions_of, has_role
 from leaderboard.errors import UserError
@@ -364,6 +365,38 @@ class AdmissionTests(Organisers):
         board = get_object_or_404(boards_of(self.caller(request)), slug=sent["board"], hardware=sent["hardware"])
         test = ask_test(version=board.version, hardware=board.hardware, actor=self.caller(request), now=timezone.now())
         return Response(AdmissionDetail(test).data, status=201)
+
+
+class CompiledSummary(drf.Serializer[Any]):
+    id = drf.IntegerField(source="pk")
+    problem = drf.CharField(source="version.problem.slug")
+    digest = drf.CharField(source="version.digest")
+    hardware = drf.CharField()
+    epoch = drf.CharField(help_text="The timing epoch that it belongs to.")
+    state = drf.CharField()
+    outcome = drf.CharField(allow_blank=True)
+    message = drf.CharField(allow_blank=True, help_text="Why there is no figure.")
+    score_us = drf.FloatField(allow_null=True)
+    ratio = drf.FloatField(allow_null=True, help_text="Its time over the baseline's; below 1 is faster.")
+    half_width = drf.FloatField(allow_null=True)
+    created_at = drf.DateTimeField()
+    finished_at = drf.DateTimeField(allow_null=True)
+
+
+class CompiledTimings(Organisers):
+    @extend_schema(parameters=[serializers.LongPage], responses=CompiledSummary(many=True))
+    def get(self, request: Request) -> Response:
+        """List timings of torch.compile, newest first. Organisers only."""
+        query, timings = parse(serializers.LongPage, request.query_params), timings_of(self.caller(request))
+        return paged(request, timings, query, CompiledSummary, ["-pk"])
+
+    @extend_schema(request=AskForTest, responses={201: CompiledSummary})
+    def post(self, request: Request) -> Response:
+        """Have torch.compile of a board's reference timed, in the epoch that the board ranks. Organisers only."""
+        sent = parse(AskForTest, request.data)
+        board = get_object_or_404(boards_of(self.caller(request)), slug=sent["board"], hardware=sent["hardware"])
+        timing = ask_compiled(board=board, actor=self.caller(request), now=timezone.now())
+        return Response(CompiledSummary(timing).data, status=201)
 
 
 class OneAdmissionTest(Organisers):

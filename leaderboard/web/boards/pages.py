@@ -14,10 +14,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.accounts.models import User
+from leaderboard.admissions.compiled import newest_timings
 from leaderboard.admissions.door import accepts_half, newest_verdicts, refusals, seen_hardware, starter_outcomes
+from leaderboard.admissions.models import CompiledTiming
 from leaderboard.competitions.access import news_for
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.models import DIVISIONS, Role
+from leaderboard.competitions.models import DIVISIONS, Board, Role
 from leaderboard.competitions.permissions import boards_seen_by, has_role
 from leaderboard.desk.undo import renamed
 from leaderboard.entrants.teams import open_invites_of
@@ -30,6 +32,7 @@ from leaderboard.web.boards.curves import plot
 from leaderboard.web.boards.listing import BoardsForm, listing
 from leaderboard.web.submissions import starter_code
 from leaderboard.web.submissions.meanings import HOW_RANKED, MEANINGS, RANKINGS, SCORING_NAMES, SCORINGS_EXPLAINED
+from problems.spec import COMPILED
 
 PREVIEW_ROWS: Final = 5
 UNFOLDED_ROWS: Final = 25  # of a long ranking's first page
@@ -108,6 +111,7 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     context = {
         "card": card,
         "hardware": hardware,
+        "compiled": compiled_timing(card, place.board),
         "is_live": card.is_open and asked.stage is None and asked.epoch is None,
         "digest": place.look.current.digest,
         "shown": shown,
@@ -120,6 +124,13 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         "how_ranked": HOW_RANKED,
     }
     return render(request, "web/board.html", context)
+
+
+def compiled_timing(card: cards.Card, board: Board) -> CompiledTiming | None:
+    """Return the finished timing of torch.compile that a board's page shows: with a figure, or with the reason."""
+    if COMPILED not in (card.version.part("templates") or {}):
+        return None
+    return newest_timings([board], now=timezone.now(), finished=True).get(board.pk)
 
 
 def refused_and_unseen(places: Sequence[cards.Place]) -> dict[str, Any]:

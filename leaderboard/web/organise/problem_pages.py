@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from leaderboard import pipeline
 from leaderboard.admissions import ask as admission_acts
+from leaderboard.admissions.compiled import ask_compiled, boards_with_template, newest_timings
 from leaderboard.admissions.door import newest_tests, refusal, refusals, unadmitted_boards
-from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest
+from leaderboard.admissions.models import FAILED, NEAR_CONSTANT, PASSED, AdmissionTest, CompiledTiming
 from leaderboard.admissions.permissions import boards_of, tests_of
 from leaderboard.competitions.importing import CREATED, ask_fetch, discard_upload, take_upload
 from leaderboard.competitions.models import CLOSED, Board, SetUpload
@@ -141,8 +142,8 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("/sets")
 
 
-def chip(test: AdmissionTest | None) -> dict[str, str]:
-    """Return the state of a test in words, and its tone."""
+def chip(test: AdmissionTest | CompiledTiming | None) -> dict[str, str]:
+    """Return the state of a test or a timing in words, and its tone."""
     if test is None:
         return {"text": "not tested", "tone": ""}
     state = test.outcome or test.state
@@ -156,6 +157,8 @@ def admissions(request: HttpRequest) -> HttpResponse:
     unsupported = dict(mine.values_list("pk", "version__bundle__unsupported"))
     newest = newest_tests(AdmissionTest.objects.filter(version__in={board.version_id for board in boards}))
     why = refusals(boards)
+    timings = newest_timings(boards, now=timezone.now())
+    compilable = set(boards_with_template(mine).values_list("pk", flat=True))
     rows: list[dict[str, Any]] = [
         {
             "board": board,
@@ -163,6 +166,9 @@ def admissions(request: HttpRequest) -> HttpResponse:
             "chip": chip(test),
             "closed": why[board.pk],
             "judged": not unsupported[board.pk],
+            "timing": (timing := timings.get(board.pk)),
+            "timing_chip": chip(timing),
+            "compilable": board.pk in compilable,
         }
         for board in boards
     ]
@@ -175,7 +181,8 @@ def admissions(request: HttpRequest) -> HttpResponse:
     shown = request.GET.get("show", ALL)
     shown = shown if shown in found else ALL
     filters = [(name, len(same)) for name, same in found.items()]
-    return render(request, "web/admissions.html", {"rows": found[shown], "filters": filters, "shown": shown})
+    context = {"rows": found[shown], "filters": filters, "shown": shown, "has_compiled": bool(compilable)}
+    return render(request, "web/admissions.html", context)
 
 
 @restricted_page("GET", "HEAD", to=is_organiser)
@@ -185,9 +192,7 @@ def admission(request: HttpRequest, pk: int) -> HttpResponse:
 
 @restricted_page("POST", to=is_organiser)
 def ask(request: HttpRequest) -> HttpResponse:
-    board = request.POST.get("board", "")
-    actor = user_of(request)
-    found = get_object_or_404(boards_of(actor), pk=int(board) if board.isdecimal() and len(board) < 19 else 0)
+    actor, found = user_of(request), _asked_board(request)
     try:
         test = admission_acts.ask_test(version=found.version, hardware=found.hardware, actor=actor, now=timezone.now())
     except UserError as error:
@@ -195,6 +200,27 @@ def ask(request: HttpRequest) -> HttpResponse:
         return redirect("/admission")
     messages.success(request, f"The test of {found} is queued. It runs when no submission waits.")
     return redirect(f"/admission/{test.pk}")
+
+
+@restricted_page("POST", to=is_organiser)
+def time_compiled(request: HttpRequest) -> HttpResponse:
+    """Ask for a timing of torch.compile of a board's reference."""
+    found = _asked_board(request)
+    try:
+        ask_compiled(board=found, actor=user_of(request), now=timezone.now())
+    except UserError as error:
+        messages.error(request, sentence(error.message))
+    else:
+        messages.success(
+            request, f"The timing of torch.compile on {found} is queued. It runs when no submission waits."
+        )
+    return redirect("/admission")
+
+
+def _asked_board(request: HttpRequest) -> Board:
+    board = request.POST.get("board", "")
+    key = int(board) if board.isdecimal() and len(board) < 19 else 0
+    return get_object_or_404(boards_of(user_of(request)), pk=key)
 
 
 @restricted_page("POST", to=is_organiser)

@@ -114,3 +114,18 @@ def test_a_file_that_cannot_be_read_leaves_the_others(checkout: Path) -> None:
 def test_a_wrong_option_is_named(checkout: Path, options: list[str], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         call_command("import_kernelbench", str(checkout), "--hardware", "cpu", *options)
+
+
+def test_a_variant_in_half_precision_lies_beside_the_files_as_they_are(checkout: Path) -> None:
+    imported(checkout)
+    report = imported(checkout, "--precision", "fp16")
+    assert report["counts"] == {"created": 2, "unsupported": 1}
+    assert set(Competition.objects.values_list("slug", "name")) == {
+        ("kernelbench", "KernelBench"),
+        ("kernelbench-fp16", "KernelBench fp16"),
+    }
+    plain, half = (
+        set(Board.objects.filter(competition__slug=slug).values_list("slug", flat=True))
+        for slug in ("kernelbench", "kernelbench-fp16")
+    )
+    assert half == {f"{slug}-fp16" for slug in plain}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from problems.formats import kernelbench
+from problems.spec import Problem
 from runner.evidence.schedule import CPU, B
 from runner.judge.calls import Calls
 from runner.judge.data import compare
@@ -172,3 +173,25 @@ def test_whoever_leaves_the_state_as_it_was_is_told_that_it_counts(oracle: Oracl
         trial.check(Blind())
     (check,) = trial.evidence.checks
     assert "such as running statistics: ModelNew must change it alike" in check.message
+
+
+@pytest.mark.parametrize("precision", kernelbench.HALF)
+def test_a_variant_in_half_precision_is_judged_by_the_same_conversion(tmp_path: Path, precision: str) -> None:
+    """A hidden state that is a plain attribute is converted, too."""
+    changes = {"torch.relu(": (FILE, "1.05 * torch.relu("), "* 2": (HIDDEN, "* 2.1")}
+    for number, (right, (source, wrong)) in enumerate(changes.items()):
+        problem = kernelbench.parse(source, "1_Half.py", 2, precision)
+        starter, folder = problem.templates["Python"], tmp_path / str(number)
+        folder.mkdir()
+        assert right in starter
+        with oracle_of(problem.files["reference.py"], folder, init_seed=21) as oracle:
+            assert judged_as(problem, oracle, folder / "starter", starter)
+            assert not judged_as(problem, oracle, folder / "wrong", starter.replace(right, wrong))
+
+
+def judged_as(problem: Problem, oracle: Oracle, folder: Path, source: str) -> bool:
+    given = oracle.make({}, 5, fp64="values")
+    with tenant_of(folder) as tenant:
+        tenant.load({"submission.py": source}, "submission.py", "ModelNew", "model", LIMIT_S)
+        output = output_of(tenant, given)
+    return all(figures.good for figures in compare.compare(given, output, Rule.of(problem, {}, own_check=False)))

@@ -320,6 +320,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
         *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
         "/api/v1/admission",
+        "/api/v1/admission/compiled",
         "/api/v1/admission/{id}",
     }
     assert set(schema["components"]["schemas"]["Submission"]["properties"]) == SUBMISSION_FIELDS

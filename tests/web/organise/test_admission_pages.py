@@ -7,10 +7,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard.admissions.door import newest_tests, newest_verdicts
-from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
-from leaderboard.competitions.models import ProblemVersion
+from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest, CompiledTiming
+from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.judging.models import DONE, ERROR
-from tests.leaderboard.stage import make_board
+from leaderboard.judging.runners import greet
+from problems.spec import COMPILED
+from tests.leaderboard.stage import make_board, make_problem
 
 LINES = [
     {"name": "admission/reference", "expected": "accepted", "got": "passed 9 cases", "good": True, "explained": ""},
@@ -150,3 +152,49 @@ def test_newest_tests_reads_one_row_of_each_version_and_hardware(stage, failed) 
         cursor.execute(asked.captured_queries[0]["sql"])
         assert len(cursor.fetchall()) == 2
     assert list(newest_verdicts([failed.version])) == [made[1], made[4]]
+
+
+@pytest.fixture
+def compilable(stage) -> Board:
+    """The stage's board, whose problem has the template, in an epoch that its runner has named."""
+    found = make_problem(templates={COMPILED: "import torch\n"})
+    board = stage.board
+    board.version = ProblemVersion.objects.create(problem=board.problem, digest=found.digest, bundle=found.to_bundle())
+    board.save()
+    greet(runner=stage.rex, fingerprint={}, epoch="driver-1", now=stage.now)
+    return board
+
+
+def test_timings_of_torch_compile_over_the_api(stage, browser, compilable) -> None:
+    sent = {"board": "softmax", "hardware": "cpu"}
+    olga = browser(stage.olga)
+    asked = olga.post("/api/v1/admission/compiled", sent, content_type="application/json")
+    assert asked.status_code == 201, asked.content
+    assert (asked.json()["epoch"], asked.json()["state"], asked.json()["ratio"]) == ("driver-1", "queued", None)
+    assert [row["id"] for row in olga.get("/api/v1/admission/compiled").json()] == [asked.json()["id"]]
+    ada = browser(stage.ada)
+    assert ada.get("/api/v1/admission/compiled").status_code == 404
+    assert ada.post("/api/v1/admission/compiled", sent, content_type="application/json").status_code == 404
+    assert CompiledTiming.objects.count() == 1
+
+
+def test_the_list_asks_for_a_timing_of_torch_compile(stage, browser) -> None:
+    client = browser(stage.olga)
+    assert "Time torch.compile" not in client.get("/admission").content.decode(), "no problem has the template"
+    found = make_problem(templates={COMPILED: "import torch\n"})
+    board = stage.board
+    board.version = ProblemVersion.objects.create(problem=board.problem, digest=found.digest, bundle=found.to_bundle())
+    board.save()
+    assert "not timed" in client.get("/admission").content.decode()
+    answer = client.post("/admission/compiled", {"board": board.pk}, follow=True).content.decode()
+    assert "No runner of cpu has named a timing epoch yet" in answer
+    greet(runner=stage.rex, fingerprint={}, epoch="driver-1", now=stage.now)
+    answer = client.post("/admission/compiled", {"board": board.pk}, follow=True).content.decode()
+    assert "queued" in answer
+    timing = CompiledTiming.objects.get()
+    told = {"outcome": PASSED, "ratio": 0.5, "half_width": 0.02, "score_us": 40.0, "state": DONE}
+    CompiledTiming.objects.update(finished_at=stage.now, **told)
+    assert "2.000×" in client.get("/admission").content.decode()
+    assert timing.asked_by == stage.olga
+    assert browser(stage.ada).post("/admission/compiled", {"board": board.pk}).status_code in (403, 404)
+    assert CompiledTiming.objects.count() == 1

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from leaderboard.admissions.management.commands.import_problems import a_path, add_options, bring_in, parts_of
 from problems.fields import ProblemError
 from problems.formats.folders import SetFile
-from problems.formats.kernelbench import LEVELS, NAME, load_collection
+from problems.formats.kernelbench import FP32, LEVELS, NAME, PRECISIONS, load_collection
 
 
 class Command(BaseCommand):
@@ -30,13 +30,30 @@ class Command(BaseCommand):
             metavar="A,B",
             help="a board on each of these, such as H200; most files are too large for cpu, and the dry run names them",
         )
-        parser.add_argument("--name", default=NAME, help=f"of the competition (default: {NAME})")
+        parser.add_argument(
+            "--precision",
+            choices=PRECISIONS,
+            default=FP32,
+            help="fp16 or bf16: the same models and inputs in half precision, as boards with names of their own; "
+            f"{FP32}, the default: the files as they are",
+        )
+        parser.add_argument(
+            "--name",
+            default="",
+            help=f"of the competition (default: {NAME}, or {NAME} fp16, {NAME} bf16)",
+        )
         add_options(parser)
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
             hardware = tuple(parts_of(options["hardware"]))
-            found = load_collection(path, levels=options["levels"], hardware=hardware, name=options["name"])
+            found = load_collection(
+                path,
+                levels=options["levels"],
+                hardware=hardware,
+                name=options["name"],
+                precision=options["precision"],
+            )
         except (OSError, ProblemError) as error:
             raise CommandError(f"{path}: {error}") from None
         bring_in(self, [SetFile(path.name, found=found)], path, options)

@@ -1,0 +1,340 @@
+"""The public problem sets on a GPU host, each problem answered by its own reference. A journal keeps each result.
+
+    python -m benchmarks.gpu.sets prepare FOLDER [--kernelbench CHECKOUT] [--gpumode CHECKOUT] [--precision fp16|bf16]
+    python -m benchmarks.gpu.sets run FOLDER JOURNAL [--only NAME…] [--seconds N] [--limit N] [--gpus N] [--again]
+    python -m benchmarks.gpu.sets table JOURNAL…
+
+`prepare`, where the checkouts are, writes a JSON file for each problem: its bundle and the submission. KernelBench's
+`Model` is sent as `ModelNew`, GPU MODE's reference as the submission. FOLDER has some 4 MB and travels to the host.
+
+`run`, on the host after `source benchmarks/gpu/setup.sh`, judges each problem at its own sizes, as ranked, in a process
+of its own, and appends a line to JOURNAL. Problems with a line are left out, so that an interrupted run continues.
+--only: problems with NAME in their name. --seconds: no problem is started later. --limit: a problem that takes longer
+is ended, with a line (default 540). --gpus: so many of the host's devices side by side, each with its own cores.
+--again: judge also what did not pass, or passed outside of the range.
+
+`table` prints JOURNAL in Markdown, the last line of each problem: the ratio, or the stated reason. The candidate is the
+baseline, so its ratio should lie within 0.97 and 1.03.
+"""
+
+import argparse
+import json
+import os
+import queue
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from problems.formats import kernelbench
+from problems.formats.folders import read_sets
+from problems.spec import Problem
+from runner.wire import Report
+
+LEAST, MOST = 0.97, 1.03  # of the ratio of two runs of one code
+LIMIT_S: Final = 540.0  # for a problem: with its start below the ten minutes of a command on a lent machine
+ENDING_S: Final = 30.0  # for the removal of the containers after SIGTERM
+CORES_EACH: Final = 8
+SAID_CHARS: Final = 600  # of a reason in the journal
+SHOWN_CHARS: Final = 200  # in the table
+UNSUPPORTED: Final = "unsupported"
+DIED: Final = "died"  # the judge's process ended without a report
+OVER: Final = "over the limit"
+
+Line = dict[str, Any]
+Judge = Callable[[Path, int, float], Line]  # of a prepared file, on a GPU, with its limit in seconds
+
+
+# -- where the checkouts are -------------------------------------------------------------------------------------------
+
+
+def prepare(folder: Path, kernelbench_at: Path | None, gpumode_at: Path | None, precision: str) -> Counter[str]:
+    """Write the prepared files. Return the number of problems of each set."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if next(folder.glob("*.json"), None) is not None:
+        sys.exit(f"{folder} has JSON files already; name a new folder")
+    counts: Counter[str] = Counter()
+    found = _problems(kernelbench_at, gpumode_at, precision)
+    for number, (collection, name, problem, source) in enumerate(found, start=1):
+        counts[collection] += 1
+        bundle = replace(problem, templates={}).to_bundle()
+        prepared: Line = {"name": name, "set": collection, "unsupported": problem.unsupported}
+        if not problem.unsupported:
+            prepared |= {"problem": bundle, "source": source}
+        path = folder / f"{number:03}-{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.json"
+        path.write_text(json.dumps(prepared))
+    return counts
+
+
+def _problems(
+    kernelbench_at: Path | None, gpumode_at: Path | None, precision: str
+) -> Iterator[tuple[str, str, Problem, str]]:
+    """Yield set, name, problem and submission. Raises SystemExit where a problem cannot be read."""
+    if kernelbench_at is not None:
+        found = kernelbench.load_collection(kernelbench_at, precision=precision)
+        _refuse(found.faults)
+        for entry in found.entries:
+            collection = f"{found.name} level {entry.problem.level}"
+            yield collection, entry.slug, entry.problem, entry.problem.templates.get("Python", "")
+    for file in read_sets(gpumode_at) if gpumode_at is not None else ():
+        if file.is_foreign:
+            continue
+        _refuse([file.fault] if file.fault else file.found.faults if file.found else [])
+        for entry in file.found.entries if file.found else ():
+            name = f"{Path(file.label).stem}/{entry.slug}"
+            yield f"GPU MODE {Path(file.label).stem}", name, entry.problem, as_submission(entry.problem.entry)
+
+
+def _refuse(faults: Iterable[Any]) -> None:
+    if listed := [f"{fault.name}: {fault.field}: {fault.message}" for fault in faults]:
+        sys.exit("not all problems could be read:\n" + "\n".join(listed))
+
+
+def as_submission(entry: str) -> str:
+    """Return a submission that answers with the problem's own reference."""
+    return f"from reference import ref_kernel\n\n\ndef {entry}(data):\n    return ref_kernel(data)\n"
+
+
+# -- on the GPU host ---------------------------------------------------------------------------------------------------
+
+
+def read_journal(path: Path) -> dict[str, Line]:
+    """Return the last line of each problem. A line that an interruption tore is left out."""
+    found: dict[str, Line] = {}
+    for text in path.read_text("utf-8").splitlines() if path.exists() else ():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        found[line["name"]] = line
+    return found
+
+
+class Journal:
+    """Appends lines, whole and at once: a run that is killed loses only its unfinished problems."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
+            with path.open("a", encoding="utf-8") as file:
+                file.write("\n")  # after a torn line
+
+    def append(self, line: Line) -> None:
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def run(
+    folder: Path,
+    journal: Path,
+    *,
+    judge: Judge,
+    only: Iterable[str] = (),
+    seconds: float = float("inf"),
+    limit_s: float = LIMIT_S,
+    gpus: int = 1,
+    again: bool = False,
+) -> int:
+    """Judge what the journal lacks. Return the number of problems that are left."""
+    known, kept = read_journal(journal), Journal(journal)
+    waiting: queue.SimpleQueue[tuple[Path, Line]] = queue.SimpleQueue()
+    for path in sorted(folder.glob("*.json")):
+        prepared = json.loads(path.read_text("utf-8"))
+        name, before = prepared["name"], known.get(prepared["name"])
+        is_due = before is None or (again and before["outcome"] != UNSUPPORTED and not is_good(before))
+        if not is_due or (only and not any(word in name for word in only)):
+            continue
+        if prepared["unsupported"]:
+            kept.append(_line(prepared, outcome=UNSUPPORTED, reason=prepared["unsupported"]))
+            continue
+        waiting.put((path, prepared))
+    print(f"{waiting.qsize()} problems to judge on {gpus} GPUs", flush=True)
+    ends = time.monotonic() + seconds
+
+    def work(gpu: int) -> None:
+        while time.monotonic() < ends:
+            try:
+                path, prepared = waiting.get_nowait()
+            except queue.Empty:
+                return
+            began = time.monotonic()
+            line = _line(prepared, **judge(path, gpu, limit_s))
+            line["seconds"] = round(time.monotonic() - began, 1)
+            kept.append(line)
+            print(f"{line['name']} | {verdict(line)} | {line['seconds']} s", flush=True)
+
+    threads = [threading.Thread(target=work, args=(gpu,)) for gpu in range(gpus)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return waiting.qsize()
+
+
+def _line(prepared: Line, **told: Any) -> Line:
+    return {"name": prepared["name"], "set": prepared["set"]} | told
+
+
+def judge_apart(path: Path, gpu: int, limit_s: float) -> Line:
+    """Judge a prepared file in a process of its own, on a device and cores of its own."""
+    place = Path(os.environ.get("OUT") or tempfile.gettempdir())
+    kept = place / f"sets-{path.stem}.json"
+    kept.unlink(missing_ok=True)
+    cores = f"{gpu * CORES_EACH}-{(gpu + 1) * CORES_EACH - 1}"
+    pinned = ["taskset", "-c", cores] if (gpu + 1) * CORES_EACH <= (os.cpu_count() or 1) else []
+    env = {**os.environ, "RUNNER_GPU": str(gpu), "RUNNER_STATE": f"{tempfile.gettempdir()}/state-{gpu}"}
+    command = [*pinned, sys.executable, "-m", "benchmarks.gpu.sets", "one", str(path), str(kept)]
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, env=env, stdout=said, stderr=said)
+        try:
+            process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # it removes its containers
+            try:
+                process.wait(ENDING_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            return {"outcome": OVER, "reason": f"It took longer than {limit_s:g} s on this host."}
+        said.seek(0)
+        words = said.read()
+    if not kept.exists():
+        return {"outcome": DIED, "reason": f"The judge's process ended: {words[-SAID_CHARS:]}"}
+    return line_of(Report.from_json(json.loads(kept.read_text())))
+
+
+def one(prepared: Path, kept: Path) -> None:
+    """Judge a prepared file in this process, and write its report."""
+    from rich.console import Console
+
+    from runner import config
+    from runner.commands import local
+    from runner.job import cleanup
+
+    found, settings = json.loads(prepared.read_text("utf-8")), config.load_judge()
+    problem = Problem.from_bundle(found["problem"])
+    job = local.job_from(problem, found["source"], "reference.py", "ranked", settings.runner_hardware)
+    with cleanup.tidy(Console(stderr=True)):
+        report = local.judge_here(job, settings, lambda event: None)
+        kept.write_text(json.dumps(report.to_json()))
+
+
+def line_of(report: Report) -> Line:
+    """Return the journal's fields of a report; `reason` is for a person, with the operator's detail."""
+    detail = str(report.evidence.get("operator", "")).strip()[-SAID_CHARS:]
+    said = [report.reason, report.message, "" if report.outcome == "passed" else detail]
+    fingerprint = report.evidence.get("fingerprint")
+    facts = fingerprint if isinstance(fingerprint, dict) else {}
+    return {
+        "outcome": report.outcome,
+        "reason": ": ".join(filter(None, said))[: 2 * SAID_CHARS],
+        "ratio": report.ratio,
+        "half_width": report.half_width,
+        "forgeable": report.forgeable,
+        "score_us": report.score_us,
+        "flags": list(report.flags),
+        "telemetry": report.telemetry,
+        "device": facts.get("gpu") or facts.get("cpu", ""),
+    }
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+
+def is_good(line: Line) -> bool:
+    """Return whether the problem passed with a ratio in the range."""
+    return line["outcome"] == "passed" and line.get("ratio") is not None and LEAST <= line["ratio"] <= MOST
+
+
+def verdict(line: Line) -> str:
+    """Return a sentence on a problem: the ratio with its interval, or the reason for having none."""
+    if line["outcome"] == "passed" and line.get("ratio") is not None:
+        width = f" ± {100 * line['half_width']:.1f} %" if line.get("half_width") is not None else ""
+        flags = f" ({', '.join(line['flags'])})" if line.get("flags") else ""
+        return ("" if is_good(line) else "outside: ") + f"{line['ratio']:.4f}{width}{flags}"
+    reason = " ".join(str(line.get("reason") or "no reason is stated").split())
+    return f"{line['outcome']}: {reason[:SHOWN_CHARS]}"
+
+
+def table(lines: Iterable[Line]) -> str:
+    """Return the journal in Markdown: a summary of each set, then a row for each problem."""
+    listed = sorted(lines, key=lambda line: (line["set"], line["name"]))
+    sets: dict[str, list[Line]] = {}
+    for line in listed:
+        sets.setdefault(line["set"], []).append(line)
+    rows = [
+        f"| set | problems | passed, {LEAST} to {MOST} | passed, outside | unsupported, with a reason | other |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, own in sets.items():
+        good = sum(map(is_good, own))
+        passed = sum(line["outcome"] == "passed" for line in own)
+        unsupported = sum(line["outcome"] == UNSUPPORTED for line in own)
+        rest = len(own) - passed - unsupported
+        rows.append(f"| {name} | {len(own)} | {good} | {passed - good} | {unsupported} | {rest} |")
+    rows += ["", "| problem | result | µs | seconds |", "| --- | --- | --- | --- |"]
+    for line in listed:
+        time_us = f"{line['score_us']:.1f}" if line.get("score_us") else ""
+        said = verdict(line).replace("|", "\\|")
+        rows.append(f"| {line['name']} | {said} | {time_us} | {line.get('seconds', '')} |")
+    return "\n".join(rows)
+
+
+def main(words: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.sets", description=__doc__.split("\n")[0])
+    acts = parser.add_subparsers(dest="act", required=True)
+    act = acts.add_parser("prepare")
+    act.add_argument("folder", type=Path)
+    act.add_argument("--kernelbench", type=Path, help="a checkout of ScalingIntelligence/KernelBench")
+    act.add_argument("--gpumode", type=Path, help="a checkout of gpu-mode/reference-kernels")
+    act.add_argument("--precision", choices=kernelbench.PRECISIONS, default=kernelbench.FP32, help="of KernelBench")
+    act = acts.add_parser("run")
+    act.add_argument("folder", type=Path)
+    act.add_argument("journal", type=Path)
+    act.add_argument("--only", nargs="+", default=(), metavar="NAME")
+    act.add_argument("--seconds", type=float, default=float("inf"))
+    act.add_argument("--limit", type=float, default=LIMIT_S)
+    act.add_argument("--gpus", type=int, default=1)
+    act.add_argument("--again", action="store_true")
+    act = acts.add_parser("table")
+    act.add_argument("journals", type=Path, nargs="+")
+    act = acts.add_parser("one")  # for judge_apart
+    act.add_argument("prepared", type=Path)
+    act.add_argument("kept", type=Path)
+    given = parser.parse_args(words)
+    if given.act == "prepare":
+        counts = prepare(given.folder, given.kernelbench, given.gpumode, given.precision)
+        print("\n".join(f"{name}: {count}" for name, count in counts.items()) or "nothing: name a checkout")
+    elif given.act == "run":
+        left = run(
+            given.folder,
+            given.journal,
+            judge=judge_apart,
+            only=given.only,
+            seconds=given.seconds,
+            limit_s=given.limit,
+            gpus=given.gpus,
+            again=given.again,
+        )
+        print(f"{left} problems are left; run again to continue" if left else "nothing is left")
+    elif given.act == "table":
+        lines: dict[str, Line] = {}
+        for path in given.journals:
+            lines |= read_journal(path)
+        print(table(lines.values()))
+    else:
+        one(given.prepared, given.kept)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
