@@ -89,6 +89,20 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     return copied
 
 
+def wide_bytes(tensor: torch.Tensor) -> int:
+    """Return the bytes of `wide` of this tensor."""
+    return tensor.numel() * NARROW.get(tensor.dtype, tensor.dtype).itemsize
+
+
+def least_bytes(inputs: int, outputs: int, *, with_spread: bool) -> int:
+    """Return the bytes that double precision needs at the same time, however little the reference itself takes.
+
+    `inputs`, `outputs`: their bytes in double precision. A run needs the inputs and a dense copy of its result; a run
+    on perturbed inputs needs these beside the inputs, the true outputs and the sum of squares.
+    """
+    return 2 * inputs + 3 * outputs if with_spread else inputs + outputs
+
+
 def spread(
     reference: Run, tensors: list[torch.Tensor], truth: dict[int, torch.Tensor], seed: int
 ) -> dict[int, torch.Tensor]:
