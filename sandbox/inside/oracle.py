@@ -326,8 +326,8 @@ class Oracle:
         if too_many:
             return f"{size} bytes of outputs in float64 are too many", self.known[key]
         reference = partial(self._outputs, drawn, layout)
-        inputs = sum(widen.wide_bytes(tensor) for tensor in drawn.bases.values())
-        least, left = widen.least_bytes(inputs, size, with_spread=wanted != "values"), self.watch.left_bytes()
+        least = widen.least_bytes([*drawn.bases.values()], size, with_spread=wanted != "values")
+        left = self.watch.left_bytes()
         if left is not None and least > left:
             why = f"float64 needs {-(-least // MIB)} MiB at least, and this container has {left // MIB} MiB left"
             return why, self.known[key]
