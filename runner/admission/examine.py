@@ -28,7 +28,7 @@ from runner.evidence.schema import Check
 from runner.judge.calls import Stage
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import faults
-from runner.judge.data.faults import Fault, OracleFailed
+from runner.judge.data.faults import Fault, OracleFailed, OracleFull, TooLarge
 from runner.judge.data.memory import NoMemory
 from runner.judge.trial import Trial
 from runner.wire import Expectation
@@ -54,7 +54,8 @@ EXPLAINED: Final = {
 }
 TF32: Final = "tf32"
 NO_ROOM: Final = (
-    "with these inputs and outputs too little of this hardware's memory is left for the judge; choose smaller sizes"
+    "with these inputs and outputs too little of this hardware's memory is left for the judge and the reference; "
+    "choose smaller sizes, or hardware with more memory"
 )
 ACCEPTS_HALF: Final = "accepts_half"
 HALF_ACCEPTED: Final = (
@@ -189,8 +190,8 @@ def examine(trial: Trial, hard_ns: Mapping[str, float] | None = None) -> Admissi
         for done, one in enumerate(planned):
             trial.emit("checking", "", {"done": done, "total": len(planned)})
             _take_turns(trial, one, tallies, each, beside, stage)
-    except NoMemory:
-        raise OracleFailed(NO_ROOM) from None
+    except (NoMemory, OracleFull):
+        raise TooLarge(NO_ROOM) from None
     except Fault as fault:  # the container is gone, or the time
         if not any(tally.fault for tally in tallies.values()):
             tallies["reference"].failed(fault)

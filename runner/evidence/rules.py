@@ -84,7 +84,11 @@ def findings(evidence: Evidence, thresholds: Thresholds | None = None) -> list[F
         Finding(
             rule=found.rule,
             case=found.case,
-            figures={"value": found.value, **found.figures, "threshold": limits[found.rule]},
+            figures={
+                "value": None if math.isnan(found.value) else found.value,
+                **found.figures,
+                "threshold": limits[found.rule],
+            },
             sentence=f"{found.sentence} {RULES[found.rule].look}",
         )
         for found in measures(Run(evidence))
@@ -228,7 +232,14 @@ def _timed(run: Run) -> Iterator[tuple[TimedCase, stats.Estimate]]:
 
 
 def cached_results(run: Run) -> Iterator[Measure]:
-    """Measure how much faster repeated or nearly repeated inputs are answered than at first, over the baseline's."""
+    """Measure how much faster repeated or nearly repeated inputs are answered than at first, over the baseline's.
+
+    A case whose repeats were given up for want of memory has no value, so a person decides.
+    """
+    for case in run.cases:
+        if "repeats" in case.timing.given_up:
+            sentence = "No input came again, for want of memory: kept results could not show."
+            yield Measure("cached_results", math.nan, sentence, case.name)
     for case, which, pairs, ours in _repeats(run):
         again, usual = _ratio(pairs).high, min(1.0, _ratio(ours).value) if ours else 1.0
         sentence = f"Over {len(pairs)} inputs that {which}, the second call took at most {100 * again:.3g} % of the "

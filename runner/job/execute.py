@@ -24,7 +24,7 @@ from runner.host import accelerators, epochs
 from runner.job import prepare
 from runner.job.profile import profile
 from runner.judge.calls import Calls
-from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, TooLarge
 from runner.judge.device.telemetry import Blind, Telemetry, company, open_telemetry
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
@@ -51,6 +51,10 @@ STARTERS_S: Final = 300.0  # no further starter is tried after it: the site's de
 SAID_CHARS: Final = 300
 OPERATOR_CHARS: Final = 8_000
 PROBLEM_FAILED: Final = "The problem's own code failed; its organiser has been told."
+TOO_LARGE: Final = (
+    "A case of this problem needs more memory than this hardware has free. Neither your code nor an error in the "
+    "problem's code is the cause; its organiser has been told the sizes."
+)
 SANDBOX_FAILED: Final = "The sandbox failed, not your code. This does not count against you; please submit again."
 SHORT_OF_MEMORY: Final = ("judge", "allocation")  # reasons of out_of_memory that may be due to a device's memory
 
@@ -83,7 +87,8 @@ def execute(
             report = course.admit(problem, ready) if job.task == ADMISSION else course.judge(problem, ready)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
-        report = course.failed("problem", PROBLEM_FAILED, str(err))
+        message = TOO_LARGE if isinstance(err, TooLarge) else PROBLEM_FAILED
+        report = course.failed("problem", message, str(err))
     except (SandboxError, OSError, TimeoutError) as err:
         log.error("sandbox failed: %s", err)
         report = course.failed("sandbox", SANDBOX_FAILED, str(err))
@@ -146,6 +151,9 @@ class _Course:
             _not_for_want_of_room(failed.reason, job, ready)
             said = f"The incumbent failed while it was measured beside this submission: {failed}."
             recorder.add_fault("unmeasurable", INCUMBENT_FAILED, said, failed.share)
+        except TooLarge:
+            _not_for_want_of_room(SHORT_OF_MEMORY[0], job, ready)
+            raise
         except OracleFailed as failed:
             if failed.share is None or not failed.share.is_starved:
                 raise

@@ -11,7 +11,7 @@ output.
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,20 +20,21 @@ from problems.spec import MODEL, Case, Problem
 from runner.evidence.recorder import Recorder
 from runner.evidence.schedule import A, B, I
 from runner.evidence.schema import TEXT_CHARS, Check
+from runner.judge import limits
 from runner.judge.cases import fresh_seed
 from runner.judge.data import compare
 from runner.judge.data.call import Call, Input, Stopwatch
-from runner.judge.data.compare import Rule
-from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, ProblemRaised, of_baseline
+from runner.judge.data.compare import Fp64, Rule
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, OracleFull, ProblemRaised, of_baseline
 from runner.judge.data.layout import Buffer
 from runner.judge.data.memory import Memory
+from runner.judge.data.room import MOST_AT_ONCE, Plan
 from runner.judge.device.processor import Watch
-from runner.judge.sides.oracle import Oracle
+from runner.judge.limits import CALL_S
+from runner.judge.sides.oracle import Oracle, Seeds
 from runner.judge.sides.tenant import Tenant
 
-CALL_S: Final = 10.0  # limit of a call
 AS_SLOW: Final = 4 / 5  # a baseline that took this much of the candidate's time leaves no submission room to be in time
-FIRST_CALL_S: Final = 60.0  # limit of a case's first call, which may compile kernels (Triton, torch.compile)
 
 CHANGED_IN_PLACE: Final = (
     "This output is what a call of Model changes in place, such as running statistics: ModelNew must change it alike."
@@ -49,8 +50,9 @@ log = logging.getLogger("runner.calls")
 class Stage:
     """Time limit of a stage, which begins with this object.
 
-    Each call gets the remaining time, at most `call_s`, the first of a case more. `asked`: the time that the oracle
-    took so far, in this stage and before. `watch` records the use of the processor meanwhile.
+    Each call gets the remaining time, at most `call_s`; orders with a limit of their own (limits.py) get more.
+    `asked`: the time that the oracle took so far, in this stage and before. `watch` records the use of the processor
+    meanwhile.
     """
 
     name: str
@@ -68,15 +70,15 @@ class Stage:
         """Count the time of this context on this side's account."""
         return self._spent[side].running()
 
-    def left_s(self, *, is_first: bool = False) -> float:
-        """Return the limit of the next call, in s.
+    def left_s(self, wanted_s: float = 0.0) -> float:
+        """Return the limit of the next order, in s. `wanted_s`: a longer limit than a call's, up to half of the stage.
 
         If no time is left, raises by the side that took most of it: Fault, IncumbentFailed, or OracleFailed for the
         problem's own code and its baseline.
         """
         left = self._ends - time.monotonic()
         if left > 0:
-            return min(left, max(self.call_s, min(FIRST_CALL_S, self.limit_s / 2)) if is_first else self.call_s)
+            return min(left, max(self.call_s, min(wanted_s, self.limit_s / 2)))
         took = f"{self.name} took longer than its {self.limit_s:g} s in all"
         share = None if self.watch is None else self.watch.share()
         remedy = "choose smaller sizes or fewer cases, or allow more time"
@@ -115,6 +117,7 @@ class Calls:
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
         self.queueing = True  # do devices get their work beforehand, in this case?
+        self.plan = Plan(MOST_AT_ONCE)  # of the case's memory
         self._buffers: list[Buffer] = []
         self._called: set[tuple[str, str]] = set()  # side and case
         self._cancels = False  # does an output near zero need double precision to be judged?
@@ -130,9 +133,23 @@ class Calls:
             seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
         rule = self.rule(case)
         last = len(seeds) if strictly is None else strictly
-        made = self.oracle.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self._cancels))
-        made[last:last] = self.oracle.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
+        made = self.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self._cancels))
+        made[last:last] = self.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
         return made
+
+    def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64) -> list[Input]:
+        """Return the oracle's inputs. If it finds too little memory, the judge frees its buffers and asks once more."""
+        try:
+            return self.oracle.make_all(case, seeds, fp64=fp64)
+        except OracleFull as full:
+            log.warning("the oracle finds too little memory beside the judge's buffers: %s", full)
+        self.let_go()
+        return self.oracle.make_all(case, seeds, fp64=fp64)
+
+    def let_go(self) -> None:
+        """Free all buffers that no input or output in use occupies."""
+        self._buffers.clear()
+        self.oracle.let_go()
 
     def call(
         self,
@@ -148,15 +165,19 @@ class Calls:
         """Make one call. A tenant's words about a secret case are dropped: they may hold the case's data."""
         tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
         is_first = not idle and (side, given.case) not in self._called
+        is_model = self.problem.interface == MODEL
+        limit = limits.construction(self.oracle.constructed_s, stage.call_s) if is_model else limits.call(stage.call_s)
         try:
             with stage.spent_by(side):
-                tenant.lay_out(given.layout, stage.left_s())
-                limit_s = stage.left_s(is_first=is_first)
+                tenant.lay_out(given.layout, stage.left_s(limit.seconds))
+                limit = limits.first_call(given.reference_s) if is_first else limits.call(stage.call_s)
+                limit_s = stage.left_s(limit.seconds)
                 answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing)
             self._called |= {(side, given.case)} if is_first else set()
             return answer, output
-        except Fault as fault:
+        except Fault as raised:
             stage.left_s()  # raises if the stage's time ran out, naming whose time it was
+            fault = limit.explain(raised)
             if side == A:
                 raise of_baseline(fault, "the baseline failed") from None
             if side == I:

@@ -179,9 +179,15 @@ class TimedSide:
 
     def make_ready(self, calls: int) -> None:
         chance = self._calls.chance
-        near, repeat = (calls > 1 and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
+        plan = self._calls.plan
+        if not plan.keeps:
+            self._calls.let_go()
+        repeatable = calls > 1 or plan.calls == 1
+        near, repeat = (repeatable and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
+        near, repeat = near and plan.near, repeat and plan.repeats
         twin = chance.randrange(calls) if near else None
-        strictly = chance.randrange(calls) if self._side != A and chance.random() < STRICT_SHARE else None
+        strict = plan.strict and self._side != A and chance.random() < STRICT_SHARE
+        strictly = chance.randrange(calls) if strict else None
         made = self._calls.fresh(self._case, calls, near_to=twin, strictly=strictly)
         self._turns = [_Turn(given, number) for number, given in enumerate(made[:calls])]
         if twin is not None:
@@ -190,7 +196,7 @@ class TimedSide:
             at = chance.randrange(len(self._turns))
             twin_turn = self._turns[at]
             hot = self._calls.memory.sweeps and chance.random() < HOT_SHARE
-            again = _Turn(twin_turn.given, calls + 1, twin_turn.buffer, hot=hot)
+            again = _Turn(twin_turn.given, len(made), twin_turn.buffer, hot=hot)
             self._turns.insert(chance.randint(at + 1, len(self._turns)), again)
         for turn in self._turns:
             self._calls.buffer(turn.buffer, turn.given.layout.output_bytes)
@@ -264,12 +270,12 @@ class TimedSide:
             )
 
     def drop(self) -> list[Input]:
-        """Release the memory of the block's inputs."""
+        """Release the memory of the block's inputs, and return the inputs without their bytes."""
         given = [turn.given for turn in self._turns if turn.twin is None or turn.near]
         for one in given:
             self._calls.oracle.release(one)
         self._turns, self._made = [], []
-        return given
+        return [replace(one, inputs=b"", expected=b"", expected64=None) for one in given]
 
 
 def pause_for(telemetry: Telemetry) -> Pause:

@@ -7,6 +7,7 @@ comparing happens between blocks, with every tenant frozen.
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -20,11 +21,12 @@ from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Sche
 from runner.evidence.schema import Check, Evidence
 from runner.judge import timing
 from runner.judge.calls import Calls, Stage
-from runner.judge.cases import fresh_seed, plan_checks
+from runner.judge.cases import Planned, fresh_seed, plan_checks
+from runner.judge.data import room
 from runner.judge.data.call import Input, WallClock
-from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, of_baseline
-from runner.judge.data.layout import Layout
+from runner.judge.data.faults import Fault, IncumbentFailed, OracleFull, TooLarge, of_baseline
 from runner.judge.data.memory import NoMemory
+from runner.judge.data.room import Plan, Sizes
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.tenant import Copies
@@ -63,7 +65,9 @@ class Trial:
         self.recorder = calls.recorder
         self.recorder.begin(mode=mode, ranking_by=problem.ranking_by, profile=self.profile)
         self._copies: list[tuple[CaseRecorder, Copies]] = []
-        self._each_bytes = 0  # the most that the judge has kept of a call so far
+        self._sizes = Sizes()  # the largest of the calls so far
+        self._start: int | None = None  # free memory before any code of the job ran, in bytes
+        self._taken = Counter[str]()  # bytes of a device's memory that the code of each side took since
 
     @property
     def evidence(self) -> Evidence:
@@ -85,6 +89,7 @@ class Trial:
 
     def load(self, source: str, side: str = B) -> None:
         """Load a submission into its container, with the problem's files and, if needed, the reference."""
+        self._note_start()
         longest_s = self.problem.test_timeout_s + (COMPILE_S if self.problem.build is not None else 0)
         self.calls.sides[side].load(**self.sources(source), limit_s=longest_s)
 
@@ -115,6 +120,11 @@ class Trial:
         except Fault as fault:
             raise of_baseline(fault, "the baseline does not load") from None
 
+    def _note_start(self) -> None:
+        """Note how much memory is free before the first code of the job."""
+        if self._start is None:
+            self._start = self.calls.memory.free_bytes()
+
     # -- checking ------------------------------------------------------------------------------------------------
 
     def check(self, telemetry: Telemetry) -> None:
@@ -125,8 +135,9 @@ class Trial:
         telemetry.begin()
         failed: Exception | None = None
         try:
-            with self._tenants_memory():
+            with self._enough_memory():
                 self._check()
+                self._charge(B)
         except timing.FAILURES as err:
             failed = err
         finally:
@@ -143,16 +154,23 @@ class Trial:
             self.emit("checking", "", {"done": done, "total": len(planned)})
             if not plan.public:
                 self.calls.sides[B].container.stop_logs()  # later output may hold data of secret cases
-            given = self.calls.oracle.make(plan.case, plan.seed, fp64=self.calls.rule(plan.case).fp64(timed=False))
-            self._each_bytes = max(self._each_bytes, _kept_bytes(given.layout))
-            call, output = self.calls.call(B, given, stage, 0, public=plan.public)
-            check = self.calls.judge_output(given, call, output, public=plan.public)
-            self.calls.oracle.release(given)
-            check.arguments = dict(plan.case)
-            self.recorder.add_check(check)
-            if not check.good:
+            if not self._check_case(plan, stage):
                 return
         self.emit("checking", "", {"done": len(planned), "total": len(planned)})
+
+    def _check_case(self, plan: Planned, stage: Stage) -> bool:
+        """Check a case, and keep none of its memory. Returns whether the output was right."""
+        if self._is_large:
+            self.calls.let_go()
+        fp64 = self.calls.rule(plan.case).fp64(timed=False)
+        (given,) = self.calls.make_all(plan.case, [(plan.seed, None)], fp64=fp64)
+        self._sizes = self._sizes.most(Sizes.of(given.layout))
+        call, output = self.calls.call(B, given, stage, 0, public=plan.public)
+        check = self.calls.judge_output(given, call, output, public=plan.public)
+        self.calls.oracle.release(given)
+        check.arguments = dict(plan.case)
+        self.recorder.add_check(check)
+        return check.good
 
     def _stage(self, name: str, limit_s: float) -> Stage:
         sides = list(self.calls.sides.values())
@@ -169,6 +187,7 @@ class Trial:
 
         Raises Fault, OracleFailed.
         """
+        self._charge(A)  # it was loaded since, maybe with an incumbent
         stage = self._stage("Timing", self.problem.ranked_timeout_s)
         cases = self.problem.benchmarks
         self.recorder.add_circumstances(telemetry=telemetry.level)
@@ -176,7 +195,7 @@ class Trial:
         for done, index in enumerate(self.calls.chance.sample(range(len(cases)), len(cases))):
             progress = {"case": done + 1, "cases": len(cases)}
             self.emit("timing", case_name(cases[index]), progress)
-            with self._tenants_memory():
+            with self._enough_memory():
                 wrong = self._measure_case(cases[index], recorders[index], stage, telemetry, progress)
             self.recorder.add_circumstances(telemetry=telemetry.level)  # it may have fallen
             if wrong is not None:
@@ -193,6 +212,7 @@ class Trial:
     ) -> Check | None:
         """Time one case. Returns the check of a wrong output, or None."""
         self.calls.queueing = True
+        self.calls.plan = room.BARE if self._is_large else Plan(self._most_calls)  # until the case's sizes are known
         sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
         idle, given = self._idle(sides[A])
         own_calls = [sample for samples in self.evidence.own_calls.values() for sample in samples]
@@ -200,12 +220,17 @@ class Trial:
         layout = given[0].layout
         eager_ns = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
         recorder.add(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)
-        most_calls = self._most_calls(_kept_bytes(layout))
-        plan = Schedule(self.profile, ABIIBA if I in self.calls.sides else ABBA, most_calls=most_calls)
+        self._sizes = self._sizes.most(Sizes.of(layout))
         if self.calls.memory.moves:
-            for side in self.calls.chance.sample(list(sides.values()), len(sides)):
-                if (unlike := side.visit(most_calls)) is not None:
+            most_calls = min(room.most_calls(Sizes.of(layout).kept, self.calls.memory.snapshot_bytes), self._most_calls)
+            for name in self.calls.chance.sample(list(sides), len(sides)):
+                if (unlike := sides[name].visit(most_calls)) is not None:
                     return unlike
+                self._charge(name)
+        self.calls.plan = self._planned(Sizes.of(layout))
+        recorder.add(given_up=self.calls.plan.given_up)
+        order = ABIIBA if I in self.calls.sides else ABBA
+        plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls)
 
         def tell(quads: int) -> None:
             most = self.profile.most_quads
@@ -257,7 +282,7 @@ class Trial:
         wanted, ends = self.profile.idle_calls, time.monotonic() + IDLE_S
         certified = self.evidence.certified
         while len(samples) < wanted:
-            side.make_ready(min(wanted - len(samples), self._most_calls(self._each_bytes)))
+            side.make_ready(min(wanted - len(samples), self._most_calls))
             samples += side.run_block(idle=True)
             given += side.drop()
             is_last = wanted >= MOST_IDLE * self.profile.idle_calls or time.monotonic() > ends
@@ -268,33 +293,79 @@ class Trial:
                 wanted += self.profile.idle_calls
         return samples, given
 
-    def _most_calls(self, each_bytes: int) -> int:
-        """Return the number of calls of a block that the judge's memory holds."""
-        return int(max(self.calls.memory.snapshot_bytes // max(each_bytes, 1) - 1, 1))
+    @property
+    def _most_calls(self) -> int:
+        """The number of calls of a block that the judge's memory holds, with the largest data so far."""
+        return room.most_calls(self._sizes.kept, self.calls.memory.snapshot_bytes)
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether the judge frees its buffers before each request, since data are large for its memory."""
+        return self._sizes.kept > self.calls.memory.snapshot_bytes // LARGE
+
+    def _planned(self, sizes: Sizes) -> Plan:
+        """Return the plan of a timed case, by the memory that is free after all sides have been called.
+
+        A submission that takes more than its share gets no defence given up: then, NoRoom is raised.
+        """
+        memory = self.calls.memory
+        free = memory.free_bytes()
+        plan = room.plan(
+            sizes,
+            free=None if free is None else free + max(self._taken[B] - self._share(sizes), 0),
+            snapshot_bytes=memory.snapshot_bytes,
+            calls=self.profile.most_calls,
+            oracle_bytes=self.calls.oracle.peak_bytes,
+        )
+        if free is not None and plan.needs(sizes) > free:
+            raise room.NoRoom(plan.needs(sizes), free)
+        return plan
+
+    def _share(self, sizes: Sizes) -> int:
+        """Return the bytes that a side may take of the device's memory, beside its regions."""
+        return sizes.of_a_side(self._start or 0)
+
+    def _charge(self, side: str) -> None:
+        """Count the memory that is gone since the last account as this side's: all other sides were frozen."""
+        free = self.calls.memory.free_bytes() if self.calls.memory.is_shared else None
+        if free is not None and self._start is not None:
+            used = self._start - free - self.calls.oracle.held_bytes
+            self._taken[side] += used - sum(self._taken.values())
 
     @contextmanager
-    def _tenants_memory(self) -> Iterator[None]:
-        """Blame missing memory on the tenant, so that it buys no free retries.
-
-        If the data of a call are very large, the problem is to blame instead.
-        """
+    def _enough_memory(self) -> Iterator[None]:
+        """Blame missing memory on the submission if it took too much, and on no side if the data are too large."""
         try:
             yield
         except NoMemory as err:
-            log.warning("%s", err)
-            if self._each_bytes > self.calls.memory.snapshot_bytes // LARGE:
-                raise OracleFailed(
-                    f"with {self._each_bytes >> 20} MiB of inputs and outputs a call too little of this hardware's "
-                    "memory is left for the judge; choose smaller sizes"
-                ) from None
-            raise Fault(
-                "out_of_memory", "judge", "Your code left too little memory for the judge; allocate less."
-            ) from None
+            raise self._short_of_memory(err, room.CHECKED.needs(self._sizes)) from None
+        except room.NoRoom as err:
+            raise self._short_of_memory(err, err.need) from None
+        except OracleFull as err:
+            if not self.calls.memory.is_shared:  # its container's own limit
+                raise
+            raise self._short_of_memory(err, None) from None
 
-
-def _kept_bytes(layout: Layout) -> int:
-    """Bytes that the judge keeps of one call: inputs, expected outputs, outputs."""
-    return layout.input_bytes + 2 * layout.output_bytes
+    def _short_of_memory(self, err: BaseException, need: int | None) -> Exception:
+        """Return the error of a case that finds too little memory. `need`: of the judge; None: the oracle had too
+        little, and needs more than it took at most and was left."""
+        log.warning("%s", err)
+        self._charge(B)
+        memory, oracle, start = self.calls.memory, self.calls.oracle, self._start
+        if (free := memory.free_bytes()) is None or start is None:
+            return TooLarge(f"this case needs more memory than is free ({err}); choose smaller sizes")
+        need = oracle.peak_bytes + free if need is None else need
+        if not memory.is_shared and need <= start:  # no container takes from it beyond its own limit
+            return SandboxError(
+                f"this case needs {room.in_gib(need)} of the host's memory, {room.in_gib(free)} are free, and "
+                f"{room.in_gib(start)} were before the job: end the programs that took it"
+            )
+        taken = self._taken[B]
+        others = oracle.held_bytes + sum(self._taken.values()) - taken
+        if room.is_submissions_fault(need, taken=taken, allowed=self._share(self._sizes), others=others, start=start):
+            sentence = room.left_too_little(need, taken, free)
+            return Fault("out_of_memory", "judge", sentence)
+        return TooLarge(room.refusal(need, free, start, where="device" if memory.is_shared else "host"))
 
 
 def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:

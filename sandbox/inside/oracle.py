@@ -4,12 +4,16 @@ It runs organisers' code, so it is trusted with the problem alone. It has four s
 `wide` (written here, read by the judge; `wide` holds the same outputs in double precision), and `answer` (written by
 the judge: the bytes that a submission produced). Requests are JSON over one connection:
 
-    {"do": "load", "files", "init_seed": null | seed of a Model's construction} → {"checks": bool}
+    {"do": "load", "files", "init_seed": null | seed of a Model's construction} → {"checks": bool, "constructed_ns"}
     {"do": "make", "case", "wanted": [{"number", "seed", "near": null | seed}…], "fp64": "" | "values" | "spread" |
      "condition", "done": [number…] whose data need not be kept}
-        → {"made": [{"layout", "near": bool, "eager_ns", "fp64": reason why there is none, or "", "terms",
+        → {"made": [{"layout", "near": bool, "eager_ns", "first_ns", "fp64": reason why there is none, or "", "terms",
            "condition": {slot: n}}…]}
     {"do": "check", "number"} → {"good", "message"}
+
+Every answer has `took_ns` and, on a device, the memory that this program holds and held at most: `held_bytes` and
+`peak_bytes`. A failed request has {"error", "full": whether memory ran out}. `constructed_ns` and `first_ns` are how
+long Model's construction and the reference's first call of the case took.
 
 Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
 previous input ends.
@@ -28,6 +32,7 @@ import socket
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -58,6 +63,11 @@ HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
 MOST_CHANGED = 8  # elements of a near-duplicate
 CANDIDATES = 16  # values looked at for each element; it takes the value farthest from its old value
+GROUPS = (  # folder of the container's control group, and its limit and use of memory, in either version
+    ("/sys/fs/cgroup", "memory.max", "memory.current"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+FILE_PAGES = ("active_file", "inactive_file")
 KEEP = 64  # makes whose data is kept for a later check, at the most
 
 
@@ -79,7 +89,8 @@ class Kept:
 
 
 class HostWatch:
-    """Host time. Host work is done when its call returns, and the host keeps no memory for the next input."""
+    """Host time and memory. Host work is done when its call returns, and the host keeps no memory for the next
+    input."""
 
     def start(self) -> None:
         self._began = time.perf_counter_ns()
@@ -87,8 +98,24 @@ class HostWatch:
     def stop_ns(self) -> int:
         return time.perf_counter_ns() - self._began
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         """Do nothing."""
+
+    def finish(self) -> dict[str, int]:
+        """Return no figures: a container's host memory is limited, not shared."""
+        return {}
+
+    def left_bytes(self) -> int | None:
+        """Return how much memory this container may still take before the host ends it; None if unknown.
+
+        Pages of files can be given up; pages of shared memory, like the regions, cannot.
+        """
+        for folder, most, used in GROUPS:
+            with suppress(OSError, ValueError, KeyError):
+                limit, current, counters = (read_text(f"{folder}/{name}") for name in (most, used, "memory.stat"))
+                counted = dict(line.split() for line in counters.splitlines())
+                return int(limit) - int(current) + sum(int(counted[name]) for name in FILE_PAGES)
+        return None
 
 
 class DeviceWatch:
@@ -111,13 +138,25 @@ class DeviceWatch:
         torch.cuda.synchronize()
         return int(self._first.elapsed_time(self._last) * 1e6)
 
-    def finish(self) -> None:
-        """Wait for all work, and give back much memory kept for the next input, since processes share a device."""
+    def wait(self) -> None:
+        torch.cuda.synchronize()
+
+    def finish(self) -> dict[str, int]:
+        """Wait for all work, and give back much memory kept for the next input, since processes share a device.
+
+        Returns the memory that this process holds, and the most that it held.
+        """
         torch.cuda.synchronize()
         kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
         reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
+        peak = kept["reserved_bytes"]["all"]["peak"]
         if reserved - used > SPARE_BYTES:
             torch.cuda.empty_cache()
+            reserved = torch.cuda.memory_reserved()
+        return {"held_bytes": reserved, "peak_bytes": peak}
+
+    def left_bytes(self) -> None:
+        """Return None: torch raises an error where a device is full, and the program goes on."""
 
 
 class Full(Exception):
@@ -150,6 +189,8 @@ class Oracle:
         self.known: dict[str, Known] = {}  # by case and shapes
         self.eager_ns = 0  # of the reference, in the last make that was timed
         self.case, self.timed = "", 0  # case of the last makes, and how many of them were timed
+        self.made = ""  # case of the present make
+        self.first_ns: dict[str, int] = {}  # of the reference's first call, by case
         self.kept: dict[int, Kept] = {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +205,7 @@ class Oracle:
             raise ValueError("another problem is loaded here")
         self.roles, self.known, self.kept = {}, {}, {}
         self.case, self.timed = "", 0
-        return {"checks": self.problem.checks}
+        return {"checks": self.problem.checks, "constructed_ns": self.problem.constructed_ns}
 
     def _begin_at(self, at: tuple[int, int, int]) -> None:
         """Let the next data begin at these byte offsets in `inputs`, `expected` and `wide`."""
@@ -200,6 +241,7 @@ class Oracle:
 
     def _make(self, request: dict[str, Any]) -> dict[str, Any]:
         case, seed, changes = request["case"], request["seed"], request["near"]
+        self.made = json.dumps(case, sort_keys=True)
         drawn = self._draw(case, seed)
         answer: dict[str, Any] = {"near": False}
         read = [index for index in drawn.bases if drawn.slots[index]["role"] != "out" and index not in self.fixed]
@@ -217,7 +259,7 @@ class Oracle:
             if changes is not None:
                 drawn = self._draw(case, changes)
             answer["layout"] = self._write(request["number"], case, drawn)
-        answer["eager_ns"] = self.eager_ns
+        answer |= {"eager_ns": self.eager_ns, "first_ns": self.first_ns.get(self.made, 0)}
         answer["fp64"], known = self._widen(request, drawn, answer["layout"])
         return answer | {"terms": known.terms, "condition": known.condition}
 
@@ -227,7 +269,7 @@ class Oracle:
         told = {name: value for name, value in case.items() if type(value) is not int}
         key = json.dumps([told, [[slot["dtype"], slot.get("of")] for slot in drawn.slots]], sort_keys=True)
         if key not in self.roles:
-            self.roles[key] = roles.find(self.problem.reference, drawn, with_places=not self.problem.is_model)
+            self.roles[key] = roles.find(self._reference, drawn, with_places=not self.problem.is_model)
         for index, role in self.roles[key].by_slot.items():
             drawn.slots[index]["role"] = role
         self.places = self.roles[key].places
@@ -248,8 +290,7 @@ class Oracle:
                     bases[index] = slots.view(region, placed[index], where)
                     slots.copy(bases[index], tensor)
         work = drawn.views(bases)
-        name = json.dumps(case, sort_keys=True)
-        self.case, self.timed = name, self.timed + 1 if name == self.case else 0
+        self.case, self.timed = self.made, self.timed + 1 if self.made == self.case else 0
         if self.timed < TIMED:
             self.watch.start()
         result, expected = self._run(drawn.node, work)
@@ -269,7 +310,17 @@ class Oracle:
         return layout
 
     def _run(self, node: tree.Node, work: list[torch.Tensor]) -> roles.Result:
-        return roles.run(self.problem.reference, node, work, self.places, any_float=self.problem.checks)
+        return roles.run(self._reference, node, work, self.places, any_float=self.problem.checks)
+
+    def _reference(self, data: Any) -> Any:
+        """Run the reference, and time its first call of a case."""
+        if self.made in self.first_ns:
+            return self.problem.reference(data)
+        began = time.perf_counter_ns()
+        result = self.problem.reference(data)
+        self.watch.wait()
+        self.first_ns[self.made] = time.perf_counter_ns() - began
+        return result
 
     def _widen(self, request: dict[str, Any], drawn: slots.Drawn, layout: Layout) -> tuple[str, Known]:
         """Write the wanted double-precision outputs into `wide`; return "" or a reason why not, and known figures."""
@@ -286,6 +337,11 @@ class Oracle:
         if too_many:
             return f"{size} bytes of outputs in float64 are too many", self.known[key]
         reference = partial(self._outputs, drawn, layout)
+        least = widen.least_bytes([*drawn.bases.values()], size, with_spread=wanted != "values")
+        left = self.watch.left_bytes()
+        if left is not None and least > left:
+            why = f"float64 needs {-(-least // MIB)} MiB at least, and this container has {left // MIB} MiB left"
+            return why, self.known[key]
         try:
             given = [widen.wide(tensor) for tensor in drawn.bases.values()]
             truth = reference(given if wanted == "values" else [slots.clone(tensor) for tensor in given])
@@ -420,6 +476,16 @@ def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
     return [row[n] if apart > 0 else None for row, n, apart in zip(rows, at.tolist(), most.tolist(), strict=True)]
 
 
+def read_text(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def is_full(err: Exception) -> bool:
+    """Return whether memory ran out."""
+    return isinstance(err, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(err)
+
+
 def explain(err: Exception, request: dict[str, Any]) -> str:
     """Describe an error for the problem's author: the exception, the case, and the lines of the problem behind it."""
     frames = traceback.extract_tb(err.__traceback__)
@@ -447,12 +513,15 @@ def main() -> None:
         start = time.perf_counter_ns()
         try:
             answer = {"load": oracle.load, "make": oracle.make, "check": oracle.check}[request["do"]](request)
-            oracle.watch.finish()
+            answer |= oracle.watch.finish()
             answer["took_ns"] = time.perf_counter_ns() - start
         except tree.TreeError as err:
             answer = {"error": str(err)[:6000]}
         except Exception as err:
-            answer = {"error": explain(err, request)}
+            answer = {"error": explain(err, request), "full": is_full(err)}
+        if answer.get("full"):  # the failed call's tensors are free now
+            with suppress(Exception):
+                answer |= oracle.watch.finish()
         protocol.send(connection, answer)
 
 

@@ -30,8 +30,10 @@ class Problem:
         if device == "cpu" and stand_in.is_wanted(files):
             stand_in.install()
         self._module: Any = importlib.import_module("reference")
+        self.constructed_ns = 0
         if init_seed is not None:
             self._module = modelnew.Reference(self._module, init_seed, device)
+            self.constructed_ns = self._module.constructed_ns
         self._reference: Callable[[Any], Any] | None = getattr(self._module, "ref_kernel", None)
         if self._reference is None:
             raise tree.TreeError("reference.py defines no ref_kernel(data)")

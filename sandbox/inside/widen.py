@@ -37,6 +37,7 @@ NARROW = {
     **dict.fromkeys((torch.float32, torch.float16, torch.bfloat16, *FLOAT8), torch.float64),
     **dict.fromkeys((torch.complex32, torch.complex64), torch.complex128),
 }
+WIDE = (torch.float64, torch.complex128)
 CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
 
 Run = Callable[[list[torch.Tensor]], dict[int, torch.Tensor]]  # inputs, which it may change → dense outputs by slot
@@ -87,6 +88,21 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     dtype = NARROW.get(tensor.dtype)
     copied: torch.Tensor = slots.clone(tensor) if dtype is None else tensor.to(dtype)
     return copied
+
+
+def least_bytes(tensors: list[torch.Tensor], outputs: int, *, with_spread: bool) -> int:
+    """Return the bytes that double precision needs at the same time, however little the reference itself takes.
+
+    `outputs`: their bytes in double precision. A run needs the inputs and a dense copy of its result; a run on
+    perturbed inputs needs these beside the inputs, the true outputs and the sum of squares. To perturb a tensor takes a
+    copy and a factor of each element.
+    """
+    formats = [NARROW.get(tensor.dtype, tensor.dtype) for tensor in tensors]
+    sizes = [tensor.numel() * dtype.itemsize for tensor, dtype in zip(tensors, formats, strict=True)]
+    if not with_spread:
+        return sum(sizes) + outputs
+    largest = max((size for size, dtype in zip(sizes, formats, strict=True) if dtype in WIDE), default=0)
+    return sum(sizes) + max(sum(sizes) + 3 * outputs, 2 * largest + 2 * outputs)
 
 
 def spread(

@@ -142,7 +142,7 @@ def test_a_problem_page_says_what_is_timed_on_each_hardware(stage, browser) -> N
 
 def test_the_problem_page_knows_the_limit_of_a_call() -> None:
     from leaderboard.web.boards.pages import CALL_LIMIT_S, FIRST_CALL_LIMIT_S
-    from runner.judge.calls import CALL_S, FIRST_CALL_S
+    from runner.judge.limits import CALL_S, FIRST_CALL_S
 
     assert (CALL_LIMIT_S, FIRST_CALL_LIMIT_S) == (CALL_S, FIRST_CALL_S)
 

@@ -61,6 +61,7 @@ class Input:
     drawn_from: tuple[int, int | None] = (0, None)  # seeds of the input and of its near twin, to make it again
     near: bool = False  # an earlier input with a few elements changed
     eager_ns: int = 0  # the reference's own time, in the oracle
+    reference_s: float = 0.0  # of the reference's first call of the case there, by the host's clock
     expected64: Buffer | None = None  # the outputs in double precision, maybe their spreads behind them: layout.py
     why_not64: str = ""  # where expected64 is None
     arguments: Case = field(default_factory=dict)  # of the case

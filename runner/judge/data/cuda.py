@@ -130,6 +130,7 @@ class CudaMemory(Memory):
     sweeps = True
     moves = True
     snapshot_bytes = 24 << 30
+    is_shared = True
 
     @property
     def device_bytes(self) -> int:
@@ -150,6 +151,11 @@ class CudaMemory(Memory):
         self.put(other, some, 1024)
         self.copy(some, other, 1024)
         _start()
+
+    def free_bytes(self) -> int:
+        """Return the device's free memory and the judge's own buffers, which it can free."""
+        free, _ = torch.cuda.mem_get_info()
+        return int(free + torch.cuda.memory_reserved())
 
     def region(self, name: str, size: int) -> DeviceRegion:
         return DeviceRegion(size)

@@ -65,7 +65,17 @@ class ProblemRaised(OracleFailed):
     """Exception in the problem's own code, reported by its container, which answers the next request."""
 
 
+class OracleFull(ProblemRaised):
+    """The problem's own code found too little memory. Others may have taken it: trial.py finds out."""
+
+
+class TooLarge(OracleFailed):
+    """A case that this hardware's free memory does not hold. The fault is neither the submission's nor an error in the
+    problem's code."""
+
+
 BUILD, CALL = "while it was being imported", "in a call of the kernel"
+CONSTRUCTION: Final = "while ModelNew was being constructed"
 
 ANSWERS: Final = {
     protocol.SYNTAX: ("build_error", "syntax"),

@@ -9,7 +9,8 @@ import fcntl
 import mmap
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,6 +21,7 @@ from runner.judge.data.compare import Rule
 from runner.judge.data.layout import Buffer, Slot
 
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
+MEMINFO: Final = Path("/proc/meminfo")
 SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
@@ -97,6 +99,7 @@ class Memory:
     sweeps = False  # whether a call finds the cache empty, unless it is `hot`
     moves = False  # whether data change places in a region; every place that was used once stays taken
     snapshot_bytes = 2 << 30  # of the judge's memory for the inputs and outputs of one block
+    is_shared = False  # whether containers allocate from the same memory, without a limit of their own
 
     def region(self, name: str, size: int) -> Region:
         return SharedPages(name, size)
@@ -107,6 +110,14 @@ class Memory:
             return np.ones(size, dtype=np.uint8)
         except MemoryError:
             raise NoMemory(f"no {size} bytes of memory are left for the judge") from None
+
+    def free_bytes(self) -> int | None:
+        """Return how many bytes the judge could have now, a device's with its own buffers; None if unknown."""
+        with suppress(OSError, ValueError, IndexError):
+            for line in MEMINFO.read_text().splitlines():
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+        return None
 
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         np.copyto(target[:count], source[:count])

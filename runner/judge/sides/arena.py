@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from runner.evidence.starved import Reading, Share
-from runner.judge.data import faults
+from runner.judge.data import faults, room
 from runner.judge.data.call import Clock
 from runner.judge.data.layout import Buffer, Layout
 from runner.judge.data.memory import Memory, SharedPages, Shot, WaitingMemory
@@ -21,7 +21,6 @@ from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
-PLACES: Final = 16
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, check at this interval whether the container lives
 MOST_TOLD_NS: Final = 1 << 50  # a fortnight: up to there whole nanoseconds are distinct, also as floats
 _CHANCE: Final = random.SystemRandom()
@@ -77,12 +76,15 @@ class Arena:
 
         The time of a kernel depends on the place of its data (on an H200 by up to 0.2 µs): a single place per container
         would be a difference between containers. The places are few: a device takes longer at a place that it never
-        used before.
+        used before. Data that fill a region have fewer places still.
         """
         sizes = ((self.inputs, layout.input_bytes), (self.outputs, layout.output_bytes))
         most = [(region.size - size) // protocol.PLACE_BYTES + 1 for region, size in sizes]
         if self.memory.moves:
-            self.places = [(_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])) for _ in range(PLACES)]
+            drawn = set[tuple[int, int]]()
+            while len(drawn) < room.places((most[0], most[1])):
+                drawn.add((_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])))
+            self.places = list(drawn)
         self._turns = []
 
     def begin_turns(self) -> None:

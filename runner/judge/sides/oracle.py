@@ -18,7 +18,7 @@ from runner.evidence.starved import Share
 from runner.judge.data import faults
 from runner.judge.data.call import Input, Stopwatch
 from runner.judge.data.compare import Fp64
-from runner.judge.data.faults import OracleFailed, ProblemRaised
+from runner.judge.data.faults import OracleFailed, OracleFull, ProblemRaised
 from runner.judge.data.layout import Buffer, Layout, blaming_the_problem, parse_layout
 from runner.judge.data.memory import Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
@@ -62,6 +62,9 @@ class Oracle:
         self.asked = Stopwatch()  # total: waiting for the oracle, and copying its results
         self.problem_s = 0.0  # total: the problem's own code, as its container reports
         self.took_ns = 0  # the last request
+        self.constructed_s = 0.0  # the construction of Model
+        self.held_bytes = 0  # of a device's memory, by its container's report; of the last request
+        self.peak_bytes = 0  # the most of all requests
         self._known: tuple[Case, Fp64] = {}, ""  # case and fp64 of the last request, and the time per input
         self._each_ns = 0.0
 
@@ -75,7 +78,9 @@ class Oracle:
     def load(self, files: dict[str, str], init_seed: int | None = None) -> None:
         """Load the problem, or begin anew with the problem that is loaded. `init_seed`: reference.py defines a Model,
         which is constructed with this seed on every side."""
-        self.checks = bool(self._ask({"do": "load", "files": files, "init_seed": init_seed}).get("checks"))
+        answer = self._ask({"do": "load", "files": files, "init_seed": init_seed})
+        self.checks = bool(answer.get("checks"))
+        self.constructed_s = _whole(answer, "constructed_ns") / 1e9
 
     @contextmanager
     def awake(self) -> Iterator[None]:
@@ -114,9 +119,7 @@ class Oracle:
     def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> list[Input]:
         """Return inputs for several (seed, near) at once: a request costs as much as making a small input."""
         if case != self._known[0] and self._free_bytes > KEPT_BYTES:
-            self._free.clear()
-            self._free_bytes = 0
-            self._memory.release()
+            self.let_go()
         made: list[Input] = []
         with self.asked.running(), self.awake(), blaming_the_problem(UNREADABLE):
             while left := seeds[len(made) :]:
@@ -162,6 +165,7 @@ class Oracle:
             drawn_from=(seed, near),
             near=is_near,
             eager_ns=_whole(answer, "eager_ns"),
+            reference_s=_whole(answer, "first_ns") / 1e9,
             expected64=None if why_not else self._copy_wide(layout, begin[2], spread=fp64 != "values"),
             why_not64=why_not,
             arguments=dict(case),
@@ -191,6 +195,12 @@ class Oracle:
             self._free[length].pop()
             self._free_bytes -= length
 
+    def let_go(self) -> None:
+        """Free all memory kept for the next inputs."""
+        self._free.clear()
+        self._free_bytes = 0
+        self._memory.release()
+
     def check(self, number: int, layout: Layout, output: Buffer) -> tuple[bool, str]:
         """Run the problem's own `check_implementation` on these bytes. calls.py decides who is to blame for a
         failure."""
@@ -214,10 +224,12 @@ class Oracle:
             except (OSError, protocol.ProtocolError) as err:
                 share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
                 raise OracleFailed(self._why_silent(err, request), share) from None
+            self.held_bytes = _whole(answer, "held_bytes")
+            self.peak_bytes = max(self.peak_bytes, _whole(answer, "peak_bytes"))
             if "error" in answer:
                 with blaming_the_problem(UNREADABLE):
                     error = _clean(str(answer["error"]))
-                raise ProblemRaised(error)
+                raise OracleFull(error) if answer.get("full") is True else ProblemRaised(error)
             self.took_ns = _whole(answer, "took_ns")
             self.problem_s += self.took_ns / 1e9
             return answer
@@ -272,7 +284,7 @@ def _number(data: Any) -> float:
 
 
 def _whole(answer: dict[str, Any], key: str) -> int:
-    """A time in ns that the problem's container gave. Raises OracleFailed for any other value."""
+    """A time in ns, or bytes, that the problem's container gave. Raises OracleFailed for any other value."""
     value = answer.get(key, 0)
     if type(value) is not int or not 0 <= value < 1 << 62:
         raise OracleFailed(f"the problem's container sent {key} = {str(value)[:40]}")

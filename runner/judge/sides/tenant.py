@@ -21,8 +21,9 @@ from runner.judge.data import faults
 from runner.judge.data.call import ALL, HANDS_OFF, Call, Input, Steps, WallClock
 from runner.judge.data.layout import Buffer, Layout
 from runner.judge.data.memory import Memory, NoMemory, Shot
+from runner.judge.data.room import PLACES
 from runner.judge.device.processor import Meter
-from runner.judge.sides.arena import PLACES, START_S, Arena, Orders, connect, died
+from runner.judge.sides.arena import START_S, Arena, Orders, connect, died
 from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
@@ -127,7 +128,8 @@ class Tenant:
             self._is_due, self._is_fresh = False, True
         if moved or layout.text != self._laid_out:
             self._thaw(faults.CALL)
-            self._orders.give(protocol.LAYOUT, layout.text, limit_s, faults.CALL)
+            when = faults.CALL if self._moves else faults.CONSTRUCTION
+            self._orders.give(protocol.LAYOUT, layout.text, limit_s, when)
             self._freeze(faults.CALL)
             self._laid_out = layout.text
 
@@ -155,7 +157,7 @@ class Tenant:
 
     def begin_turns(self) -> int:
         """Start a round in which each place has its turn, if calls are queued. Returns the number of calls in the
-        round."""
+        round: places of the next data are not drawn yet."""
         self._arena.begin_turns()
         self._is_fresh = False
         return PLACES if self._moves else 1

@@ -216,6 +216,19 @@ def test_one_fast_repeat_among_others_is_no_cache() -> None:
     assert rules(evidence(case(repeats=[repeat(B, 1e6, 0.1e6)] * 3 + [repeat(B, 1e6, 1e6)] * 4))) == []
 
 
+def test_a_case_whose_repeats_were_given_up_is_held_by_cached_results() -> None:
+    """Nothing could show kept results there, so a person decides."""
+    finding = only(evidence(case(given_up=["near", "repeats"])))
+    assert (finding.rule, finding.figures["value"]) == ("cached_results", None)
+    assert "for want of memory" in finding.sentence
+
+
+def test_a_case_without_near_duplicates_is_still_measured_by_its_exact_repeats() -> None:
+    assert rules(evidence(case(given_up=["near"], repeats=[repeat(B, 1e6, 1e6)] * 4))) == []
+    cached = case(given_up=["near"], repeats=[repeat(B, 1e6, 2e5)] * 4)
+    assert rules(evidence(cached)) == ["cached_results"]
+
+
 def test_a_baseline_whose_repeats_are_as_fast_explains_it() -> None:
     both = [repeat(side, 1e6, 0.5e6) for side in (A, B)] * 5
     assert rules(evidence(case(repeats=both))) == []

@@ -10,7 +10,7 @@ from runner.commands import local, verify
 from runner.config import JudgeSettings
 from runner.judge.cases import SECRET_CASES
 from runner.judge.data.memory import Memory
-from runner.judge.sides.arena import PLACES
+from runner.judge.data.room import PLACES
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
 

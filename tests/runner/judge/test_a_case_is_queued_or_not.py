@@ -9,6 +9,7 @@ import pytest
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import B
 from runner.judge.data.call import Call, Input
+from runner.judge.data.room import Plan
 from runner.judge.timing import FIRST_VISITS, LONG_NS, TimedSide
 
 
@@ -20,6 +21,7 @@ class Judged:
         self.chance = random.Random(1)
         self.memory = SimpleNamespace(sweeps=False, compare=lambda *args: [])
         self.queueing = True
+        self.plan = Plan(99)
         self._queued = iter(queued)
         self.called = 0
         self.oracle = SimpleNamespace(release=lambda given: None)

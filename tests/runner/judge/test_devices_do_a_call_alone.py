@@ -12,8 +12,8 @@ import pytest
 from runner.judge.data.call import Call, Input
 from runner.judge.data.faults import Fault
 from runner.judge.data.layout import Layout
+from runner.judge.data.room import PLACES
 from runner.judge.sides import tenant as tenant_module
-from runner.judge.sides.arena import PLACES
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Copies, Tenant
 from sandbox import protocol

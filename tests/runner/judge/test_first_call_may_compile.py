@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from runner.evidence.schedule import CPU, B
-from runner.judge.calls import CALL_S, FIRST_CALL_S, Calls, Stage
+from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault
+from runner.judge.limits import CALL_S, FIRST_CALL_S
 from runner.judge.trial import Trial
 
 
@@ -29,14 +30,14 @@ class Slow:
 
 
 def given(case: str) -> Any:
-    return SimpleNamespace(case=case, layout=SimpleNamespace(output_bytes=8))
+    return SimpleNamespace(case=case, layout=SimpleNamespace(output_bytes=8), reference_s=0.0)
 
 
 def test_the_first_call_of_each_case_has_more_time() -> None:
     tenant, stage = Slow(), Stage("Checking", 180.0, Stopwatch())
     memory: Any = SimpleNamespace(buffer=bytearray)
     sides: Any = {B: tenant}
-    problem: Any = SimpleNamespace(ranking_by="geom", ranked_timeout_s=180.0, benchmarks=())
+    problem: Any = SimpleNamespace(ranking_by="geom", ranked_timeout_s=180.0, benchmarks=(), interface="function")
     trial = Trial(Calls(problem, None, sides, memory), "test", profile=CPU, emit=print)  # type: ignore[arg-type]
     for case, idle in (("a", True), ("a", False), ("a", False), ("b", False), ("a", False)):
         trial.calls.call(B, given(case), stage, 0, idle=idle)
@@ -45,4 +46,4 @@ def test_the_first_call_of_each_case_has_more_time() -> None:
 
 @pytest.mark.parametrize(("stage_s", "first_s"), [(180.0, FIRST_CALL_S), (60.0, 30.0), (12.0, CALL_S), (4.0, 4.0)])
 def test_it_never_takes_more_than_half_of_a_stage(stage_s: float, first_s: float) -> None:
-    assert Stage("Checking", stage_s, Stopwatch()).left_s(is_first=True) == pytest.approx(first_s, abs=0.1)
+    assert Stage("Checking", stage_s, Stopwatch()).left_s(FIRST_CALL_S) == pytest.approx(first_s, abs=0.1)

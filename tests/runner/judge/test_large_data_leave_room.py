@@ -9,14 +9,18 @@ import pytest
 from problems.spec import Problem
 from runner.evidence import certificate, schedule
 from runner.evidence.sample import Sample
+from runner.evidence.schedule import A, B
 from runner.judge.calls import Calls
+from runner.judge.data import room
 from runner.judge.data.call import Stopwatch
-from runner.judge.data.faults import Fault, OracleFailed
+from runner.judge.data.faults import Fault, OracleFull, TooLarge
 from runner.judge.data.memory import NoMemory
+from runner.judge.data.room import Plan, Sizes
 from runner.judge.trial import MOST_IDLE, Trial
 from sandbox.container import SandboxError
 
 SNAPSHOTS = 1000
+START = 20 * SNAPSHOTS
 
 
 class Side:
@@ -38,12 +42,24 @@ class Side:
         return ["given"] * self.blocks[-1]
 
 
-def trial(each_bytes: int) -> Any:
-    memory: Any = SimpleNamespace(snapshot_bytes=SNAPSHOTS)
-    oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False)
+class Shared:
+    """Memory that code takes from, too: `free` of it at the moment."""
+
+    snapshot_bytes = SNAPSHOTS
+    is_shared = True
+    free: int | None = START
+
+    def free_bytes(self) -> int | None:
+        return self.free
+
+
+def trial(each_bytes: int, memory: Any = None) -> Any:
+    memory = memory or Shared()
+    oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False, held_bytes=0, peak_bytes=0, let_go=lambda: None)
     problem = Problem("p", "P", "", {"reference.py": ""}, ({"n": 4},))
     made: Any = Trial(Calls(problem, oracle, {}, memory), "ranked", profile=schedule.CPU, emit=lambda *told: None)
-    made._each_bytes = each_bytes
+    made._sizes = Sizes(inputs=each_bytes)
+    made._note_start()
     return made
 
 
@@ -67,14 +83,82 @@ def test_idle_calls_go_on_while_the_machine_disturbs_most_of_them(disturbed: ran
     assert certificate.is_constant_known(samples, certified=False) == known
 
 
-def test_memory_that_small_data_leave_was_taken_by_the_submission() -> None:
-    with pytest.raises(Fault, match="too little memory for the judge"), trial(SNAPSHOTS // 10)._tenants_memory():
+def test_memory_that_the_submission_took_beyond_its_share_is_its_fault() -> None:
+    made = trial(SNAPSHOTS // 10)
+    made.calls.memory.free = 10
+    said = r"left too little memory for the judge: it took .* allocate less"
+    with pytest.raises(Fault, match=said), made._enough_memory():
         raise NoMemory("none")
 
 
-def test_memory_that_large_data_do_not_leave_was_taken_by_the_problem() -> None:
-    with pytest.raises(OracleFailed, match="choose smaller sizes"), trial(SNAPSHOTS // 2)._tenants_memory():
+def test_memory_that_large_data_do_not_leave_is_nobodys_fault() -> None:
+    made = trial(START)
+    made.calls.memory.free = 10
+    said = r"this case needs .* of the device's memory .*: choose smaller sizes, or hardware with more memory"
+    with pytest.raises(TooLarge, match=said), made._enough_memory():
         raise NoMemory("none")
+
+
+def test_memory_that_the_baseline_took_is_not_the_submissions_fault() -> None:
+    made = trial(SNAPSHOTS // 10)
+    made._charge(B)
+    made.calls.memory.free = 10
+    made._charge(A)
+    with pytest.raises(TooLarge), made._enough_memory():
+        raise NoMemory("none")
+
+
+def test_memory_that_the_oracle_holds_is_not_the_submissions_fault() -> None:
+    made = trial(SNAPSHOTS // 10)
+    made.calls.oracle.held_bytes = made.calls.oracle.peak_bytes = START - 10
+    made.calls.memory.free = 10
+    with pytest.raises(TooLarge), made._enough_memory():
+        raise OracleFull("no memory for the reference")
+
+
+def test_memory_that_the_oracle_lacks_beside_a_greedy_submission_is_its_fault() -> None:
+    made = trial(SNAPSHOTS // 10)
+    made.calls.oracle.held_bytes = made.calls.oracle.peak_bytes = START // 4
+    made.calls.memory.free = 10
+    with pytest.raises(Fault, match="left too little memory"), made._enough_memory():
+        raise OracleFull("no memory for the reference")
+
+
+def test_a_hosts_memory_that_other_programs_took_is_the_hosts_fault() -> None:
+    memory = Shared()
+    memory.is_shared = False
+    made = trial(SNAPSHOTS // 10, memory)
+    memory.free = 10
+    with pytest.raises(SandboxError, match="end the programs that took it"), made._enough_memory():
+        raise room.NoRoom(SNAPSHOTS // 10, 10)
+
+
+def test_an_oracle_beyond_its_containers_own_limit_stays_the_problems_failure() -> None:
+    memory = Shared()
+    memory.is_shared = False
+    with pytest.raises(OracleFull, match="no memory"), trial(1, memory)._enough_memory():
+        raise OracleFull("no memory")
+
+
+def test_a_greedy_submission_gets_no_defence_given_up() -> None:
+    """Else it could take memory until no input comes again, and keep its results."""
+    memory = Shared()
+    made = trial(SNAPSHOTS, memory)
+    sizes = Sizes(SNAPSHOTS, SNAPSHOTS)
+    memory.free = need = Plan(1).needs(sizes) - 1
+    made._charge(A)
+    assert made._planned(sizes).given_up, "the case alone does not leave enough"
+    made = trial(SNAPSHOTS, memory := Shared())
+    memory.free = need
+    made._charge(B)
+    with pytest.raises(room.NoRoom):
+        made._planned(sizes)
+
+
+def test_without_a_figure_of_free_memory_nothing_is_given_up() -> None:
+    memory = Shared()
+    memory.free = None
+    assert trial(1, memory)._planned(Sizes(1, 1)).given_up == []
 
 
 class NoRoom:

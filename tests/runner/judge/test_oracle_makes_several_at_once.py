@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from runner.judge.calls import Calls
 from runner.judge.data.call import Input
-from runner.judge.data.faults import OracleFailed
+from runner.judge.data.faults import OracleFailed, OracleFull
+from runner.judge.data.memory import Memory
 from runner.judge.sides import oracle as asking
 from runner.judge.sides.oracle import Oracle
 from tests.runner.judge.oracle_here import oracle_of
@@ -174,3 +177,36 @@ def test_a_request_ends_before_its_time_does(tmp_path: Path, monkeypatch: pytest
     assert [one.seed for one in made] == [seed for seed, _ in SEEDS[:8]]
     assert answered[0] == 1
     assert max(answered) <= 3, "as many as begin within a second"
+
+
+FULL = """
+import torch
+
+calls = 0
+
+def generate_input(*, n, seed):
+    global calls  # the first call looks for data that grow with the seed
+    calls += 1
+    if calls <= n:
+        raise MemoryError("none is left")
+    return torch.ones(8)
+
+def ref_kernel(x):
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize(("fails", "is_made"), [(2, True), (99, False)])
+def test_an_oracle_without_memory_is_asked_once_more_without_the_judges_buffers(
+    tmp_path: Path, fails: int, is_made: bool
+) -> None:
+    problem: Any = SimpleNamespace()
+    with oracle_of(FULL, tmp_path) as oracle:
+        calls = Calls(problem, oracle, {}, Memory())
+        calls.buffer(0, 256)
+        if is_made:
+            assert len(calls.make_all({"n": fails}, [(1, None)], fp64="")) == 1
+        else:
+            with pytest.raises(OracleFull, match="none is left"):
+                calls.make_all({"n": fails}, [(1, None)], fp64="")
+        assert calls._buffers == []

@@ -158,3 +158,15 @@ def _inputs(given: Any, part: str) -> list[Any]:
     nodes = dict(json.loads(given.layout.text)["data"]["of"])[part]["of"]
     slots = [given.layout.slots[(node[1] if isinstance(node, list) else node)["slot"]] for node in nodes]
     return [given.inputs[slot.input : slot.input + slot.nbytes] for slot in slots]
+
+
+SLOW = "import time\n" + NORMED.replace("        super", "        time.sleep(0.2)\n        super")
+
+
+def test_the_time_of_a_construction_and_of_a_first_call_is_reported(tmp_path: Path) -> None:
+    slow = SLOW.replace("    def forward(self, x):\n", "    def forward(self, x):\n        time.sleep(0.1)\n")
+    with oracle_of(slow, tmp_path, init_seed=11) as oracle:
+        assert 0.2 <= oracle.constructed_s < 5
+        first, second = oracle.make({}, 1), oracle.make({}, 2)
+        assert 0.1 <= first.reference_s < 5
+        assert second.reference_s == first.reference_s, "of the first call alone"

@@ -5,9 +5,10 @@ import time
 import pytest
 
 from runner.evidence.schedule import A, B, I
-from runner.judge.calls import CALL_S, Stage
+from runner.judge.calls import Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.limits import CALL_S
 
 
 def test_a_call_gets_what_is_left_and_no_more_than_a_call_may_take() -> None:

@@ -11,6 +11,9 @@ from runner.judge import timing
 from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.memory import Memory
+from runner.judge.data.room import BARE, Plan
+from runner.judge.sides.oracle import Oracle
+from runner.judge.sides.tenant import Tenant
 from runner.judge.timing import TimedSide
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
@@ -29,15 +32,19 @@ CASE = {"n": 100_000, "seed": 1}
 SLOPPY = "def custom_kernel(x):\n    return x.double().sum().float() * (1 + OFF)\n"
 
 
-def found(folder: Path, off: float, side: str) -> str:
+def trial_of(oracle: Oracle, tenant: Tenant) -> Trial:
     problem = Problem.from_bundle(
         find_problem("vectoradd").to_bundle()
         | {"files": {"reference.py": SUMS}, "tests": [CASE], "benchmarks": [CASE], "fuzz": None, "baseline": None}
         | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
     )
+    calls = Calls(problem, oracle, {A: tenant, B: tenant}, Memory())
+    return Trial(calls, "ranked", profile=CPU, emit=lambda *told: None)
+
+
+def found(folder: Path, off: float, side: str) -> str:
     with oracle_of(SUMS, folder) as oracle, tenant_of(folder / "tenant") as tenant:
-        sides = {A: tenant, B: tenant}
-        trial = Trial(Calls(problem, oracle, sides, Memory()), "ranked", profile=CPU, emit=lambda *told: None)
+        trial = trial_of(oracle, tenant)
         oracle.make(CASE, 1, fp64="condition")  # as in a check, which comes first
         trial.load(SLOPPY.replace("OFF", str(off)), B)
         timed = TimedSide(trial.calls, side, CASE, Stage("Timing", 60, Stopwatch()))
@@ -64,3 +71,34 @@ def test_an_output_is_as_right_as_in_a_check(
 ) -> None:
     monkeypatch.setattr(timing, "STRICT_SHARE", share)
     assert found(tmp_path, off, side) == expected
+
+
+@pytest.mark.parametrize(
+    ("plan", "repeats"),
+    [
+        (Plan(1), [False, True]),
+        (Plan(1, near=False, keeps=False), [False]),
+        (Plan(1, near=False, repeats=False), []),
+        (BARE, []),
+    ],
+)
+def test_a_block_of_a_single_call_repeats_as_its_plan_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, repeats: list[bool]
+) -> None:
+    for share in ("NEAR_SHARE", "REPEAT_SHARE", "STRICT_SHARE"):
+        monkeypatch.setattr(timing, share, 1.0)
+    with oracle_of(SUMS, tmp_path) as oracle, tenant_of(tmp_path / "tenant") as tenant:
+        trial = trial_of(oracle, tenant)
+        trial.load(SLOPPY.replace("OFF", "0.0"), B)
+        oracle.make(CASE, 1, fp64="condition")
+        trial.calls.plan = plan
+        timed = TimedSide(trial.calls, B, CASE, Stage("Timing", 60, Stopwatch()))
+        for _ in range(3):
+            timed.make_ready(1)
+            strict = [turn.given.expected64 is not None for turn in timed._turns]
+            assert len(timed.run_block()) == 1
+            settled = timed.settle()
+            assert settled.wrong is None
+            assert sorted(one.near for one in settled.repeats) == repeats
+            assert any(strict) is plan.strict
+            assert len(trial.calls._buffers) == 1 + len(repeats), "no buffer that no call needs"
