@@ -1,8 +1,8 @@
 """Place of each waiting attempt in the queue of its hardware, and when a runner is expected to begin with it.
 
 `line` plays the claims of claim.py forward: the account with the least device time first, each attempt as long as the
-median of its mode took lately, on as many runners as can take work now, after the admission tests, timings and confirmations
-that run. Left out are those that wait, rules for a single runner (epochs, an attempt that it could not measure), shadow
+median of its mode took lately, on as many runners as can take work now, after the requested work that runs. Left out
+are those that wait, rules for a single runner (epochs, an attempt that it could not measure), shadow
 attempts, which come last, attempts that wait for a calmer machine, and all that is sent meanwhile. A place can
 therefore change in both directions.
 
