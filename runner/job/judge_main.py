@@ -46,6 +46,7 @@ PR_SET_DUMPABLE: Final = 4
 def stand_by(settings: config.JudgeSettings, sides: Sequence[str]) -> None:
     """Prepare, and judge one job, several tests, or none. Raises SandboxError, ConfigError, OSError if the preparation
     fails; SystemExit as above."""
+    told: list[int] = []  # to end, while a report was being written
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings, sides))
         epoch = accelerators.epoch(ready.fingerprint)
@@ -59,12 +60,14 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str]) -> None:
             else:
                 stack.close()  # each run of a confirmation has containers of its own
                 report = confirm(job, settings, lambda event: _say("event", event.to_json()))
-            # SIGTERM waits until the report is said; if no further job follows, only the work that it demands is left.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            # SIGTERM cuts no report off. If no further job follows, only the work that it demands is left.
+            signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
             _say("report", report.to_json())
             if not further or job.mode != TEST or job.task == ADMISSION or report.outcome == "infra_error":
                 return
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            signal.signal(signal.SIGTERM, _on_term)
+            if told:
+                return
             ready.renew()
 
 
