@@ -39,7 +39,7 @@ def a_reader() -> Iterator[None]:
 
 @pytest.fixture
 def stand_by(monkeypatch: pytest.MonkeyPatch, heeding: None) -> Callable[..., None]:
-    """A judge for tests without containers, with one test that passes: `say` prints, `renew` follows."""
+    """A judge for tests without containers, whose only test passes; the caller replaces its output and its renewal."""
     problem = find_problem("softmax")
     job = Job("a1", 1, 600, "cpu", "test", "s1", "kernel.py", "", problem.to_bundle(), problem.digest)
 
