@@ -21,7 +21,7 @@ def main() -> None:
         return
     host = fingerprint("cpu")
     print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host), "images": []}}), flush=True)
-    text = sys.stdin.read()
+    text = sys.stdin.readline()
     if text:
         job = json.loads(text)
         print(json.dumps({"report": {"wire": 1, "attempt_id": job["attempt_id"], "token": job["token"], **told(job)}}))

@@ -18,7 +18,7 @@ def main() -> None:
         return
     host = fingerprint("cpu")
     print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host), "images": []}}), flush=True)
-    text = sys.stdin.read()
+    text = sys.stdin.readline()
     if not text:
         return
     job = json.loads(text)

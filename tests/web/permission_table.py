@@ -168,6 +168,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "rejudge/<int:pk>/try": [("/rejudge/{rejudge}/try", "IMMMMMMM", OWNERS)],
     "admission": [("/admission", ANY_ROLE, READ_ONLY)],
     "admission/ask": [("/admission/ask", "IMMMMMMM", "INNNNNNN")],
+    "admission/compiled": [("/admission/compiled", "IMMMMMMM", "INNNNNNN")],
     "admission/<int:pk>": [("/admission/{test}", ANY_ROLE, READ_ONLY)],
     "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
     "runners": [("/runners", STAFF, READ_ONLY)],
@@ -503,6 +504,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         }.items()
     },
     "api/v1/admission": [("/api/v1/admission", ANY_ROLE, ANY_ROLE)],
+    "api/v1/admission/compiled": [("/api/v1/admission/compiled", ANY_ROLE, ANY_ROLE)],
     "api/v1/admission/<int:pk>": [("/api/v1/admission/{test}", ANY_ROLE, "INNNMMMM")],
     **{f"api/v1/admin/{act}": [(f"/api/v1/admin/{act}", "IFFFFFFM", "IFFFFFFA")] for act in ("start", "stop")},
     "api/v1/admin/stats": [("/api/v1/admin/stats", "IFFFFFFA", "IFFFFFFM")],
