@@ -13,6 +13,7 @@ failed, the containers of its slot alone are removed. A daemon that starts remov
 from __future__ import annotations
 
 import math
+import os
 import queue
 import threading
 import time
@@ -68,7 +69,9 @@ class Standby:
         self._renewing: set[Future[Judge | None]] = set()  # those of `_preparing` that had a job before
         self._clearing: set[Future[None]] = set()
         self._preparer = ThreadPoolExecutor(1, thread_name_prefix="prepare")
-        self._renewer = ThreadPoolExecutor(SLOTS, thread_name_prefix="renew")
+        # Each loads torch: more at once than cores would all be ready late.
+        at_once = min(SLOTS, len(os.sched_getaffinity(0)))
+        self._renewer = ThreadPoolExecutor(at_once, thread_name_prefix="renew")
         self._clearer = ThreadPoolExecutor(SLOTS, thread_name_prefix="clear")
         self._failures = 0
         self._not_before = 0.0  # the next preparation in the background

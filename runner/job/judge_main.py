@@ -39,7 +39,7 @@ from sandbox.container import SandboxError
 log = logging.getLogger("runner.job.judge_main")
 
 LOOK_S: Final = 5.0  # while waiting, interval of the checks whether the containers are still fit
-MOST_TESTS: Final = 8  # then all starts afresh: what a problem's code keeps from test to test stays small
+MOST_TESTS: Final = 16  # then all starts afresh: what a problem's code keeps from test to test stays small
 PR_SET_DUMPABLE: Final = 4
 
 
