@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import F, QuerySet
 
@@ -74,7 +74,7 @@ def _last_level(entries: QuerySet[Entry], leader: Value, level: Sequence[tuple[i
     if not level_with:
         return order(leader)
     entrants = set(entries.filter(submission__in=level_with).order_by().values_list("entrant", flat=True))
-    lines = [pool(own)[0] for own in _runs_of(entries, entrants).values()]
+    lines = [values[0] for values in _values_of(entries, entrants)]
     return max(order(line) for line in [leader, *lines] if line is leader or level_with & set(line.submissions))
 
 
@@ -89,24 +89,24 @@ def front(entries: QuerySet[Entry]) -> Iterator[Sequence[Value]]:
     seen: set[int] = set()
     size, floor = AT_FIRST, 0.0
     while floor < inf:
-        unseen = entries.exclude(entrant__in=seen).order_by("ratio", "pk").values("entrant")
-        runs = _runs_of(entries, unseen[:size])
-        ratios = sorted(run.ratio for own in runs.values() for run in own)  # among them the fastest rows, in front
-        floor = ratios[size - 1] if len(ratios) >= size else inf
-        for values in map(pool, runs.values()):
-            heappush(waiting, (order(values[0]), values))
+        unseen = entries.exclude(entrant__in=seen).order_by("ratio", "pk").values_list("ratio", "entrant")
+        rows = list(unseen[:size])
+        floor = rows[-1][0] if len(rows) == size else inf
+        fresh = {entrant for _, entrant in rows}
+        for own in _values_of(entries, fresh):
+            heappush(waiting, (order(own[0]), own))
         while waiting and waiting[0][1][0].ratio < floor:
             yield heappop(waiting)[1]
-        seen |= runs.keys()
+        seen |= fresh
         size *= 2
 
 
-def _runs_of(entries: QuerySet[Entry], entrants: QuerySet[Entry, Any] | set[int]) -> dict[int, list[Run]]:
+def _values_of(entries: QuerySet[Entry], entrants: set[int]) -> list[list[Value]]:
     runs: dict[int, list[Run]] = defaultdict(list)
-    for row in entries.filter(entrant__in=entrants).order_by().values_list(*COLUMNS):
+    for row in entries.filter(entrant__in=entrants).order_by().values_list(*COLUMNS) if entrants else ():
         run = Run(*row)
         runs[run.entrant_id].append(run)
-    return runs
+    return [pool(own) for own in runs.values()]
 
 
 def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> dict[int, float | None]:
