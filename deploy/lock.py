@@ -1,9 +1,10 @@
 """Requirement files with hashes, made by uv from pyproject.toml and the versions of constraints.txt: `make lock`.
 
 `requirements/EXTRA.txt` has an extra of pyproject.toml with all that it needs, `build.txt` the build backend, and
-`sandbox/image/requirements.txt` the packages of a container; `LAYER.txt` beside it has them with a layer's. The hashes
-are those of every file of a version, so the same file serves each platform. torch is in none of them: builds for CPU and
-CUDA have the same version, and each index its own files. pip takes it by version, in a step of its own, from one index.
+`sandbox/image/requirements.txt` the packages of a container; `LAYER.txt` beside it has a layer's packages, too. The
+hashes are those of every file of a version, so the same file serves each platform. torch is in none of them: builds for
+CPU and CUDA have the same version, and each index its own files. pip takes it by version, in a step of its own, from
+one index.
 """
 
 import subprocess

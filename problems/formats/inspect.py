@@ -125,8 +125,8 @@ def doubt_of_imports(files: Mapping[str, Code]) -> str:
     layers = sorted({layer for _, absent in _absent(files) for layer in absent & LAYERS})
     if not layers:
         return ""
-    made = f"made with IMAGE_EXTRAS={layers[0]} (problems/README.md)"
-    return f"it imports {', '.join(layers)}: its runners need a sandbox image {made}, and its first run shows if they have"
+    image = f"a sandbox image made with IMAGE_EXTRAS={layers[0]} (problems/README.md)"
+    return f"it imports {', '.join(layers)}: its runners need {image}; the first run shows if they have it"
 
 
 def _absent(files: Mapping[str, Code]) -> Iterator[tuple[str, frozenset[str]]]:
