@@ -3,6 +3,7 @@
 #   PORT=8001                  where the site listens, on 127.0.0.1
 #   PHOTOFINISH_STATE=folder   where data, secrets and logs lie (state/)
 #   TORCH_INDEX_URL=address    a package index with the CPU build of torch (deploy/README.md)
+#   IMAGE_EXTRAS=transformers  a layer of the sandbox image (problems/README.md)
 
 PYTHON ?= python3
 

@@ -1,6 +1,7 @@
 """The sandbox image: base, wheels, build, tag; skipped when an image of the same inputs exists.
 
 `python -m deploy.image`. Owns the tags `photofinish-sandbox:…` and `photofinish-base:bookworm` and `STATE/image`.
+IMAGE_EXTRAS names a layer of further packages (`sandbox/image/LAYER.txt`); an image with it has a tag of its own.
 Always true: wheels are fetched on the host, whose pip knows index and certificates, and no setting, certificate or
 secret of the host enters the image; with our own base, the build itself has no network.
 """
@@ -22,6 +23,7 @@ import docker.errors
 from deploy.bootstrap import torch_source
 from deploy.console import SetupError, captured, exit_status, note, step
 from deploy.docker_engine import install_packages
+from deploy.lock import IMAGE, LAYERS
 from deploy.parties import CHECKOUT, is_root, state_folder
 
 REPOSITORY: Final = "photofinish-sandbox"
@@ -34,18 +36,18 @@ PULL_TIMEOUT_S: Final = 300
 
 KEPT_IMAGES: Final = 2  # the present image and its predecessor: a rollback needs no build
 
-IMAGE_FOLDER: Final = CHECKOUT / "sandbox" / "image"
-REQUIREMENTS: Final = ("requirements.in", "requirements.txt")  # versions; hashes of all but torch
+VERSIONS: Final = IMAGE / "requirements.in"
 
 
 def ensure_image() -> str:
     """Return the image's tag for the inputs in this checkout, built when missing. Also move `latest` to it."""
     client, work = docker.from_env(timeout=900), state_folder() / "image"
-    tag = f"{REPOSITORY}:{image_digest(digest_inputs(CHECKOUT))}"
+    hashed = locked_packages(os.environ.get("IMAGE_EXTRAS", ""))
+    tag = f"{REPOSITORY}:{image_digest(digest_inputs(CHECKOUT, hashed))}"
     if _has(client, tag):
         note(f"{tag} exists")
     else:
-        _build(client, tag, work)
+        _build(client, tag, work, hashed)
         with (work / "built").open("a") as noted:
             noted.write(f"{tag}\n")
     client.images.get(tag).tag(REPOSITORY, "latest")
@@ -75,10 +77,17 @@ def prune(client: docker.DockerClient, tag: str, work: Path) -> None:
         shutil.rmtree(folder)
 
 
-def digest_inputs(checkout: Path) -> dict[str, bytes]:
+def locked_packages(layer: str) -> Path:
+    """Return the file with the hashes of the image's packages, all but torch. Raises SetupError for no known layer."""
+    if layer not in ("", *LAYERS):
+        raise SetupError(f"IMAGE_EXTRAS: {layer!r} is no layer of the image; known are: {', '.join(LAYERS)}")
+    return IMAGE / f"{layer or 'requirements'}.txt"
+
+
+def digest_inputs(checkout: Path, hashed: Path) -> dict[str, bytes]:
     """Return name in the image's build -> content, of every file that decides the image's contents."""
     image = checkout / "sandbox" / "image"
-    named = {name: image / name for name in ("Dockerfile", *REQUIREMENTS)}
+    named = {"Dockerfile": image / "Dockerfile", "requirements.in": VERSIONS, "requirements.txt": hashed}
     named |= {f"inside/{path.name}": path for path in inside_files(checkout)}
     return {name: path.read_bytes() for name, path in named.items()}
 
@@ -118,10 +127,10 @@ def debootstrap_command(tarball: Path) -> list[str]:
     return ["mmdebstrap", "--variant=minbase", included, *excludes, "bookworm", str(tarball)]
 
 
-def _build(client: docker.DockerClient, tag: str, work: Path) -> None:
+def _build(client: docker.DockerClient, tag: str, work: Path, hashed: Path) -> None:
     work.mkdir(parents=True, exist_ok=True)
     base = _base(client, work)
-    wheels = _wheels(work)
+    wheels = _wheels(work, hashed)
     with step(f"sandbox image {tag} from {base}"), tempfile.TemporaryFile(dir=work) as context:
         _write_context(context, wheels)
         context.seek(0)
@@ -167,13 +176,12 @@ def _base(client: docker.DockerClient, work: Path) -> str:
     return OWN_BASE
 
 
-def _wheels(work: Path) -> Path:
+def _wheels(work: Path, hashed: Path) -> Path:
     """Return a folder of the image's wheels, fetched once per content of the requirements.
 
     The Dockerfile checks the hashes again, for it also finds the files here that torch brought along.
     """
-    versions, hashed = (IMAGE_FOLDER / name for name in REQUIREMENTS)
-    wheels = work / f"wheels-{hashlib.sha256(versions.read_bytes() + hashed.read_bytes()).hexdigest()[:12]}"
+    wheels = work / f"wheels-{hashlib.sha256(VERSIONS.read_bytes() + hashed.read_bytes()).hexdigest()[:12]}"
     if wheels.exists():
         wheels.touch()  # marked as used: `prune` removes the oldest
         return wheels
@@ -181,13 +189,13 @@ def _wheels(work: Path) -> Path:
         part = work / "wheels.part"
         part.mkdir(exist_ok=True)
         pip, python = [sys.executable, "-m", "pip"], sys.version_info[:2]
-        torch = ["--constraint", str(versions), *torch_source(os.environ.get("TORCH_INDEX_URL")), "torch"]
+        torch = ["--constraint", str(VERSIONS), *torch_source(os.environ.get("TORCH_INDEX_URL")), "torch"]
         for wanted in (torch, ["--require-hashes", "--requirement", str(hashed)]):
             done = captured(wheels_command(pip, wanted, part, python=python, machine=platform.machine()))
             if done.returncode:
                 raise SetupError(f"pip could not fetch the wheels of {hashed.name}: {done.stderr.strip()[-1500:]}")
-        for requirements in (versions, hashed):
-            shutil.copy2(requirements, part)
+        shutil.copy2(VERSIONS, part)
+        shutil.copy2(hashed, part / "requirements.txt")  # the name that the Dockerfile installs from
         part.rename(wheels)
         note(f"{sum(path.stat().st_size for path in wheels.iterdir()) / 1e6:.0f} MB")
     return wheels
@@ -195,7 +203,7 @@ def _wheels(work: Path) -> Path:
 
 def _write_context(file: Any, wheels: Path) -> None:
     """Write a tar of Dockerfile, wheels/ and inside/, with fixed owners and times for the builder's cache."""
-    members = {"Dockerfile": IMAGE_FOLDER / "Dockerfile"}
+    members = {"Dockerfile": IMAGE / "Dockerfile"}
     members |= {f"wheels/{path.name}": path for path in sorted(wheels.iterdir())}
     members |= {f"inside/{path.name}": path for path in inside_files(CHECKOUT)}
     with tarfile.open(fileobj=file, mode="w") as context:

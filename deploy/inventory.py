@@ -20,7 +20,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
 from deploy.console import SetupError, captured, exit_status, note, step
-from deploy.lock import REQUIREMENTS
+from deploy.lock import IMAGE, LAYERS, REQUIREMENTS
 from deploy.parties import CHECKOUT
 
 FOLDER: Final = CHECKOUT / "sbom"
@@ -79,7 +79,8 @@ def _package(url: PackageURL) -> Component:
 
 def audit() -> int:
     """Print the known vulnerabilities of all pinned requirements. Return pip-audit's status, or NO_DATA."""
-    files = [part for path in sorted(REQUIREMENTS.glob("*.txt")) for part in ("--requirement", str(path))]
+    paths = [*sorted(REQUIREMENTS.glob("*.txt")), *(IMAGE / f"{layer}.txt" for layer in LAYERS)]
+    files = [part for path in paths for part in ("--requirement", str(path))]
     options = ["--disable-pip", "--require-hashes", "--progress-spinner", "off"]
     options += ["--strict"]  # a package without data fails; otherwise it would pass as free of vulnerabilities
     command = [str(PROGRAMS / "pip-audit"), *options, *files]

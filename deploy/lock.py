@@ -1,9 +1,10 @@
 """Requirement files with hashes, made by uv from pyproject.toml and the versions of constraints.txt: `make lock`.
 
 `requirements/EXTRA.txt` has an extra of pyproject.toml with all that it needs, `build.txt` the build backend, and
-`sandbox/image/requirements.txt` the packages of a container. The hashes are those of every file of a version, so the
-same file serves each platform. torch is in none of them: builds for CPU and CUDA have the same version, and each index
-its own files. pip takes it by version, in a step of its own, from one index.
+`sandbox/image/requirements.txt` the packages of a container; `LAYER.txt` beside it has a layer's packages, too. The
+hashes are those of every file of a version, so the same file serves each platform. torch is in none of them: builds for
+CPU and CUDA have the same version, and each index its own files. pip takes it by version, in a step of its own, from
+one index.
 """
 
 import subprocess
@@ -18,6 +19,7 @@ from deploy.parties import CHECKOUT
 EXTRAS: Final = ("server", "sentry", "s3", "parquet", "backup", "embedded", "runner", "dev", "bench")
 REQUIREMENTS: Final = CHECKOUT / "requirements"
 IMAGE: Final = CHECKOUT / "sandbox" / "image"
+LAYERS: Final = sorted(path.stem for path in IMAGE.glob("*.in") if path.stem != "requirements")
 HEADER: Final = "# Made by `make lock` from pyproject.toml and constraints.txt. Do not edit.\n"
 NO_TORCH: Final = "torch ; python_version < '3'\n"  # an override that no environment meets
 BUILD: Final = "hatchling\n"
@@ -33,6 +35,8 @@ def lock() -> None:
         sources[REQUIREMENTS / "runner.txt"].append(str(IMAGE / "requirements.in"))  # what torch needs
         sources[REQUIREMENTS / "build.txt"] = [str(build)]
         sources[IMAGE / "requirements.txt"] = [str(IMAGE / "requirements.in")]
+        for layer in LAYERS:
+            sources[IMAGE / f"{layer}.txt"] = [str(IMAGE / "requirements.in"), str(IMAGE / f"{layer}.in")]
         for made, source in sources.items():
             with step(str(made.relative_to(CHECKOUT))):
                 made.parent.mkdir(exist_ok=True)

@@ -245,6 +245,8 @@ class _Task:
         for name in self.fields.unknown(_KNOWN):
             near = difflib.get_close_matches(name, _KNOWN, 1)
             self.warnings.append(f"unknown key {name}" + (f" (did you mean {near[0]}?)" if near else ""))
+        if self.fields.data.get("validation") is not None:
+            self.warnings.append("validation: is not used; check_implementation and fuzz decide what is right")
         bundle = self._bundle(slug)
         self.warnings.extend(empty)
         try:
@@ -362,7 +364,8 @@ class _Task:
         if self.fields.optional("multi_gpu", as_bool, False):
             return "It runs on several GPUs at once (multi_gpu), which this judge cannot do yet."
         if len(called) > 1:
-            return f"It calls several functions of a submission ({', '.join(called)}); this judge calls one."
+            functions = ", ".join(called)[:200]
+            return f"It calls several functions of a submission ({functions}); this judge calls one. {inspect.GUIDE}"
         codes = {name: self.files.code(text) for name, text in files.items() if name.endswith(".py")}
         reference = codes.get(inspect.REFERENCE)
         lists = {key: self.fields.data.get(key) for key in ("benchmarks", "tests")}
@@ -377,6 +380,8 @@ class _Task:
         }
         if fuzz := self._fuzz():  # of a drawn secret case
             arguments["fuzz"] = [*next(iter(arguments.values()), ()), *fuzz["args"]]
+        if doubt := inspect.doubt_of_imports(codes):
+            self.warnings.append(doubt)
         return (
             inspect.why_reference_is_not_enough(reference)
             or inspect.why_imports_fail(codes)

@@ -3,7 +3,7 @@
 import ast
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, TypeAlias
@@ -20,6 +20,8 @@ BROUGHT: Final = frozenset(
     {"filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "ninja", "setuptools", "sympy", "triton"}
     | {"typing_extensions"}
 )
+LAYERS: Final = frozenset({"transformers"})  # only in an image that was built with IMAGE_EXTRAS (deploy/image.py)
+GUIDE: Final = "docs/problems.md, section 6, shows the way out."
 
 
 Arguments: TypeAlias = tuple[frozenset[str] | None, frozenset[str]]  # accepted (None: any); without a default
@@ -80,7 +82,7 @@ def why_reference_is_not_enough(reference: Code | None) -> str:
     if reference is None:
         return "It has no reference.py, from which this judge makes inputs and expected outputs."
     if "generate_input" not in reference.names:
-        return "Its reference.py has no generate_input, from which this judge makes inputs."
+        return f"Its reference.py has no generate_input, from which this judge makes inputs; {GUIDE}"
     if RESULT not in reference.names:
         return "Its reference.py has no ref_kernel, which tells this judge what an output looks like."
     return ""
@@ -94,7 +96,7 @@ def why_reference_is_foreign(files: Iterable[str]) -> str:
         return ""
     return (
         f"Its reference is CUDA code ({foreign[0][:60]}) on vectors in the host's memory; this judge makes inputs and "
-        "expected outputs from a reference.py, and hands a submission tensors on the device."
+        f"expected outputs from a reference.py, and hands a submission tensors on the device; {GUIDE}"
     )
 
 
@@ -111,19 +113,33 @@ def result_function(reference: Code, entry: str) -> str:
 
 
 def why_imports_fail(files: Mapping[str, Code]) -> str:
-    """Return "" if the judge's containers have all unguarded imports of reference.py and its files, else the reason."""
+    """Return "" if the judge's containers can have all unguarded imports of reference.py and its files, or a reason."""
+    for name, absent in _absent(files):
+        if absent - LAYERS:
+            return f"Its {name} imports {_listed(absent - LAYERS)}, which the judge's containers do not have."
+    return ""
+
+
+def doubt_of_imports(files: Mapping[str, Code]) -> str:
+    """Return "" if every sandbox image has the imports of reference.py and its files, else a warning for people."""
+    layers = sorted({layer for _, absent in _absent(files) for layer in absent & LAYERS})
+    if not layers:
+        return ""
+    image = f"a sandbox image made with IMAGE_EXTRAS={layers[0]} (problems/README.md)"
+    return f"it imports {', '.join(layers)}: its runners need {image}; the first run shows if they have it"
+
+
+def _absent(files: Mapping[str, Code]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield reference.py and the files that it reaches, each with its imports that the plain image does not have."""
     own = {PurePath(name).stem: name for name in files if name.endswith(".py")}
     waiting, seen = [REFERENCE], {REFERENCE}
     while waiting:
         name = waiting.pop()
         imported = files[name].imported if name in files else frozenset()
-        absent = imported - own.keys() - INSTALLED - BROUGHT - sys.stdlib_module_names
-        if absent:
-            return f"Its {name} imports {_listed(absent)}, which the judge's containers do not have."
+        yield name, imported - own.keys() - INSTALLED - BROUGHT - sys.stdlib_module_names
         more = {own[one] for one in imported if one in own} - seen
         waiting += sorted(more)
         seen |= more
-    return ""
 
 
 def why_cases_do_not_fit(reference: Code | None, cases: Mapping[str, Iterable[str]]) -> str:

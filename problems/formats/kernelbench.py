@@ -196,6 +196,7 @@ def parse(source: str, filename: str, level: int, precision: str = FP32) -> Prob
     words_used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     words_used |= {node.id for node in nodes if isinstance(node, ast.Name)}
     multiplies = any(isinstance(node, ast.MatMult) for node in nodes) or any(map(_PRODUCTS.fullmatch, words_used))
+    multiplies |= bool(inspect.code_of(tree).imported & inspect.LAYERS)  # the products are in the library's modules
     legal, distance, error = NARROW if any(map(_is_narrow, nodes)) else WIDE if multiplies else PLAIN
     ending, more = "", ""
     if precision != FP32:
@@ -288,7 +289,8 @@ def _assess(tree: ast.Module, model: ast.ClassDef | None) -> tuple[str, list[str
     for name in ("get_inputs", "get_init_inputs"):
         if name not in functions:
             return f"It defines no function {name}().", []
-    if absent := inspect.why_imports_fail({inspect.REFERENCE: inspect.code_of(tree)}):
+    codes = {inspect.REFERENCE: inspect.code_of(tree)}
+    if absent := inspect.why_imports_fail(codes):
         return absent, []
     random = "Its forward draws random numbers ({}), so right answers need not be the same."
     if drawn := next(_draws(model, always=True), ""):
@@ -301,7 +303,7 @@ def _assess(tree: ast.Module, model: ast.ClassDef | None) -> tuple[str, list[str
         return f"get_init_inputs() gives the constructor {odd}; a judge can send it numbers, text, lists and dicts.", []
     helpers = (node for node in tree.body if isinstance(node, ast.ClassDef) and node is not model)
     rates += [_number(rate) for helper in helpers for rate in _rates(helper)]
-    doubts = []
+    doubts = [doubt] if (doubt := inspect.doubt_of_imports(codes)) else []
     if any(rate != 0 for rate in rates):
         run = "the first run says that its forward draws random numbers"
         doubts.append(f"it uses dropout: where its rate is not 0, {run}")

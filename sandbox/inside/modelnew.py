@@ -5,7 +5,7 @@ seed set before it, equal all through a run; the parameters and buffers of Model
 each kind; and fresh inputs. Weights therefore travel like any input, and state that a call changes is an output like
 any output. `renewed` names tensors that Model keeps as plain attributes, neither parameters nor buffers, and replaces
 in a call: the hidden state of a recurrent cell. They do not travel; on both sides a call begins with the tensors that
-the constructor made.
+the constructor made. A configuration of transformers among the constructor's arguments travels as its JSON.
 
 `index` is JSON in pieces: `[[name, kind, shape, offset in elements]…]`; a kind is a dtype, with `CHANGING` where calls
 change the tensor.
@@ -24,6 +24,7 @@ from torch.func import functional_call
 
 ALIGN_BYTES = 256  # of a parameter in its pack: the alignment of a separate tensor
 CHANGING = " changing"
+CONFIGURATION = "configuration of transformers"  # the one key of a dict that stands for it
 SHOWN = 8  # names in a message
 CHUNK = 1 << 24  # elements
 RTOL, ATOL = 1e-3, 1e-5  # between two runs of one Model: far below the difference that random numbers make
@@ -43,7 +44,7 @@ class Reference:
         self._seed = seed
         self._device = torch.device(device)
         set_seed(seed)
-        self._init = list(module.get_init_inputs())
+        self._init = [_as_data(argument) for argument in module.get_init_inputs()]
         tree.walk(self._init, _no_tensor, "get_init_inputs()")
         began = time.perf_counter_ns()
         self._model = construct(module.Model, self._init, seed).to(self._device)
@@ -61,11 +62,10 @@ class Reference:
         inputs = _each(inputs, lambda tensor: tensor.to(self._device))
         if self._index is None:
             self._index, self._state = pack(_tensors_of(self._model), self._changing(inputs))
-        text = json.dumps(self._index)  # for a thousand tensors longer than the limit of one text
         return {
             "seed": self._seed,
             "init": self._init,
-            "index": [text[start : start + tree.MOST_CHARS] for start in range(0, len(text), tree.MOST_CHARS)],
+            "index": _pieces(json.dumps(self._index)),
             "state": dict(self._state),
             "renewed": self._renewed,
             "inputs": inputs,
@@ -191,8 +191,9 @@ class Candidate:
 
 def construct(make: Any, init: list[Any], seed: int) -> Any:
     """Set the seed and run the constructor on the host, as KernelBench does."""
+    arguments = [_from_data(argument) for argument in init]
     set_seed(seed)
-    return make(*init)
+    return make(*arguments)
 
 
 def set_seed(seed: int) -> None:
@@ -265,6 +266,26 @@ def _are_same(left: torch.Tensor, right: torch.Tensor) -> bool:
     one, other = left.reshape(-1), right.reshape(-1)
     parts = (slice(at, at + CHUNK) for at in range(0, one.numel(), CHUNK))
     return all(torch.allclose(one[at].double(), other[at].double(), RTOL, ATOL, equal_nan=True) for at in parts)
+
+
+def _as_data(argument: Any) -> Any:
+    transformers = sys.modules.get("transformers")
+    if not isinstance(argument, getattr(transformers, "PretrainedConfig", ())):
+        return argument
+    return {CONFIGURATION: _pieces(argument.to_json_string(use_diff=False))}
+
+
+def _from_data(argument: Any) -> Any:
+    if type(argument) is not dict or [*argument] != [CONFIGURATION]:
+        return argument
+    from transformers import AutoConfig  # in some images only
+
+    return AutoConfig.for_model(**json.loads("".join(argument[CONFIGURATION])))
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the text in pieces: one text of the data has a limit."""
+    return [text[start : start + tree.MOST_CHARS] for start in range(0, len(text), tree.MOST_CHARS)]
 
 
 def _no_tensor(tensor: torch.Tensor, path: str) -> int:

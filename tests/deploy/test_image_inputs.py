@@ -10,8 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.image import debootstrap_command, digest_inputs, image_digest, inside_files, prune, wheels_command
+from deploy.console import SetupError
+from deploy.image import (
+    debootstrap_command,
+    digest_inputs,
+    image_digest,
+    inside_files,
+    locked_packages,
+    prune,
+    wheels_command,
+)
+from deploy.lock import IMAGE, LAYERS
 from deploy.parties import CHECKOUT
+from problems.formats import inspect
 from tests.conftest import SANDBOX_IMAGE
 
 PIP = ["python", "-m", "pip"]
@@ -34,7 +45,7 @@ def test_the_digest_is_twelve_hex_digits_and_ignores_order() -> None:
 
 
 def test_dockerfile_wheels_and_harness_decide() -> None:
-    names = set(digest_inputs(CHECKOUT))
+    names = set(digest_inputs(CHECKOUT, locked_packages("")))
     assert {
         "Dockerfile",
         "requirements.in",
@@ -43,6 +54,25 @@ def test_dockerfile_wheels_and_harness_decide() -> None:
         "inside/oracle.py",
         "inside/protocol.py",
     } <= names
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_an_image_with_a_layer_has_every_package_of_the_plain_image_and_a_tag_of_its_own(layer: str) -> None:
+    plain, layered = locked_packages(""), locked_packages(layer)
+    assert set(_pins(plain).items()) < set(_pins(layered).items())
+    assert set(_pins(IMAGE / f"{layer}.in").items()) <= set(_pins(layered).items())
+    digests = {image_digest(digest_inputs(CHECKOUT, hashed)) for hashed in (plain, layered)}
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "requirements", "../transformers"])
+def test_an_unknown_layer_is_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(SetupError, match=f"IMAGE_EXTRAS: '{name}' is no layer of the image; known are: transformers"):
+        locked_packages(name)
+
+
+def test_the_reader_of_problems_knows_the_layers() -> None:
+    assert set(LAYERS) == inspect.LAYERS
 
 
 def test_the_package_marker_stays_outside() -> None:
@@ -57,8 +87,8 @@ def test_pins_of_the_image_agree_with_the_hosts() -> None:
 
 
 def _pins(path: Path) -> dict[str, str]:
-    lines = [line.partition("==") for line in path.read_text().splitlines() if line and not line.startswith("#")]
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, _, version in lines}
+    lines = [line.partition("==") for line in path.read_text().splitlines() if "==" in line]
+    return {re.sub(r"[-_.]+", "-", name).lower(): version.split()[0] for name, _, version in lines}
 
 
 def test_constraints_name_no_file_and_no_local_build() -> None:

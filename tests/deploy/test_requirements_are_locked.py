@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from deploy.bootstrap import pip_commands
-from deploy.lock import EXTRAS, IMAGE, REQUIREMENTS
+from deploy.lock import EXTRAS, IMAGE, LAYERS, REQUIREMENTS
 from deploy.parties import CHECKOUT
 
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
-LOCKED = [*(REQUIREMENTS / f"{name}.txt" for name in (*EXTRAS, "build")), IMAGE / "requirements.txt"]
+IMAGES = ("requirements", *LAYERS)
+LOCKED = [REQUIREMENTS / f"{name}.txt" for name in (*EXTRAS, "build")] + [IMAGE / f"{name}.txt" for name in IMAGES]
 
 
 def same(name: str) -> str:
@@ -24,7 +25,9 @@ def pins(path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", LOCKED, ids=lambda path: path.stem)
 def test_each_requirement_has_the_version_of_constraints_txt_and_hashes(path: Path) -> None:
-    known = pins(CHECKOUT / "constraints.txt") | pins(IMAGE / "requirements.in")
+    known = pins(CHECKOUT / "constraints.txt")
+    for name in IMAGES:
+        known |= pins(IMAGE / f"{name}.in")
     assert {name: version for name, version in pins(path).items() if known.get(name) != version} == {}
     blocks = re.split(r"\n(?=[A-Za-z0-9])", path.read_text())
     assert [block for block in blocks if "==" in block and "--hash=sha256:" not in block] == []

@@ -108,6 +108,11 @@ def test_an_unknown_key_warns_and_a_foreign_but_known_one_does_not(write_problem
     assert problem.warnings == ("unknown key milestones",)
 
 
+def test_a_validation_script_warns_that_it_is_not_used(write_problem) -> None:
+    (warning,) = load_problem(write_problem(extra="validation: {version: 1, script: check.py}\n")).warnings
+    assert warning.startswith("validation: is not used; check_implementation and fuzz decide")
+
+
 def test_a_missing_template_warns_and_is_left_out(write_problem) -> None:
     extra = "templates: {Python: start.py, CUDA: gone.py}\n"
     problem = load_problem(write_problem(extra=extra, **{"start.py": "START"}))
@@ -188,10 +193,10 @@ def test_a_reference_that_does_not_parse_is_an_error_with_its_line(write_problem
 @pytest.mark.parametrize(
     ("files", "extra", "reason"),
     [
-        ({"eval.py": "from submission import f, g"}, "", "several functions of a submission (f, g)"),
+        ({"eval.py": "from submission import f, g"}, "", "(f, g); this judge calls one. docs/problems.md, section 6"),
         ({"eval.py": "from submission import f, g\ny = f(1), g(2)"}, "", "several functions of a submission (f, g)"),
         ({"eval.py": ""}, "multi_gpu: true\n", "several GPUs"),
-        ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "no generate_input"),
+        ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "makes inputs; docs/problems.md, section 6"),
         ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "no ref_kernel"),
     ],
 )
@@ -249,6 +254,7 @@ def test_a_secret_case_that_generate_input_cannot_take_is_the_reason(
         ("try:\n    import warp_tiles\nexcept ImportError:\n    warp_tiles = None", ""),
         ("def late():\n    import warp_tiles", ""),
         ("if False:\n    import warp_tiles", ""),
+        ("import transformers, warp_tiles", "Its reference.py imports warp_tiles, which "),
     ],
 )
 def test_what_the_containers_do_not_have_is_the_reason(write_problem, first: str, reason: str) -> None:

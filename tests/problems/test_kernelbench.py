@@ -74,7 +74,7 @@ def test_the_starter_is_the_model_under_its_new_name() -> None:
         (("def get_inputs", "def inputs"), "no function get_inputs"),
         (("def get_init_inputs", "def init_inputs"), "no function get_init_inputs"),
         (("rate = 0.0\n\ndef", "rate = 0.25\n\ndef"), "dropout with p = 0.25"),
-        (("import torch\n", "import torch\nfrom transformers.models import bert\n"), "imports transformers, which"),
+        (("import torch\n", "import torch\nfrom timm.models import vgg\n"), "imports timm, which"),
         (("import torch\n", "import torch\nfrom . import layers\n"), r"imports \.layers, which"),
         (("[width, rate]", "[torch" + ".a" * 1500 + "]"), r"torch\.a\.a"),
         (("* 2", "* (torch.randn(4) if x == " + "+".join(["a"] * 450) + " else 2)"), r"torch.randn, line 16"),
@@ -102,6 +102,37 @@ def test_a_model_file_that_does_not_parse_is_an_error_with_its_line() -> None:
 )
 def test_what_a_file_may_import_is_what_any_problem_may(first: str) -> None:
     assert parsed(f"{first}\n{PLAIN}").unsupported == ""
+
+
+LANGUAGE_MODEL = """
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+class Model(torch.nn.Module):
+    def __init__(self, name, config):
+        super().__init__()
+        self.inner = AutoModelForCausalLM.from_pretrained(name, config=config)
+
+    def forward(self, tokens):
+        return self.inner(tokens).logits
+
+name = "some/model"
+config = AutoConfig.from_pretrained(name)
+
+def get_inputs():
+    return [torch.randint(0, config.vocab_size, (2, 8))]
+
+def get_init_inputs():
+    return [name, config]
+"""
+
+
+def test_a_model_of_transformers_is_supported_and_its_image_is_left_to_a_run() -> None:
+    problem = parsed(LANGUAGE_MODEL, "1_Some_Model.py", 4)
+    assert (problem.unsupported, problem.level) == ("", 4)
+    assert problem.precision == Precision(("fp32", "tf32"), 1e-3), "its modules multiply matrices"
+    (warning,) = problem.warnings
+    assert warning.startswith("it imports transformers: its runners need a sandbox image made with IMAGE_EXTRAS=")
 
 
 START = "def forward(self, x, start=None):\n        "

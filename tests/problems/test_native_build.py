@@ -127,4 +127,6 @@ benchmarks: [{size: 1024, seed: 1}]
 """
     for name, text in (("task.yml", task), ("task.h", "//"), ("reference.cuh", "//")):
         (tmp_path / name).write_text(text)
-    assert "Its reference is CUDA code (reference.cuh)" in load_problem(tmp_path).unsupported
+    unsupported = load_problem(tmp_path).unsupported
+    assert "Its reference is CUDA code (reference.cuh)" in unsupported
+    assert "docs/problems.md, section 6" in unsupported

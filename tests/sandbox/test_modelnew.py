@@ -1,6 +1,8 @@
 """A ModelNew in its container works on the weights sent to it, or on the weights drawn from its seed."""
 
 import importlib
+import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -69,6 +71,49 @@ def test_it_agrees_with_the_model(modelnew: Any, data: dict[str, Any], make: typ
     candidate = modelnew.Candidate(make)
     candidate.lay_out(data)
     assert torch.allclose(candidate(data), data["expected"], atol=1e-6)
+
+
+class PretrainedConfig:
+    """As transformers has it: attributes that its JSON gives back."""
+
+    def __init__(self, **values: Any) -> None:
+        self.values = values
+
+    def to_json_string(self, *, use_diff: bool) -> str:
+        return json.dumps(self.values)
+
+
+class Configured(nn.Module):
+    def __init__(self, name: str, config: PretrainedConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.linear = nn.Linear(config.values["width"], len(name))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.linear(x)
+        return found
+
+
+@pytest.mark.parametrize("notes", ["", "n" * 120_000], ids=["short", "longer than a text may be"])
+def test_a_configuration_of_transformers_reaches_the_constructor(
+    modelnew: Any, monkeypatch: pytest.MonkeyPatch, notes: str
+) -> None:
+    auto = SimpleNamespace(for_model=lambda model_type, **values: PretrainedConfig(model_type=model_type, **values))
+    library = SimpleNamespace(PretrainedConfig=PretrainedConfig, AutoConfig=auto)
+    monkeypatch.setitem(sys.modules, "transformers", library)
+    config = PretrainedConfig(model_type="tiny", width=4, notes=notes)
+    file = SimpleNamespace(
+        Model=Configured, get_inputs=lambda: [torch.rand(8, 4)], get_init_inputs=lambda: ["abc", config]
+    )
+    reference = modelnew.Reference(file, SEED, "cpu")
+    data = reference.generate_input(1)
+    leaves: list[torch.Tensor] = []
+    node = importlib.import_module("tree").walk(data, lambda tensor, path: leaves.append(tensor) or len(leaves) - 1)
+    sent = importlib.import_module("tree").build(json.loads(json.dumps(node)), leaves)
+    candidate = modelnew.Candidate(Configured)
+    candidate.lay_out(sent)
+    assert torch.equal(candidate(sent), reference.ref_kernel(data).detach())
+    assert candidate._model.config.values == config.values
 
 
 def test_it_reads_the_weights_that_are_sent_at_the_time_of_the_call(modelnew: Any, data: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ class Command(BaseCommand):
             type=_levels,
             default=(),
             metavar="1,2",
-            help=f"only these; without it {LEVELS[0]} to {LEVELS[-1]}",
+            help=f"only these; without it {LEVELS[0]} to {LEVELS[-1]}. Level 4 needs an image with transformers",
         )
         parser.add_argument(
             "--hardware",
