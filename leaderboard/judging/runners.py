@@ -162,9 +162,7 @@ def held_by(runner: Runner) -> str:
 
 
 @transaction.atomic
-def greet(
-    *, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime, place: Place | None = None
-) -> str:
+def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime, place: Place | None = None) -> str:
     """Record a runner's hello and its fit device, so that it may claim again. Return the state of its timing epoch."""
     check_storable(fingerprint, "fingerprint")
     check_epoch(epoch, "epoch")

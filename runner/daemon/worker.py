@@ -453,6 +453,7 @@ def log_to_stderr(level: str, device: str) -> None:
     No secret is in them: tokens and broker addresses are SecretStr from the edge on, and httpx, which would log
     addresses of requests, is kept to warnings.
     """
+
     def name_device(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         event.setdefault("device", device)
         return event
