@@ -1,8 +1,8 @@
 """Daemons of a fleet: one child process per device, started on its own cores, started again when it dies.
 
-The parent judges nothing. It holds no core of a runner, forwards SIGTERM and SIGINT, and returns when all children have
-ended. Always true: a child dies with its parent, even by SIGKILL (runner/daemon/die_with_parent.py); a pause before the
-next start doubles with each death that comes soon after a start.
+The parent judges nothing, and leaves the runners' cores alone if it has others. It forwards SIGTERM and SIGINT, and
+returns when all children have ended. Always true: a child dies with its parent, even by SIGKILL
+(runner/daemon/die_with_parent.py); a pause before the next start doubles with each death that comes soon after a start.
 
 A child that ends with exit code 2 cannot work at all: a setting, a token, a device in use. If it never worked, the
 fleet ends, too: an operator must act. If it worked before, the others go on.
