@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from runner.commands import main
 from tests.runner.conftest import FAKE_JUDGE, is_alive
 from tests.runner.fake_site import TOKEN, FakeSite
 
@@ -49,6 +51,7 @@ def environment(tokens: Path, tmp_path: Path) -> dict[str, str]:
         "RUNNER_FLEET_CORES": "1",
         "RUNNER_FLEET_SPARE": "0",
         "RUNNER_HOST": "rack-7",
+        "LOG_LEVEL": "INFO",
         "RUNNER_STATE": str(tmp_path / "state"),
         "RUNNER_LOCKS": str(tmp_path / "locks"),
         "RUNNER_JUDGE_COMMAND": json.dumps(FAKE_JUDGE),
@@ -187,8 +190,8 @@ def test_daemon_that_cannot_work_ends_the_fleet(site: FakeSite, launch: Fleet) -
         ("url", "PHOTOFINISH_URL: Field required"),
     ],
 )
-def test_fleet_with_a_wrong_token_file_starts_nothing(
-    site: FakeSite, environment: dict[str, str], tokens: Path, fault: str, words: str
+def test_wrong_token_file_is_named(
+    environment: dict[str, str], tokens: Path, monkeypatch: pytest.MonkeyPatch, fault: str, words: str
 ) -> None:
     path = tokens / "1.env"
     text = path.read_text()
@@ -200,12 +203,12 @@ def test_fleet_with_a_wrong_token_file_starts_nothing(
         faults = {"twice": text.replace(OTHER, TOKEN), "more": f"{text}RUNNER_STATE=/\n"}
         faults |= {"short": text.replace(OTHER, "pfr"), "GPU": text.replace("=cpu", "=H200")}
         path.write_text(faults.get(fault, f"RUNNER_TOKEN={OTHER}\n"))
-    done = ask(environment, "fleet")
-    assert done.returncode == 2, done.stderr
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(main.app, ["fleet", "--plan"])  # which checks all that a start does
+    assert done.exit_code == 2, done.output
     assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not any(token in done.stdout + done.stderr for token in (TOKEN, OTHER))
-    assert site.hellos == []
+    assert not any(token in done.output + done.stderr for token in (TOKEN, OTHER))
 
 
 def test_plan_is_printed_and_starts_nothing(site: FakeSite, environment: dict[str, str]) -> None:
@@ -214,9 +217,11 @@ def test_plan_is_printed_and_starts_nothing(site: FakeSite, environment: dict[st
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [line[:2] for line in lines[1:3]] == [["0", "cpu"], ["1", "cpu"]]
     assert [line[3] for line in lines[1:3]] == [str(core) for core in CORES], "the judge's core"
-    refused = ask(environment, "fleet", "--plan", RUNNER_FLEET_CORES="2")
+    assert site.hellos == []
+    refused = ask(environment, "fleet", RUNNER_FLEET_CORES="2")
     assert refused.returncode == 2
     assert "RUNNER_FLEET_CORES: 2: " in refused.stderr
+    assert "Traceback" not in refused.stderr
     assert site.hellos == []
 
 
@@ -224,14 +229,26 @@ def test_only_runs_a_command_as_the_runner_of_a_device(environment: dict[str, st
     program = "import os; print(os.environ['RUNNER_GPU'], os.environ['RUNNER_STATE'], *os.sched_getaffinity(0))"
     done = ask(environment, "fleet", "--only", "1", sys.executable, "-c", program)
     assert done.stdout.split() == ["1", str(tmp_path / "state" / "1"), str(CORES[1])], done.stderr
-    for arguments, words in (
+    refused = ask(environment, "fleet", "--only", "1", "no-such-program")
+    assert refused.returncode == 2
+    assert "'no-such-program' cannot be started: No such file" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
         (("--only", "7", "true"), "--only: 7: RUNNER_FLEET is '0,1'; name a device of the fleet"),
-        (("--only", "1", "no-such-program"), "'no-such-program' cannot be started: No such file"),
         (("--only", "1"), "--only goes with a command"),
         (("true",), "--only goes with a command"),
-    ):
-        refused = ask(environment, "fleet", *arguments)
-        assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
+    ],
+)
+def test_only_without_its_device_or_command_is_refused(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(main.app, ["fleet", *arguments])
+    assert (done.exit_code, words in done.stderr) == (2, True), done.stderr
 
 
 def test_drain_acts_on_each_runner_of_the_fleet(site: FakeSite, environment: dict[str, str]) -> None:
