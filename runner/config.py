@@ -159,7 +159,7 @@ class JudgeSettings(_Settings):
         default=2,
         ge=0,
         le=4_096,
-        description="whole cores of each NUMA node that a fleet leaves to Docker, the daemons' start and the system",
+        description="whole cores of each NUMA node that a fleet leaves to Docker and the system",
     )
     # Steps of a call, for experiments: runner/judge/data/call.py.
     runner_leave_out: str = Field(default="", max_length=100)

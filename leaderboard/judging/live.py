@@ -93,9 +93,10 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
             work = attempt.submission_id, attempt.submission.board.competition_id, attempt.state
         elif asked_for is not None:
             work = None, None, asked_for.WIRE_PREFIX.rstrip("-")
-        seen = runner.last_seen_at, runner.epoch
         place = Place.from_json(runner.place)
-        found.append(Host(runner.name, runner.hardware, state, why, since, *seen, *work, place))
+        found.append(
+            Host(runner.name, runner.hardware, state, why, since, runner.last_seen_at, runner.epoch, *work, place=place)
+        )
     return found
 
 
