@@ -116,8 +116,8 @@ class JudgeSettings(_Settings):
         default=0,
         ge=0,
         le=255,
-        description="`nvidia-smi`'s number of the GPU: one runner each, with its own cores (`taskset`) and its own "
-        "`RUNNER_STATE`",
+        description="`nvidia-smi`'s number of the GPU: one runner each, with its own cores and its own `RUNNER_STATE`, "
+        "as `runner fleet` gives them",
     )
     runner_gpu_stack: str = Field(
         default="toolkit",
@@ -131,6 +131,35 @@ class JudgeSettings(_Settings):
         pattern=r"^(open|perfmon)?$",
         description="whether profiles read the GPU's performance counters: [gpu-hosts](gpu-hosts.md#profiles); "
         "without it they do not",
+    )
+    runner_host: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9_-]{0,64}$",
+        description="name under which the site's page groups the runners of this host; without it a hash of its "
+        "`/etc/machine-id`",
+    )
+    runner_fleet: str = Field(
+        default="",
+        pattern=r"^(all|\d{1,3}(,\d{1,3})*)?$",
+        description="devices of `runner fleet`: `all`, or numbers of GPUs such as `0,1,3`; on `cpu` numbers of lanes: "
+        "[gpu-hosts](gpu-hosts.md#several-gpus)",
+    )
+    runner_fleet_tokens: Folder = Field(
+        default=Path("/etc/photofinish/fleet"),
+        description="folder of a fleet's tokens: `0.env` is the file that `runner enrol` wrote for GPU 0",
+    )
+    runner_fleet_cores: int = Field(
+        default=0,
+        ge=0,
+        le=4_096,
+        description="whole cores of each runner of a fleet; 0: the same share for all, as large as it can be. The "
+        "number is part of the timing epoch",
+    )
+    runner_fleet_spare: int = Field(
+        default=2,
+        ge=0,
+        le=4_096,
+        description="whole cores of each NUMA node that a fleet leaves to Docker and the system",
     )
     # Steps of a call, for experiments: runner/judge/data/call.py.
     runner_leave_out: str = Field(default="", max_length=100)
@@ -214,15 +243,16 @@ def _load(kind: type[SettingsT], **given: str) -> SettingsT:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "environment"
         found = [value for key, value in os.environ.items() if key.upper() == name]
+        found = [given[name.lower()]] if name.lower() in given else found
         may_be_shown = name.lower() in JudgeSettings.model_fields and len(found) == 1  # otherwise it may be a secret
         said = f" {found[0][:SAID_CHARS]!r}:" if may_be_shown else ""
         raise ConfigError(f"{name}:{said} {first['msg']}; set it in this runner's environment") from None
 
 
-def load() -> DaemonSettings:
-    """Return the daemon's settings. Raises ConfigError with the variable's name, and with its value only if a judge may
-    also know it."""
-    settings = _load(DaemonSettings)
+def load(**given: str) -> DaemonSettings:
+    """Return the daemon's settings; `given` goes before the environment. Raises ConfigError with the variable's name,
+    and with its value only if a judge may also know it."""
+    settings = _load(DaemonSettings, **given)
     _check_private(settings)
     if url := settings.broker_url.get_secret_value():
         try:
@@ -270,6 +300,11 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def daemon_environment(**changes: str) -> dict[str, str]:
+    """Return the environment of a daemon of a fleet: this process's own, with changes."""
+    return {**os.environ, **changes}
 
 
 def judge_environment(runner_id: str) -> dict[str, str]:

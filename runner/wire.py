@@ -1,4 +1,4 @@
-"""The contract between a runner and the site: Job, Event, Report, Software, Health, Enrolment, to and from JSON.
+"""The contract between a runner and the site: Job, Event, Report, Software, Place, Health, Enrolment, as JSON.
 
 Standard library only, because the site imports this module. Every value that crosses is a frozen dataclass, parsed once
 with `from_json`, which names the wrong field and never lets an oversized or mistyped value through. A new field gets a
@@ -62,6 +62,7 @@ FIT: Final = ("ok", "warning")  # results of the doctor's lines with which a hos
 LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: a smaller value is no measurement
 
 DIGEST: Final = "sha256:[0-9a-f]{64}"  # of an image
+CORES: Final = r"([0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*)?"  # the kernel's short form, or nothing
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -144,8 +145,8 @@ def _logs(place: str, value: object) -> dict[str, str]:
     return {str(name): text.replace("\x00", "\N{REPLACEMENT CHARACTER}") for name, text in items.items()}
 
 
-def _matching(place: str, value: object, pattern: str, of: str) -> str:
-    text = _text(place, value, 128)
+def _matching(place: str, value: object, pattern: str, of: str, most: int = 128) -> str:
+    text = _text(place, value, most)
     if not re.fullmatch(pattern, text):
         raise WireError(place, f"expected {of}")
     return text
@@ -334,6 +335,24 @@ class Software:
     @classmethod
     def from_json(cls, data: object) -> Software:
         return _parsed(cls, "software", data)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Place of a runner in its host, stated in hello: the site's pages show the runners of a host together."""
+
+    # Name of the host, by its operator or a hash; "": a runner from before it was stated.
+    host: Annotated[str, partial(_matching, pattern="[A-Za-z0-9_-]{0,64}", of="letters, digits, _ and -")] = ""
+    device: Annotated[int, partial(_whole, least=0, most=999)] = 0  # number of its GPU, or of its lane on `cpu`
+    cores: Annotated[str, partial(_matching, pattern=CORES, of="core numbers such as 0-1,4", most=4_000)] = ""
+    node: Annotated[int | None, partial(_whole, least=0, most=9_999)] = None  # of NUMA; None: several, or unknown
+
+    def to_json(self) -> JSON:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Place:
+        return _parsed(cls, "place", data)
 
 
 @dataclass(frozen=True)

@@ -1574,6 +1574,10 @@ class RunnerLine(TypedDict):
     seen_at: str | None
     submission: int | None
     stage: str
+    host: str
+    device: int
+    cores: str
+    node: int | None
 
 
 class Said(TypedDict):

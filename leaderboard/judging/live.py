@@ -13,6 +13,7 @@ from django.db.models import Count, Min, Q
 
 from leaderboard.judging.lease import kinds
 from leaderboard.judging.models import QUEUED, RUNNING, Attempt, Epoch, Leased, Requested, Runner
+from runner.wire import Place
 
 SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
 
@@ -47,6 +48,7 @@ class Host:
     submission: int | None  # submission that it judges
     competition_id: int | None  # of that submission
     stage: str  # state of the attempt; admission or confirmation, if it does such work
+    place: Place  # in its host
 
 
 def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> list[Queue]:
@@ -91,7 +93,10 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
             work = attempt.submission_id, attempt.submission.board.competition_id, attempt.state
         elif asked_for is not None:
             work = None, None, asked_for.WIRE_PREFIX.rstrip("-")
-        found.append(Host(runner.name, runner.hardware, state, why, since, runner.last_seen_at, runner.epoch, *work))
+        place = Place.from_json(runner.place)
+        found.append(
+            Host(runner.name, runner.hardware, state, why, since, runner.last_seen_at, runner.epoch, *work, place=place)
+        )
     return found
 
 

@@ -193,6 +193,7 @@ class Runner(models.Model):
     greeted_at = models.DateTimeField(null=True)  # its last `hello`: start of a new process
     software = models.JSONField(default=dict, db_default={})  # runner.wire.Software, as last stated
     skew = models.TextField(blank=True, default="", db_default="")  # why the site refuses that software; "": accepted
+    place = models.JSONField(default=dict, db_default={})  # runner.wire.Place, as of `hello`
     health = models.JSONField(default=dict, db_default={})  # runner.wire.Health, as last reported
     health_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -31,7 +31,7 @@ from leaderboard.judging.epochs import check_epoch, check_readable, propose_epoc
 from leaderboard.judging.lease import hand_back, kinds, lock_held
 from leaderboard.judging.models import DONE, LOST, Attempt, Runner, Watch
 from leaderboard.operations.notices import tell_operators
-from runner.wire import RUNNER_KIND
+from runner.wire import RUNNER_KIND, Place
 
 KIND: Final = RUNNER_KIND
 GRACE: Final = timedelta(minutes=15)  # for an operator to install the new token on the host and restart the runner
@@ -162,12 +162,13 @@ def held_by(runner: Runner) -> str:
 
 
 @transaction.atomic
-def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime) -> str:
+def greet(*, runner: Runner, fingerprint: dict[str, Any], epoch: str, now: datetime, place: Place | None = None) -> str:
     """Record a runner's hello and its fit device, so that it may claim again. Return the state of its timing epoch."""
     check_storable(fingerprint, "fingerprint")
     check_epoch(epoch, "epoch")
     check_readable(fingerprint)
-    told = {"last_seen_at": now, "greeted_at": now, "fingerprint": fingerprint, "epoch": epoch}
+    told: dict[str, Any] = {"last_seen_at": now, "greeted_at": now, "fingerprint": fingerprint, "epoch": epoch}
+    told["place"] = (place or Place()).to_json()
     Runner.objects.filter(pk=runner.pk).update(**told, set_aside_at=None, set_aside_reason="")
     state = ""
     if not runner.suspended_at:

@@ -112,6 +112,7 @@ pages: list[URLPattern | URLResolver] = [
     path("runners", fleet.index),
     path("runners/<slug:name>", fleet.detail),
     path("runners/<slug:name>/<slug:act>", fleet.act),
+    path("hosts/<slug:name>", fleet.of_host),
     path("enrolments", fleet.enrol),
     path("enrolments/<int:pk>/withdraw", fleet.withdraw),
     path("shares", fleet.share),

@@ -22,7 +22,7 @@ from rich.text import Text
 try:
     from runner import config
     from runner.commands import local, render
-    from runner.host import doctor
+    from runner.host import doctor, fleet
     from runner.job import cleanup, execute
 except ModuleNotFoundError as missing:  # an editable install without the extra `runner`
     print(
@@ -34,7 +34,7 @@ except ModuleNotFoundError as missing:  # an editable install without the extra 
 from leaderboard.cli.start import on_terminal
 from problems.spec import Problem
 from runner.daemon.loan import Patience
-from runner.errors import RunnerError
+from runner.errors import ConfigError, RunnerError
 from runner.wire import MODES, MOST_RUNS, Expectation, Job, Report
 
 DRAIN_LOOK_S: Final = 2.0
@@ -63,6 +63,37 @@ def work() -> None:
     from runner.daemon import worker  # the daemon's packages: judging once needs none of them
 
     raise typer.Exit(worker.main())
+
+
+@app.command("fleet", context_settings={"allow_interspersed_args": False})
+def run_fleet(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="With --only: a program and its arguments, such as `runner bench`.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Print each runner's cores and memory, and start none.")] = False,
+    only: Annotated[
+        int | None,
+        typer.Option("--only", metavar="DEVICE", help="Run COMMAND with this device's settings, on its cores."),
+    ] = None,
+) -> None:
+    """Judge for a site with every device that RUNNER_FLEET names: one runner each, until stopped.
+
+    The settings of `runner work` count for all; RUNNER_FLEET_TOKENS has a token for each.
+    """
+    with _refusing(Console(stderr=True)):
+        if (only is None) != (not command):
+            raise ConfigError("--only goes with a command, such as `runner fleet --only 0 runner bench`")
+        settings = config.load_judge()
+        seats = fleet.plan_here(settings)
+        if only is not None and command:
+            fleet.become(settings, seats, only, command)
+        if plan:
+            render.fleet_plan(Console(), seats)
+        members = fleet.members(settings, seats)
+    if not plan:
+        from runner.daemon import fleet as daemons  # the daemon's packages
+
+        raise typer.Exit(daemons.serve(members))
 
 
 @app.command("enrol")
@@ -106,23 +137,37 @@ def drain(
 ) -> None:
     """Let this host's runner finish its attempt and claim nothing more, while it stays up: before an update.
 
-    It reads the settings of `runner work`. The site keeps this state, also over a restart, until `--off`.
+    It reads the settings of `runner work`; with RUNNER_FLEET, it acts on each runner of the fleet. The site keeps this
+    state, also over a restart, until `--off`.
     """
     from runner.daemon import client  # the daemon's packages
 
     screen = Console(stderr=True)
-    with _refusing(screen), contextlib.closing(client.client_of(config.load())) as site:
-        found = site.drain(not off)
-        if wait and not off and found.holds:
-            screen.print(f"Runner {found.runner} still judges {found.holds}; waiting.", highlight=False)
-        while wait and not off and found.holds:
-            time.sleep(DRAIN_LOOK_S)
-            found = site.drain(True)
-    if off:
-        typer.echo(f"Runner {found.runner} claims work again.")
-    else:
-        rest = f"It still judges {found.holds}." if found.holds else "It judges nothing: it may be stopped."
-        typer.echo(f"Runner {found.runner} claims nothing from now on. {rest}")
+    with _refusing(screen), contextlib.ExitStack() as stack:
+        sites = [stack.enter_context(contextlib.closing(client.client_of(one))) for one in _daemons()]
+        found = [site.drain(not off) for site in sites]
+        for index, site in enumerate(sites):
+            if wait and not off and found[index].holds:
+                screen.print(
+                    f"Runner {found[index].runner} still judges {found[index].holds}; waiting.", highlight=False
+                )
+            while wait and not off and found[index].holds:
+                time.sleep(DRAIN_LOOK_S)
+                found[index] = site.drain(True)
+    for one in found:
+        if off:
+            typer.echo(f"Runner {one.runner} claims work again.")
+        else:
+            rest = f"It still judges {one.holds}." if one.holds else "It judges nothing: it may be stopped."
+            typer.echo(f"Runner {one.runner} claims nothing from now on. {rest}")
+
+
+def _daemons() -> list[config.DaemonSettings]:
+    """Return the settings of this host's daemon, or of each daemon of its fleet."""
+    settings = config.load_judge()
+    if not settings.runner_fleet:
+        return [config.load()]
+    return [member.settings for member in fleet.members(settings, fleet.plan_here(settings))]
 
 
 @app.command("once")

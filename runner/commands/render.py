@@ -13,7 +13,8 @@ from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
 from runner.commands.replay import Replayed
 from runner.evidence import profiled
 from runner.evidence.ceilings import Ceilings
-from runner.host import doctor
+from runner.host import accelerators, doctor
+from runner.host.fleet import Seat
 from runner.wire import Event, Expectation, Report
 from sandbox.protocol import clean_text
 
@@ -62,6 +63,24 @@ def checks(screen: Console, found: Sequence[doctor.Check], *, fit: bool) -> None
     elif uncertified:
         sentence = "Fit to judge at home; verdicts will say: not certified."
     screen.print(Text(sentence, style=f"bold {colour}"))
+
+
+def fleet_plan(screen: Console, seats: Sequence[Seat]) -> None:
+    """Print a line for each runner; then what a job may lack."""
+    table = _table("device", "name", "NUMA node", "judge", "tenants", "all cores", "memory", left="", padding=WIDE)
+    for seat in seats:
+        cores = accelerators.share_out(seat.cores)
+        table.add_row(
+            str(seat.number),
+            seen(seat.name),
+            "–" if seat.node is None else str(seat.node),
+            *map(accelerators.spans, (cores.judge, cores.tenant, cores.oracle)),
+            f"{seat.memory_bytes / 2**30:.0f} GiB",
+        )
+    screen.print(table)
+    if small := [str(seat.number) for seat in seats if seat.memory_bytes < seat.wants_bytes]:
+        sentence = f"Memory of {', '.join(small)}: less than {seats[0].wants_bytes >> 30} GiB, which hold a job whose "
+        screen.print(Text(f"{sentence}containers all reach their limits.", style="yellow"), soft_wrap=True)
 
 
 def progress(event: Event) -> Text:

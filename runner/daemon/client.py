@@ -30,6 +30,7 @@ from runner.wire import (
     Event,
     Health,
     Job,
+    Place,
     Report,
     Software,
     WireError,
@@ -133,10 +134,10 @@ class SiteClient:
     def health(self, health: Health) -> None:
         self._post("/health", health.to_json())
 
-    def hello(self, hardware: str, fingerprint: JSON, epoch: str, software: Software) -> Welcome:
+    def hello(self, hardware: str, fingerprint: JSON, epoch: str, software: Software, place: Place) -> Welcome:
         """Introduce this runner. The call also reports a fit device: a site that had set it aside hands out work
         again."""
-        host = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch}
+        host = {"hardware": hardware, "fingerprint": fingerprint, "epoch": epoch, "place": place.to_json()}
         answer = self._post("/hello", host | software.to_json())
         return Welcome(
             runner=str(_field(answer, "runner")),

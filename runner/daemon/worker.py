@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import closing, contextmanager, nullcontext
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ from runner.daemon.loan import IDLE, Stay
 from runner.daemon.spool import Spool, Spooled
 from runner.daemon.standby import SLOTS, Standby
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
-from runner.host import helper
+from runner.host import fleet, helper
 from runner.host.accelerators import Device, DeviceLock, device_of
 from runner.wire import JUDGE, Job, Report, Software
 
@@ -285,7 +285,9 @@ class Daemon:
     def _hello(self) -> None:
         """Send hello once. Raises SiteUnreachable, Unauthorised, SiteRefused; JudgeFault, JudgeStopped."""
         hardware, host = self._settings.runner_hardware, self._prepared().host
-        welcome = self._client.hello(hardware, host.fingerprint, host.epoch, _software(host))
+        welcome = self._client.hello(
+            hardware, host.fingerprint, host.epoch, _software(host), fleet.place_of(self._settings)
+        )
         self._host, self._renew_s, self._owes_hello = host, welcome.renew_s, False
         log.info("hello", runner=welcome.runner, hardware=hardware, lease_s=welcome.lease_s, renew_s=welcome.renew_s)
         if welcome.epoch_state not in ("", "current"):
@@ -443,13 +445,21 @@ def _fault_report(attempt_id: str, token: int, reason: str) -> Report:
     return Report(attempt_id=attempt_id, token=token, outcome="infra_error", reason=reason, message=message)
 
 
-def log_to_stderr(level: str) -> None:
+def log_to_stderr(level: str, device: str) -> None:
     """Send all log events, the libraries' (dramatiq, redis) too, to stderr as one JSON object per line.
+
+    Each line names the device, because the runners of a fleet write into the same log.
 
     No secret is in them: tokens and broker addresses are SecretStr from the edge on, and httpx, which would log
     addresses of requests, is kept to warnings.
     """
+
+    def name_device(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        event.setdefault("device", device)
+        return event
+
     shared: list[Processor] = [
+        name_device,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -486,7 +496,7 @@ def main() -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         settings = config.load()
-        log_to_stderr(settings.log_level)
+        log_to_stderr(settings.log_level, f"{settings.runner_hardware}-{settings.runner_gpu}")
         device = device_of(settings.runner_hardware, settings.runner_gpu)
         with closing(DeviceLock(device, settings.runner_locks, "runner")) as lock:  # the device's only daemon
             give_up_at = time.monotonic() + DEVICE_PATIENCE_S

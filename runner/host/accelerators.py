@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,6 +114,26 @@ def share_out(available: Sequence[int]) -> Cores:
 def cpuset(cores: Sequence[int]) -> str:
     """Return the cores in Docker's format: "1" or "1,2,3"."""
     return ",".join(map(str, cores))
+
+
+def listed(text: str) -> set[int]:
+    """Return the core numbers of the kernel's "0-1,4"."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def spans(cores: Collection[int]) -> str:
+    """Return core numbers in the kernel's short form: "0-1,4"."""
+    found: list[list[int]] = []
+    for core in sorted(cores):
+        if found and core == found[-1][1] + 1:
+            found[-1][1] = core
+        else:
+            found.append([core, core])
+    return ",".join(f"{first}-{last}" if first < last else str(first) for first, last in found)
 
 
 def draw_uid() -> int:

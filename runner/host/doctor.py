@@ -25,7 +25,7 @@ import docker.errors
 
 from runner import config
 from runner.errors import ConfigError, DeviceBusy
-from runner.host import accelerators, helper, image_versions
+from runner.host import accelerators, fleet, helper, image_versions
 from runner.judge.data.memory import SharedPages
 from runner.judge.device.fitness import Fit, host_fit
 from sandbox import container, policy, protocol
@@ -45,8 +45,8 @@ LEAST_DISK_BYTES: Final = 1_000_000_000
 GOOD_CLOCKS: Final = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
 COARSE_CLOCK_NS: Final = 1_000
 SLOW_CLOCK_NS: Final = 2_000  # a read; clocks outside the kernel's fast path cost more
-LEAST_MEMORY: Final = 4 << 30
-GOOD_MEMORY: Final = 10 << 30  # two tenants, an oracle, their arenas and the judge, each at its limit
+LEAST_MEMORY: Final = fleet.LEAST_MEMORY
+GOOD_MEMORY: Final = fleet.CPU_MEMORY
 BUSY_SHARE: Final = 0.5  # of the cores; a load beyond it is foreign work
 NOISE: Final = ("pressure", "steal", "display", "throttling")  # of a device's fitness: more voids, no wrong times
 GPU_REMEDY: Final = {
@@ -124,6 +124,10 @@ class Host:
             return str(err)
         return ""
 
+    def accelerators(self, settings: config.JudgeSettings) -> list[fleet.Accelerator]:
+        """Return the devices of the fleet. Raises ConfigError."""
+        return fleet.accelerators_of(settings)
+
     def fit(self, hardware: str, gpu: int) -> list[Fit]:
         """Return the checks of the device itself."""
         return host_fit(hardware, gpu)
@@ -197,6 +201,22 @@ def examine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Itera
     yield state(settings)
     yield from check_host(host)
     yield from check_fitness(host, settings.runner_hardware, settings.runner_gpu)
+    if settings.runner_fleet:
+        yield check_fleet(settings, host)
+
+
+def check_fleet(settings: config.JudgeSettings, host: Host) -> Check:
+    """Check that each device of RUNNER_FLEET gets cores and memory of its own."""
+    why = "The runners of one host must not disturb each other, and their timing epochs name the number of cores."
+    try:
+        seats = fleet.plan(settings, host.accelerators(settings), fleet.read_nodes(host.cores(), host.read))
+    except ConfigError as err:
+        return Check("fleet", UNFIT, str(err), why, "Correct the setting; `runner fleet --plan` prints the plan.")
+    found = ", ".join(f"{seat.number} on cores {accelerators.spans(seat.cores)}" for seat in seats)
+    small = any(seat.memory_bytes < seat.wants_bytes for seat in seats)
+    found += f"; {min(seat.memory_bytes for seat in seats) / 2**30:.0f} GiB of memory each"
+    remedy = f"{seats[0].wants_bytes >> 30} GiB hold a job whose containers all reach their limits; leave devices out."
+    return checked("fleet", not small, found, why, remedy, WARNING)
 
 
 def is_fit(checks: list[Check], *, home: bool) -> bool:
@@ -356,7 +376,7 @@ def walls(seen: dict[str, Any], cpus: str) -> Iterator[Check]:
     why = "Only /tmp, in memory and gone with the container, can be written."
     yield checked("file system", holds, f"the image is {image}, its /tmp is {tmp}", why, remedy)
 
-    holds, found = listed(seen["cpus"]) == listed(cpus), f"{seen['cpus']}, asked for {cpus}"
+    holds, found = accelerators.listed(seen["cpus"]) == accelerators.listed(cpus), f"{seen['cpus']}, asked for {cpus}"
     yield checked("cores of a tenant", holds, found, "A submission on the judge's core disturbs the clock.", remedy)
 
 
@@ -416,7 +436,7 @@ def check_cores(host: Host) -> Iterator[Check]:
     yield checked("cores", len(cores) >= 2, f"{len(cores)} for this process", why, remedy)
 
     shared = accelerators.share_out(cores)
-    near = [listed(host.read(_cpu(core, "topology/thread_siblings_list"))) for core in shared.judge]
+    near = [accelerators.listed(host.read(_cpu(core, "topology/thread_siblings_list"))) for core in shared.judge]
     both = sorted(set[int]().union(*near) & set(shared.tenant) - set(shared.judge))
     why = "Two threads of one core share its units: the judge's polling would slow the kernel that it times."
     found = "judge and tenants share no core"
@@ -479,12 +499,3 @@ def check_fitness(host: Host, hardware: str, gpu: int) -> Iterator[Check]:
 
 def _cpu(core: int, name: str) -> str:
     return f"/sys/devices/system/cpu/cpu{core}/{name}"
-
-
-def listed(text: str) -> set[int]:
-    """Core numbers from the kernel's "0-1,4"."""
-    found: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found

@@ -32,6 +32,7 @@ class FakeSite:
 
     def __init__(self) -> None:
         self.token = TOKEN
+        self.other_tokens: set[str] = set()  # of further runners
         self.down = False
         self.refuse_reports_as = 0
         self.lease_s = 60.0
@@ -161,7 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.site.down:
             self.close_connection = True
             return
-        if self.headers["Authorization"] != f"Bearer {self.site.token}" and not self.path.endswith("/enrol"):
+        known = {f"Bearer {token}" for token in (self.site.token, *self.site.other_tokens)}
+        if self.headers["Authorization"] not in known and not self.path.endswith("/enrol"):
             self._send(401, {"detail": "this token is unknown"})
             return
         self._send(*self.site.answer(self.path.removeprefix("/api/runner/v1/"), json.loads(body)))

@@ -25,13 +25,14 @@ from leaderboard.desk import acts
 from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.judging.enrolment import make_code
 from leaderboard.judging.epochs import propose_epoch
-from leaderboard.judging.models import Attempt, Epoch, Result
+from leaderboard.judging.models import Attempt, Epoch, Result, Runner
 from leaderboard.operations import bans
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.review.models import Case
 from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
+from runner.wire import Place
 from tests.leaderboard.stage import SOURCE, Stage, make_problem
 
 WHO = ("anonymous", "competitor", "mate", "stranger", "viewer", "reviewer", "owner", "administrator")
@@ -93,6 +94,7 @@ def build(stage: Stage) -> Everything:
         "confirmation": _confirmation(stage, published, retracted),
         **_things(stage, people),
     }
+    Runner.objects.update(place=Place("rack").to_json())
     return Everything(people, keys)
 
 

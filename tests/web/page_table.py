@@ -67,8 +67,8 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *(f"/organise/{RUNS}/tracks/{{track}}", "/admission/{test}"),
     ),
     "operator": (
-        *("/organise/new", "/runners", "/runners/cpu-1", "/sets", "/sets/{upload}", "/mailbox", "/status"),
-        *("/desk?q=ada", "/desk/people/{person}", "/desk/bans", "/submissions/{own}"),
+        *("/organise/new", "/runners", "/runners/cpu-1", "/hosts/rack", "/sets", "/sets/{upload}", "/mailbox"),
+        *("/status", "/desk?q=ada", "/desk/people/{person}", "/desk/bans", "/submissions/{own}"),
     ),
 }
 REFUSALS: Final = {"/nothing": 404, "/sign-out": 405}  # pages of refusal that a visitor can see, by address

@@ -173,6 +173,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "admission/<int:pk>/override": [("/admission/{test}/override", "IMMMMMMM", ANY_ROLE)],
     "runners": [("/runners", STAFF, READ_ONLY)],
     "runners/<slug:name>": [("/runners/rex", STAFF, READ_ONLY)],
+    "hosts/<slug:name>": [("/hosts/rack", STAFF, READ_ONLY)],
     "enrolments": [("/enrolments", "IMMMMMMM", STAFF)],
     "enrolments/<int:pk>/withdraw": [("/enrolments/{enrolment}/withdraw", "IMMMMMMM", STAFF)],
     "shares": [("/shares", "IMMMMMMM", STAFF)],

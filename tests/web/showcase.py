@@ -45,7 +45,7 @@ from leaderboard.standings.freeze import finalise
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.workspace import save_draft, save_note
-from runner.wire import Health, Report
+from runner.wire import Health, Place, Report
 from tests.golden import store
 from tests.leaderboard.records import found
 from tests.runner.judge.suspects import case, evidence
@@ -121,7 +121,8 @@ def build() -> Showcase:
         ("h200-1", "H200", {"gpu": "NVIDIA H200", "driver": "580.95.05", "cuda": "13.0", "power limit": "700 W"}),
     ):
         runner, _ = create_runner(name=name, hardware=hardware, now=now - 30 * DAY)
-        greet(runner=runner, fingerprint=machine, epoch="", now=now - 30 * DAY)
+        place = Place("rack", 0, "0-7", 0) if hardware == "cpu" else Place("rack", 1, "8-15", 0)
+        greet(runner=runner, fingerprint=machine, epoch="", place=place, now=now - 30 * DAY)
     keys = _contest(people, now)
     _collection(now - 4 * DAY)
     keys |= _running(people, now) | _work_of_organisers(people, now)

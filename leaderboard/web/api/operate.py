@@ -131,6 +131,10 @@ class RunnerLine(drf.Serializer[Any]):
     seen_at = drf.DateTimeField(allow_null=True)
     submission = drf.IntegerField(allow_null=True, help_text="That it judges.")
     stage = drf.CharField(allow_blank=True)
+    host = drf.CharField(source="place.host", allow_blank=True, help_text="Runners of one host share it.")
+    device = drf.IntegerField(source="place.device", help_text="Number of its GPU in the host, or of its lane on cpu.")
+    cores = drf.CharField(source="place.cores", allow_blank=True, help_text="Numbers of its cores, such as 0-3,8.")
+    node = drf.IntegerField(source="place.node", allow_null=True, help_text="NUMA node of its cores; null: several.")
 
 
 class RunnerChanged(drf.Serializer[Any]):

@@ -1,11 +1,12 @@
-"""Pages of the fleet, for staff: all runners, one-time codes and shares of hardware; the host of a runner."""
+"""Pages of the fleet, for staff: all runners, one-time codes and shares of hardware; a host; a runner."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
@@ -42,18 +43,8 @@ ACTS: Final[dict[str, tuple[Act, str]]] = {
 @restricted_page("GET", "HEAD")
 def index(request: HttpRequest) -> HttpResponse:
     found, now = list(Runner.objects.order_by("name")), timezone.now()
-    by_name = {host.name: host for host in hosts({runner.hardware for runner in found}, now=now)}
-    epochs = {(epoch.hardware, epoch.name): epoch for epoch in Epoch.objects.all()}
-    rows = []
-    for runner in found:
-        if runner.retired_at:
-            continue
-        epoch = epochs.get((runner.hardware, runner.epoch))
-        title = title_of(epoch.fingerprint if epoch and epoch.fingerprint else runner.fingerprint)
-        row = {"runner": runner, "host": by_name[runner.name], "epoch": epoch, "title": title}
-        rows.append(row | {"low_disk": _is_low(runner)})
     shown = {
-        "rows": rows,
+        "rows": _rows(found, now),
         "retired": [runner for runner in found if runner.retired_at],
         "decisions": waiting_decisions(user_of(request)),
         "explained": EXPLAINED,
@@ -64,6 +55,21 @@ def index(request: HttpRequest) -> HttpResponse:
         "site_url": settings.SITE_URL,
     }
     return render(request, "web/runners.html", shown | request.session.pop(NEW_CODE, {}))
+
+
+def _rows(runners: Collection[Runner], now: datetime) -> list[dict[str, Any]]:
+    """Return the table's row of each runner that is not retired."""
+    by_name = {host.name: host for host in hosts({runner.hardware for runner in runners}, now=now)}
+    epochs = {(epoch.hardware, epoch.name): epoch for epoch in Epoch.objects.all()}
+    rows = []
+    for runner in runners:
+        if runner.retired_at:
+            continue
+        epoch = epochs.get((runner.hardware, runner.epoch))
+        title = title_of(epoch.fingerprint if epoch and epoch.fingerprint else runner.fingerprint)
+        row = {"runner": runner, "host": by_name[runner.name], "epoch": epoch, "title": title}
+        rows.append(row | {"low_disk": _is_low(runner)})
+    return rows
 
 
 def _shares(now: datetime) -> list[dict[str, Any]]:
@@ -80,6 +86,16 @@ def _shares(now: datetime) -> list[dict[str, Any]]:
 
 def _is_low(runner: Runner) -> bool:
     return int(runner.health.get("disk_free_bytes", LOW_DISK_BYTES)) < LOW_DISK_BYTES
+
+
+@restricted_page("GET", "HEAD")
+def of_host(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the runners of a host: device, state, work and cores of each."""
+    rows = _rows(Runner.objects.filter(place__host=name), timezone.now())
+    if not rows:
+        raise Http404
+    rows.sort(key=lambda row: (row["host"].place.device, row["runner"].name))
+    return render(request, "web/runners_of_host.html", {"name": name, "rows": rows})
 
 
 @restricted_page("GET", "HEAD")

@@ -49,6 +49,7 @@ from runner.wire import (
     Enrolment,
     Event,
     Health,
+    Place,
     Report,
     Software,
     WireError,
@@ -128,7 +129,7 @@ class Hello(RunnerView):
     def post(self, request: Request) -> Response:
         runner, sent = self.runner_of(request), self.read(request)
         with _wire_errors_named():
-            software = Software.from_json(sent)
+            software, place = Software.from_json(sent), Place.from_json(sent.get("place", {}))
         state_software(runner=runner, software=software, now=clock())
         fingerprint = sent.get("fingerprint", {})
         if not isinstance(fingerprint, dict):
@@ -136,7 +137,7 @@ class Hello(RunnerView):
         hardware = _text(sent, "hardware")
         check_hardware(runner, hardware)
         epoch = _text(sent, "epoch") if "epoch" in sent else ""
-        state = greet(runner=runner, fingerprint=fingerprint, epoch=epoch, now=clock())
+        state = greet(runner=runner, fingerprint=fingerprint, epoch=epoch, place=place, now=clock())
         lease = {"lease_s": settings.LEASE_S, "renew_s": settings.RENEW_S}
         return Response({"runner": runner.name, "hardware": hardware, **lease, "epoch_state": state})
 

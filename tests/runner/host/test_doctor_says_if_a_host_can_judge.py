@@ -364,3 +364,20 @@ def test_gpu_that_does_not_answer_is_unfit() -> None:
     (nvml,) = doctor.check_fitness(doctor.Host(), "H200", 0)
     assert (nvml.name, nvml.result) == ("NVML", UNFIT)
     assert nvml.remedy
+
+
+@pytest.mark.parametrize(
+    ("lanes", "cores", "result", "words"),
+    [
+        ("0,1", 8, OK, "0 on cores 2-4, 1 on cores 5-7; 16 GiB of memory each"),
+        ("0,1,2,3", 12, WARNING, "3 on cores 8-9; 8 GiB of memory each"),
+        ("0,1,2,3", 8, UNFIT, "leaves 1 for each of its 4 runners"),
+    ],
+)
+def test_doctor_checks_the_plan_of_a_fleet(
+    settings: JudgeSettings, lanes: str, cores: int, result: str, words: str
+) -> None:
+    wanted, host = settings.model_copy(update={"runner_fleet": lanes}), MadeUpHost(cores=range(cores))
+    [found] = [check for check in doctor.examine(wanted, host, MadeUpEngine()) if check.name == "fleet"]
+    assert found.result == result
+    assert words in found.found

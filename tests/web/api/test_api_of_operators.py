@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from leaderboard.judging.epochs import current_epoch, propose_epoch
 from leaderboard.judging.models import Share
-from leaderboard.judging.runners import find_runner
+from leaderboard.judging.runners import find_runner, greet
 from leaderboard.operations import maintenance
+from runner.wire import Place
 from tests.web.api.acting import field_of, send
 
 
@@ -27,7 +28,10 @@ def test_a_proposed_epoch_is_shown_to_organisers_and_chosen_by_administrators(st
 
 
 def test_runners_are_listed_drained_and_get_a_new_token(stage, olga, owner) -> None:
-    assert [one["name"] for one in olga.get("/api/v1/runners").json()] == ["rex"]
+    greet(runner=stage.rex, fingerprint={}, epoch="", place=Place("rack-7", 3, "26-38"), now=stage.now)
+    [line] = olga.get("/api/v1/runners").json()
+    assert line["name"] == "rex"
+    assert {name: line[name] for name in ("host", "device", "cores", "node")} == Place("rack-7", 3, "26-38").to_json()
     assert send(olga, "runners/rex/drain").json() == {"name": "rex", "token": ""}
     stage.rex.refresh_from_db()
     assert stage.rex.draining_at is not None
