@@ -46,7 +46,7 @@ BELL_S: Final = 25.0  # longer, while it waits for work; below the usual time li
 MAX_REPORT_BYTES: Final = 16_000_000
 MAX_EVENTS_PER_CALL: Final = 100
 MAX_CONFIRMATION_BYTES: Final = 64_000
-MAX_ADMISSION_BYTES: Final = 64_000
+MAX_ADMISSION_BYTES: Final = 256_000  # 32 lines that quote 400 characters, each up to 12 bytes in JSON
 MAX_PROFILE_BYTES: Final = 12_000_000
 MOST_RUNS: Final = 9  # of a confirmation
 MOST_DEADLINE_S: Final = 10_000_000.0
@@ -173,7 +173,7 @@ _images = partial(
 
 def _version(place: str, value: object) -> int:
     if type(value) is not int or value != WIRE_VERSION:
-        raise WireError(place, f"this side speaks version {WIRE_VERSION}, got {value!r}; upgrade the older side")
+        raise WireError(place, f"this side speaks version {WIRE_VERSION}, got {value!r:.40}; upgrade the older side")
     return value
 
 

@@ -14,6 +14,7 @@ when `finish` has returned, the process and its children are gone.
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import signal
@@ -369,7 +370,7 @@ class _Output:
 
     def _take_line(self, line: bytes) -> None:
         try:
-            data = json.loads(line, parse_constant=_refuse_constant)
+            data = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
             kind, value = next(iter(data.items())) if isinstance(data, dict) and len(data) == 1 else ("", None)
             if kind == "ready":
                 host = Host.from_json(value)
@@ -402,3 +403,11 @@ class _Output:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """Return the number, unless it is read as an infinity, such as 1e999: no message to the site can hold that."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return value

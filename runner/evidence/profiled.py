@@ -34,6 +34,8 @@ FILES: Final = {  # by name, with their meaning
     "counters.ncu-rep.gz": "Nsight Compute's report: unpack it with gunzip and open it in ncu-ui",
 }
 MOST_FILE_CHARS: Final = 4_000_000  # in base64
+MOST_SENT_CHARS: Final = MOST_FILE_CHARS + 4 * len(FILES)  # of all files of a profiler; each is padded by itself
+MOST_US: Final = 1e12
 MOST_ROWS: Final = 20
 MOST_NOTES: Final = 8
 NAME_CHARS: Final = 300
@@ -51,18 +53,26 @@ def visible(text: str) -> str:
 
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
-Micros = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+Micros = Annotated[float, Field(ge=0, le=MOST_US, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Name = Annotated[str, Field(max_length=NAME_CHARS), AfterValidator(visible)]
 Sentence = Annotated[str, Field(max_length=1_000)]
 
 
+def _few_enough(files: dict[str, str]) -> dict[str, str]:
+    """Refuse more than a profiler may send: two profilers' files must fit a report."""
+    if sum(map(len, files.values())) > MOST_SENT_CHARS:
+        raise ValueError(f"files of more than {MOST_SENT_CHARS} characters")
+    return files
+
+
 FileName = Annotated[str, Field(pattern=f"^({'|'.join(map(re.escape, FILES))})$")]
+BASE64: Final = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"  # that every decoder takes
 Files = Annotated[
-    dict[FileName, Annotated[str, Field(max_length=MOST_FILE_CHARS, pattern="^[A-Za-z0-9+/]*={0,2}$")]],
-    Field(max_length=len(FILES)),
+    dict[FileName, Annotated[str, Field(max_length=MOST_FILE_CHARS, pattern=BASE64)]], Field(max_length=len(FILES))
 ]
+SentFiles = Annotated[Files, AfterValidator(_few_enough)]
 
 
 class _Strict(BaseModel):
@@ -104,14 +114,14 @@ class Traced(_Strict):
     cores: Annotated[int, Field(ge=1, le=100_000)]
     outside: Share  # of the time of a call outside all operators
     operators: Annotated[tuple[Row, ...], Field(max_length=100)]
-    files: Files = {}
+    files: SentFiles = {}
 
 
 class Counted(_Strict):
     """Answer of the container with Nsight Compute; without a file, its last words."""
 
     said: Annotated[str, Field(max_length=10_000)] = ""
-    files: Files = {}
+    files: SentFiles = {}
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ class Kernel:
     occupancy: float
 
     def __add__(self, other: Kernel) -> Kernel:
-        us = self.us + other.us
+        us = min(self.us + other.us, MOST_US)
         part = other.us / us if us else 0.0
         return Kernel(
             self.name,
@@ -257,7 +267,7 @@ def kernels_of(table: str) -> list[Kernel]:
         if (section, metric) == (_SPEED, "Duration") and unit in _TO_US:
             key = "us"
         if key:
-            most = 100.0 if key != "us" else 1e12
+            most = 100.0 if key != "us" else MOST_US
             amount = float(value.replace(",", "")) * _TO_US.get(unit, 1.0)
             if not 0 <= amount < math.inf:
                 raise ValueError(f"{metric} is {value[:40]}")

@@ -19,12 +19,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import docker.errors
+from pydantic import BaseModel, Field, ValidationError
 
 from runner import config
 from runner.errors import ConfigError, DeviceBusy
+from runner.evidence.schema import explained
 from runner.host import accelerators, fleet, helper, image_versions
 from runner.judge.data.memory import SharedPages
 from runner.judge.device.fitness import Fit, host_fit
@@ -172,7 +174,36 @@ class Engine:
             container.Container(client, wanted, self._settings.runner_id) as box,
         ):
             box.start()
-            return {**image_versions.await_line(box), **_try_freezer(box)}
+            return {**powers_of(image_versions.await_line(box)), **_try_freezer(box)}
+
+
+Texts = list[Annotated[str, Field(max_length=200)]]
+
+
+class Powers(BaseModel):
+    """Report of container_probe.py; an untrusted image may print anything."""
+
+    uid: int
+    no_new_privileges: Annotated[str, Field(max_length=20)]
+    seccomp: Annotated[str, Field(max_length=20)]
+    capabilities: Annotated[str, Field(pattern="^[0-9a-f]{1,32}$")]
+    inet: int
+    interfaces: Annotated[Texts, Field(max_length=100)]
+    write_root: int
+    write_tmp: int
+    cpus: Annotated[str, Field(pattern="^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?){0,99}$")]
+    protocol: int | None
+    files: dict[str, str]
+    torch: Annotated[str, Field(max_length=64)]
+    nvidia: Annotated[Texts, Field(max_length=100)]
+
+
+def powers_of(line: dict[str, Any]) -> dict[str, Any]:
+    """Return the report of a probe. Raises SandboxError."""
+    try:
+        return Powers.model_validate(line).model_dump()
+    except ValidationError as err:
+        raise SandboxError(f"the probe's line does not fit: {explained(err, 'probe')}") from None
 
 
 def _try_freezer(box: container.Container) -> dict[str, Any]:

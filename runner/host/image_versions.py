@@ -8,6 +8,7 @@ the image, the probe runs each time.
 import hashlib
 import json
 import logging
+import re
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ log = logging.getLogger("runner.host.image_versions")
 FOLDER: Final = "versions"
 PROGRAM: Final = Path(container_probe.__file__).read_text()
 PROBE_S: Final = 60.0  # from the start of a probe's container until its line
-MOST_CHARS: Final = 64  # of a version: an untrusted image may print anything
+VERSION: Final = re.compile("[!-~]{1,64}")  # an untrusted image may print anything
 
 
 def chosen_image(client: Any, settings: config.JudgeSettings) -> list[str]:
@@ -73,7 +74,7 @@ def await_line(box: container.Container, limit_s: float = PROBE_S) -> dict[str, 
     while time.monotonic() < give_up:
         text = box.logs()["stdout"]
         if text.endswith("\n"):
-            return dict(json.loads(text))
+            return _object(text)
         if not box.alive() and not box.logs()["stdout"]:
             raise SandboxError(f"it died at once: {box.logs()['stderr'][-500:] or box.wait_exit()}")
         time.sleep(0.02)
@@ -90,8 +91,16 @@ def ask(client: Any, settings: config.JudgeSettings, gpu: policy.Gpu | None, cpu
     """Return the versions that a new container reports. Raises SandboxError."""
     with container.Container(client, probe_policy(settings, gpu, cpus), settings.runner_id) as box:
         box.start()
-        try:
-            found = await_line(box)
-        except ValueError as err:
-            raise SandboxError(f"the probe's line is no JSON: {err}") from None
-    return {name: str(value)[:MOST_CHARS] for name, value in found.items() if name in ("torch", "torch_cuda", "cuda")}
+        found = {name: str(value) for name, value in await_line(box).items() if isinstance(value, str | int | float)}
+    return {name: found[name] for name in ("torch", "torch_cuda", "cuda") if VERSION.fullmatch(found.get(name, ""))}
+
+
+def _object(line: str) -> dict[str, Any]:
+    """Return the probe's object. Raises SandboxError."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as err:
+        raise SandboxError(f"the probe's line is no JSON: {err}") from None
+    if not isinstance(found, dict):
+        raise SandboxError("the probe's line is no JSON object")
+    return found

@@ -49,7 +49,8 @@ def of(slot: Slot, expected: Array, got: Array, wrong: Array, raw: Array) -> tup
 
     def indexed(flat: Array) -> Array:
         """Return the elements in the order of indices, whatever the order in memory."""
-        strides = [step * flat.dtype.itemsize for step in slot.stride]
+        steps = zip(slot.stride, slot.shape, strict=True)  # of an axis of length 1 the step may be any number
+        strides = [step * flat.dtype.itemsize if length > 1 else 0 for step, length in steps]
         return np.lib.stride_tricks.as_strided(flat, slot.shape, strides, writeable=False)
 
     view = View(indexed(expected), indexed(got), indexed(wrong))

@@ -25,10 +25,14 @@ log = logging.getLogger("runner.layout")
 Buffer = Any  # one-dimensional bytes: a numpy array on the host, a torch tensor on a device
 
 MAX_LAYOUT_BYTES: Final = 500_000
+MOST_OUTPUTS: Final = 256  # with elements; the evidence has figures of each
 MOST: Final = 1 << 62  # of any number in a layout
 
 # All exceptions that reading untrusted JSON can raise: each is the sender's fault.
 MALFORMED: Final = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+
+# role → whether the tensor has memory of its own among the inputs, and among the outputs.
+PLACED: Final = {"in": (True, False), "out": (False, True), "inout": (True, True)}
 
 # dtype → (bytes, the judge's view of it). bfloat16 is widened to float32. Exponents alone (e8m0) and two numbers in a
 # byte (e2m1 x2) are bits to the judge, as packed integers are.
@@ -133,6 +137,8 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
                 raise OracleFailed("a tensor leaves its region")
     if not any(slot.output >= 0 and slot.nbytes for slot in slots):
         raise OracleFailed("the reference returns no tensor with any elements: there is nothing to check")
+    if (count := sum(slot.output >= 0 and slot.nbytes > 0 for slot in slots)) > MOST_OUTPUTS:
+        raise OracleFailed(f"the reference gives {count} tensors to compare, at most {MOST_OUTPUTS}; join some of them")
     return Layout(slots, input_bytes, output_bytes, text)
 
 
@@ -176,6 +182,11 @@ def _slot(data: Any) -> Slot:
     slot = _formed(data, *(_whole(data[key], key) for key in ("nbytes", "input", "output")))
     if slot.nbytes != math.prod(slot.shape) * DTYPES[slot.dtype][0]:
         raise ValueError(f"{slot.nbytes} bytes for {slot.shape} of {slot.dtype}")
+    starts = (slot.input, slot.output)
+    if tuple(start >= 0 for start in starts) != PLACED[slot.role] or any(
+        start % ALIGN for start in starts if start > 0
+    ):
+        raise ValueError(f"role {slot.role} with the places {starts}")
     expected = 1
     for step, size in sorted(zip(slot.stride, slot.shape, strict=True)):
         if size > 1 and slot.nbytes and step != expected:

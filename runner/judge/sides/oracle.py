@@ -9,10 +9,11 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from problems.fields import shown
 from problems.spec import Case, case_name
 from runner.evidence.starved import Share
 from runner.judge.data import faults
@@ -86,14 +87,22 @@ class Oracle:
     def awake(self) -> Iterator[None]:
         """Make several requests in one thaw: freezing costs more than some inputs. Only while no side is timed."""
         if not self._awake:
-            self.container.thaw()
+            self._unless_dead(self.container.thaw)
         self._awake += 1
         try:
             yield
         finally:
             self._awake -= 1
             if not self._awake and not self._ended:
-                self.container.freeze()
+                self._unless_dead(self.container.freeze)
+
+    def _unless_dead(self, act: Callable[[], None]) -> None:
+        """Freeze or thaw. A container that ended can do neither: the next request finds how it ended."""
+        try:
+            act()
+        except OSError:
+            if self.container.alive():
+                raise
 
     def begin_anew(self) -> None:
         """Begin the accounts of a further test."""
@@ -287,5 +296,5 @@ def _whole(answer: dict[str, Any], key: str) -> int:
     """A time in ns, or bytes, that the problem's container gave. Raises OracleFailed for any other value."""
     value = answer.get(key, 0)
     if type(value) is not int or not 0 <= value < 1 << 62:
-        raise OracleFailed(f"the problem's container sent {key} = {str(value)[:40]}")
+        raise OracleFailed(f"the problem's container sent {key} = {shown(value)}")
     return value

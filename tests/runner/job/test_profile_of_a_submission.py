@@ -5,7 +5,6 @@ import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -98,9 +97,20 @@ if 'profiler' in sys.argv[0]:
 """
 
 
-@pytest.mark.parametrize("answer", [{"files": {"../x": "aGk="}}, {"operators": 7}, {"wall_us": -1}, []])
-def test_forged_answer_is_not_read(settings: JudgeSettings, answer: Any) -> None:
-    report, found = judged(settings, f"ANSWER = {answer!r}\n{FORGED}{GOOD}")
+WITH_FILES = '{"wall_us": 1.0, "cpu_us": 1.0, "cores": 1, "outside": 0.0, "operators": [], "files": '
+FORGERIES = {
+    "name": '{"files": {"../x": "aGk="}}',
+    "operators": '{"operators": 7}',
+    "time": '{"wall_us": -1}',
+    "list": "[]",
+    "no base64": f'{WITH_FILES}{{"operators.txt": "abcde"}}}}',
+    "size": f'{WITH_FILES}dict.fromkeys(("operators.txt", "trace.json.gz"), "A" * 3_000_000)}}',
+}
+
+
+@pytest.mark.parametrize("answer", FORGERIES.values(), ids=FORGERIES)
+def test_forged_answer_is_not_read(settings: JudgeSettings, answer: str) -> None:
+    report, found = judged(settings, f"ANSWER = {answer}\n{FORGED}{GOOD}")
     assert report.outcome == "passed"
     assert found is not None
     assert (found.rows, found.files) == ((), {})

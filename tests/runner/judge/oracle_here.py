@@ -35,12 +35,15 @@ class Process:
 
     policy = Policy(image="none", command=(), uid=1000, cpus="0")
 
-    def thaw(self) -> None: ...
+    def alive(self) -> bool:
+        return self._program.poll() is None
 
     def freeze(self) -> None:
         """Behave as with a control group that is gone once the program is gone."""
-        if self._program.poll() is not None:
+        if not self.alive():
             raise OSError(errno.ENODEV, "No such device")
+
+    thaw = freeze
 
     def wait_exit(self) -> Exit:
         code = self._program.wait(10)

@@ -39,9 +39,6 @@ class Container(Process):
     def kill(self) -> None:
         self._program.kill()
 
-    def alive(self) -> bool:
-        return self._program.poll() is None
-
     def wait_exit(self) -> Exit:
         code = self._program.wait(LIMIT_S)
         return Exit(code if code >= 0 else 128 - code, oom_killed=False, flooded=False)

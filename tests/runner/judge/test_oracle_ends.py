@@ -1,6 +1,7 @@
 """When the problem's own code ends its container, the organiser learns how and where it ended, and a remedy."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,3 +64,43 @@ def test_a_baseline_that_was_killed_is_the_hosts_fault() -> None:
         error = faults.of_baseline(faults.from_exit(end, 4 << 30, "in a call"), "the baseline failed")
         assert isinstance(error, faults.OracleFailed)
         assert str(error).startswith("the baseline failed: ")
+
+
+GARBAGE = """
+import os, protocol, torch
+
+def send(connection, message, *descriptors):
+    connection.sendall({raw!r})
+    os._exit(0)
+
+def generate_input(*, n, seed):
+    protocol.send = send
+    return torch.ones(n)
+
+def ref_kernel(x):
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\xff" * 9, b"\x02\0\0\0[]", b'\x0d\0\0\0{"made": [7]}'], ids=["long", "list", "made"]
+)
+def test_problem_that_sends_garbage_and_ends_is_at_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes
+) -> None:
+    with oracle_of(GARBAGE.format(raw=raw), tmp_path) as oracle:
+        container: Any = oracle.container
+        freeze = container.freeze
+        monkeypatch.setattr(container, "freeze", lambda: (container.wait_exit(), freeze()))
+        with pytest.raises(OracleFailed):
+            oracle.make({"n": 4}, 1)
+
+
+def test_problem_whose_container_ends_after_an_answer_is_at_fault_at_its_next_case(tmp_path: Path) -> None:
+    with oracle_of(ENDING, tmp_path) as oracle:
+        oracle.make({"how": "stay"}, 1)
+        container: Any = oracle.container
+        container._program.kill()
+        container.wait_exit()
+        with pytest.raises(SandboxError, match="killed from outside at case how"):
+            oracle.make({"how": "again"}, 1)
