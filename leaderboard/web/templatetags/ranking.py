@@ -1,7 +1,8 @@
 """Tag that renders the rows of a ranking.
 
 A board's page has a hundred rows of eight cells, and a template looks up each value and condition by name. Python
-renders the same rows in a fraction of the time, so this table and the reviewers' queue (review_queue.py) are no templates.
+renders the same rows in a fraction of the time, so this table and the reviewers' queue (review_queue.py) are no
+templates.
 """
 
 from collections.abc import Sequence
