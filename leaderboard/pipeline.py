@@ -74,7 +74,7 @@ PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation, a tes
 LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the operator's tests of open boards, for which nobody waits
 CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner does those tests
 OTHER_WORK: Final = (AdmissionTest, CompiledTiming, Confirmation)
-# Every claim runs this query twice, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
+# Every claim runs this query, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
 _LOOK: Final = """
 SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND state = ANY(%(judging)s))
        OR EXISTS (SELECT FROM admissions_admissiontest WHERE runner_id = %(runner)s AND state = %(running)s)
@@ -214,18 +214,13 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
     delay submissions until it is finished. A runner that already holds work gets it again, so a claim whose answer was
     lost may be repeated. The lock on the runner's row serialises its claims, whatever kind of work they find.
     """
-    holds, _ = _look(runner, now)
-    if holds:
-        lock_held(runner)  # before the runner's row: reports and sweeps lock in this order, too
     before = transaction.savepoint()  # without the lock on the runner
     may_work = lock_able(runner, now=now)
-    held_before = holds
     holds, others_wait = _look(runner, now)
-    if holds and not held_before:  # another claim of this runner was faster: let the row go, to lock in the same order
+    if holds:  # seldom: let the row go and lock the work first, in the order of reports and sweeps
         transaction.savepoint_rollback(before)
         lock_held(runner)
-        may_work = lock_able(runner, now=now)
-    if holds:
+        lock_able(runner, now=now)
         locked = Runner.objects.select_for_update().get(pk=runner.pk)
         if job := claim_again(runner=locked, now=now):
             return job

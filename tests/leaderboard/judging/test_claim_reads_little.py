@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from benchmarks.claim import fill_history, fill_queue
@@ -18,6 +19,7 @@ from leaderboard import pipeline
 from leaderboard.judging.device_time import beyond_share
 from leaderboard.judging.models import Attempt, Runner, Share
 from leaderboard.pipeline import claim_work
+from tests.leaderboard.stage import Stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_indexes_first")]
 BY_TABLE = "SELECT relname, seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables"
@@ -104,3 +106,10 @@ def test_claim_does_not_look_at_shadow_attempts_while_others_wait() -> None:
     fill_queue(figures, open_=5, shadows=900)
     assert rows_of_a_claim()["judging_attempt"] < without + 50
     assert Attempt.objects.filter(state="claimed", is_shadow=False).count() == 2
+
+
+def test_claim_looks_once_for_work_that_its_runner_holds(stage: Stage) -> None:
+    stage.submit()
+    with CaptureQueriesContext(connection) as asked:
+        assert claim_work(runner=stage.rex, now=stage.now) is not None
+    assert sum("FROM confirmations_confirmation" in query["sql"] for query in asked.captured_queries) == 1
