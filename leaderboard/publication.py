@@ -213,7 +213,8 @@ def confirm_if_first(result: Result, first: Value | None, now: datetime) -> None
     submission = result.attempt.submission
     if first is None or first.entrant_id == submission.entrant_id:
         return
-    now_first = _leader(result)
+    # The contest ranked the result's epoch before; publishing a line changes no epoch but pins the ranked epoch.
+    now_first = contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
     if now_first is not None and now_first.entrant_id == submission.entrant_id:
         incumbent = Submission.objects.get(pk=first.submissions[0])
         if not kernel_lines(incumbent).exists():

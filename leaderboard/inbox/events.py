@@ -16,7 +16,7 @@ from leaderboard.discussion.models import Post
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import REVIEW, VERDICT
 from leaderboard.inbox.tell import tell, tell_organisers
-from leaderboard.judging.models import Attempt, Result
+from leaderboard.judging.models import Result
 from leaderboard.review.case import states
 from leaderboard.review.models import Case
 from leaderboard.review.standing import UNDER_REVIEW, reviews_of
@@ -35,9 +35,12 @@ SAID: Final = {  # state of a case, in words for the owner
 
 
 def tell_verdict(result: Result, now: datetime) -> None:
-    """Write to the sender about a verdict. A spoiled try that is repeated is no verdict yet."""
+    """Write to the sender about a verdict. A spoiled try that is repeated is no verdict yet.
+
+    The caller has locked the attempt.
+    """
     attempt, submission = result.attempt, result.attempt.submission
-    if not Attempt.objects.current().filter(pk=attempt.pk).exists():
+    if not attempt.is_current:
         return
     title = verdict(result.outcome, result.reason).title
     if reviews_of([attempt.pk]).get(attempt.pk) == UNDER_REVIEW:
@@ -45,7 +48,7 @@ def tell_verdict(result: Result, now: datetime) -> None:
         tell_held(submission, now)
     speed = f" {figures.speedup(result.ratio)} as fast as the baseline." if result.ratio is not None else ""
     tell(
-        [account_of(submission)],
+        [submission.owner.account_id],
         VERDICT,
         subject=f"board:{submission.board_id}",
         title=f"{title}: {place_of(submission)}",
@@ -64,7 +67,7 @@ def tell_review(result: Result, now: datetime) -> None:
     if state == states.WAITING:
         tell_held(submission, now)
     tell(
-        [account_of(submission)],
+        [submission.owner.account_id],
         REVIEW,
         subject=f"submission:{submission.pk}",
         title=f"{SAID[state]}: {place_of(submission)}",
@@ -99,10 +102,6 @@ def report_post(*, post: Post, actor: User, reason: str, now: datetime) -> None:
     url = f"/boards/{board.slug}/{quote(board.hardware, safe='')}/discussion"
     title = f"a post on {board.title}, {board.hardware}, is reported"
     tell_organisers(board.competition, subject=f"post:{post.pk}", title=title, text=reason, url=url, now=now)
-
-
-def account_of(submission: Submission) -> int:
-    return User.objects.only("linked_to_id").get(pk=submission.owner_id).account_id
 
 
 def place_of(submission: Submission) -> str:

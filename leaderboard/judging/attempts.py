@@ -73,6 +73,7 @@ def follow(
     """
     told: dict[str, Any] = {"now": now, "cause": cause, "losses": losses, "not_before": not_before}
     if not attempt.is_shadow:
+        attempt.is_current = False
         return enqueue(submission=attempt.submission, message=message, **told)
     assert attempt.rejudge_set is not None
     if attempt.rejudge_set.stopped_at is not None:

@@ -94,7 +94,7 @@ def record_result(
 ) -> Result:
     """End the attempt with the report that `receive` accepted, and return its result. `content`: in the store."""
     # Read once, with the rows that the consequences of the report need.
-    parts = Submission.objects.select_related("board__competition", "owner")
+    parts = Submission.objects.select_related("board__competition", "board__problem", "owner")
     attempt.submission = parts.get(pk=attempt.submission_id)
     check_numbers(report, mode=attempt.submission.mode)
     epoch, fingerprint = report.epoch or runner.epoch, report.evidence.get("fingerprint")

@@ -14,12 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from django.db import connection, transaction
-from django.db.models import Q
 
 import problems
-from leaderboard.accounts.models import User
 from leaderboard.competitions.models import ProblemVersion
-from leaderboard.entrants.models import Membership
 from leaderboard.review.models import Fingerprint, Measurement
 from leaderboard.review.rules import findings, similarity
 from leaderboard.submissions.models import Submission
@@ -33,7 +30,20 @@ MOST_SAMPLE_BYTES: Final = 100_000
 
 _SALT: Final = 0x9E3779B97F4A7C15
 
+# `company`: the logins of the owner and of all present and former members of the entrant. Their code is their own.
 _QUERY: Final = """
+    WITH accounts AS (
+        SELECT coalesce(login.linked_to_id, login.id) AS id
+        FROM entrants_membership AS mate
+        JOIN accounts_user AS login ON login.id = mate.user_id
+        WHERE mate.entrant_id = %(entrant)s
+        UNION
+        SELECT %(account)s
+    ), company AS (
+        SELECT id FROM accounts
+        UNION ALL
+        SELECT login.id FROM accounts JOIN accounts_user AS login ON login.linked_to_id = accounts.id
+    )
     SELECT found.submission_id, found.prints
     FROM (
         SELECT id, shared
@@ -46,7 +56,7 @@ _QUERY: Final = """
                 LIMIT %(visited)s
             ) AS visited
             WHERE version = %(version)s AND submission_id < %(submission)s
-              AND entrant_id <> %(entrant)s AND owner_id <> ALL (%(owners)s)
+              AND entrant_id <> %(entrant)s AND owner_id <> ALL (ARRAY(SELECT id FROM company))
             GROUP BY id
         ) AS counted
         WHERE shared >= %(least)s * reached::float / %(asking)s
@@ -124,10 +134,6 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
     """
     if not prints:
         return None
-    # The logins of the owner and of all present and former members of the entrant: their code is their own.
-    mates = Membership.objects.filter(entrant=submission.entrant_id).values_list("user__linked_to", "user_id")
-    accounts = {submission.owner.account_id, *(linked_to or user_id for linked_to, user_id in mates)}
-    company = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts))
     told: dict[str, int | list[int]] = {
         "asked": sorted(prints),  # they are hashes: prints beyond the limit leave a fair sample
         "asking": len(prints),
@@ -135,7 +141,7 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
         "version": similarity.VERSION,
         "submission": submission.pk,
         "entrant": submission.entrant_id,
-        "owners": list(company.values_list("pk", flat=True)),
+        "account": submission.owner.account_id,
         "visited": VISITED,
         "considered": CONSIDERED,
         "most": CANDIDATES,
@@ -154,7 +160,7 @@ def most_similar(prints: Set[int], submission: Submission) -> findings.Likeness 
 @contextmanager
 def planned_without(*methods: str) -> Iterator[None]:
     """Let PostgreSQL plan the queries inside without these methods, as far as it can."""
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         cursor.execute("".join(f"SET LOCAL enable_{method} = off;" for method in methods))
         yield
         cursor.execute("".join(f"SET LOCAL enable_{method} = DEFAULT;" for method in methods))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, UserError
@@ -62,6 +63,16 @@ def test_reports_at_once_are_kept_once(live_stage: Stage) -> None:
         thread.join(20)
     assert sorted(answers) == [False, False, False, True]
     assert (Result.objects.count(), Entry.objects.count()) == (1, 1)
+
+
+def test_report_of_a_ranked_pass_asks_few_questions(stage: Stage) -> None:
+    stage.judge(stage.submit(stage.ben))
+    stage.submit(stage.ada)
+    report = passing(stage.claim(), ratio=0.95)
+    with CaptureQueriesContext(connection) as asked:
+        assert pipeline.take_report(runner=stage.rex, report=report, now=stage.later(1))
+    assert Entry.objects.filter(owner=stage.ada).exists()
+    assert len(asked) <= 40
 
 
 def test_another_runner_may_not_report(stage: Stage) -> None:
