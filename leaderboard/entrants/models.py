@@ -4,6 +4,7 @@ Constraints guarantee that a person is in at most one entrant of a competition a
 most one captain. A person alone is an entrant with a single membership, as its captain.
 """
 
+from datetime import datetime
 from typing import Any, Final
 
 from django.conf import settings
@@ -73,9 +74,11 @@ class Entrant(models.Model):
     @property
     def shown_name(self) -> str:
         """The public name."""
-        if self.pseudonym and self.revealed_at:
-            return revealed_name(self.name, self.pseudonym)
-        return self.pseudonym or self.name
+        return shown_name(self.name, self.pseudonym, self.revealed_at)
+
+
+def shown_name(name: str, pseudonym: str, revealed_at: datetime | None) -> str:
+    return revealed_name(name, pseudonym) if pseudonym and revealed_at else pseudonym or name
 
 
 def revealed_name(name: str, pseudonym: str) -> str:

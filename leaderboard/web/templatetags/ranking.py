@@ -1,7 +1,8 @@
 """Tag that renders the rows of a ranking.
 
 A board's page has a hundred rows of eight cells, and a template looks up each value and condition by name. Python
-renders the same rows in a fraction of the time, so this is the one table of the site that is no template.
+renders the same rows in a fraction of the time, so this table is no template, nor is the reviewers' queue
+(review_queue.py).
 """
 
 from collections.abc import Sequence

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
+from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.standings.models import Entry
 from leaderboard.submissions.intake import Upload
@@ -195,6 +196,23 @@ def test_the_queue_is_paged_and_asks_a_constant_number_of_questions(stage, brows
     assert second.count("<tr data-case>") == 1
     (earlier,) = re.findall(r'href="([^"]+)">Earlier<', second)
     assert page(client, unescape(earlier)).count("<tr data-case>") == 8
+
+
+def test_the_queue_shows_the_words_of_a_finding_as_text(stage, browser) -> None:
+    result = stage.judge(stage.submit(stage.ada), **HELD)
+    Finding.objects.create(result=result, rule="odd_<i>", sentence="<b>n=8</b>: odd", figures={}, created_at=stage.now)
+    seen = page(browser(stage.olga), "/review")
+    assert "<strong>Faster than best</strong>" in seen
+    assert "<strong>Odd &lt;i&gt;</strong>" in seen
+    assert "&lt;b&gt;n=8&lt;/b&gt;: odd" in seen
+
+
+def test_the_queue_names_an_entrant_as_its_board_does(stage, browser) -> None:
+    stage.judge(submission := stage.submit(stage.ada), **HELD)
+    Entrant.objects.filter(pk=submission.entrant_id).update(pseudonym="The <Owl>")
+    assert "ada for The &lt;Owl&gt;</span>" in page(browser(stage.olga), "/review")
+    Entrant.objects.filter(pk=submission.entrant_id).update(revealed_at=stage.now)
+    assert "ada for ada (was The &lt;Owl&gt;)</span>" in page(browser(stage.olga), "/review")
 
 
 def test_a_case_asks_a_constant_number_of_questions(stage, browser) -> None:
