@@ -9,4 +9,4 @@ RUN chmod -R a+rX /opt/models
 
 FROM ${SANDBOX_IMAGE}
 COPY --from=readable /opt/models /opt/models
-ENV HF_HUB_CACHE=/opt/models HF_HUB_OFFLINE=1
+ENV HF_HUB_CACHE=/opt/models

@@ -11,6 +11,7 @@ the constructor made. A configuration of transformers among the constructor's ar
 change the tensor.
 """
 
+import importlib
 import json
 import math
 import random
@@ -278,9 +279,8 @@ def _as_data(argument: Any) -> Any:
 def _from_data(argument: Any) -> Any:
     if type(argument) is not dict or [*argument] != [CONFIGURATION]:
         return argument
-    from transformers import AutoConfig  # in some images only
-
-    return AutoConfig.for_model(**json.loads("".join(argument[CONFIGURATION])))
+    transformers = importlib.import_module("transformers")  # in some images only
+    return transformers.AutoConfig.for_model(**json.loads("".join(argument[CONFIGURATION])))
 
 
 def _pieces(text: str) -> list[str]:

@@ -108,8 +108,13 @@ def test_a_configuration_of_transformers_reaches_the_constructor(
     reference = modelnew.Reference(file, SEED, "cpu")
     data = reference.generate_input(1)
     leaves: list[torch.Tensor] = []
-    node = importlib.import_module("tree").walk(data, lambda tensor, path: leaves.append(tensor) or len(leaves) - 1)
-    sent = importlib.import_module("tree").build(json.loads(json.dumps(node)), leaves)
+
+    def keep(tensor: torch.Tensor, path: str) -> int:
+        leaves.append(tensor)
+        return len(leaves) - 1
+
+    tree = importlib.import_module("tree")
+    sent = tree.build(json.loads(json.dumps(tree.walk(data, keep))), leaves)
     candidate = modelnew.Candidate(Configured)
     candidate.lay_out(sent)
     assert torch.equal(candidate(sent), reference.ref_kernel(data).detach())

@@ -119,4 +119,5 @@ def test_a_model_of_the_hub_passes_the_admission_test(with_model: str, tmp_path:
 def test_an_image_without_the_model_is_the_reason_that_the_operator_reads(layered: str, tmp_path: Path) -> None:
     report = judged(layered, problem().templates["Python"], tmp_path)
     assert (report.outcome, report.reason) == ("infra_error", "problem")
-    assert "tests/tiny" in report.evidence["operator"]
+    assert "find them in the cached files" in report.evidence["operator"]
+    assert "AutoConfig.from_pretrained(name)" in report.evidence["operator"]
