@@ -100,7 +100,7 @@ def test_any_trace_is_a_profile_or_refused(told: Any, light_us: float | None, no
     check_profile(profiled.on_cpu("n=1", read(Traced, told), light_us, notes))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(TRACED, COUNTED, tables() | st.text(max_size=50))
 def test_any_counters_are_a_profile_or_refused(told: JSON, counters: JSON, table: str) -> None:
     counted = read(Counted, counters)
@@ -168,7 +168,7 @@ def answered(raw: bytes, patch: pytest.MonkeyPatch) -> Traced | str:
             assert time.monotonic() - began < 5
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     (TRACED | ANY | st.fixed_dictionaries({"failed": ANY})).map(framed) | st.binary(max_size=99), st.binary(max_size=9)
 )

@@ -98,7 +98,7 @@ RULES = (Rule(Tolerance(1e-3, 1e-3)), Rule(Tolerance(0.0, 0.0)), Rule(), Rule(ow
 BYTES = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).integers(0, 256, 5 * SIZE, np.uint8))
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(layouts() | ANY)
 def test_layout_is_parsed_or_the_problems_fault(data: Any) -> None:
     with contextlib.suppress(OracleFailed):

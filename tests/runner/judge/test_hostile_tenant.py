@@ -38,7 +38,7 @@ EXIT = st.builds(Exit, CODE, st.booleans(), st.booleans())
 # -- what a container reports of its own end -------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(EXIT | st.builds(Exit, st.integers(), st.booleans(), st.booleans()), st.integers(0, 2**63))
 def test_every_exit_blames_the_submission_in_a_sentence(end: Exit, memory_bytes: int) -> None:
     fault = faults.from_exit(end, memory_bytes, faults.CALL)
@@ -51,7 +51,7 @@ def test_every_exit_blames_the_submission_in_a_sentence(end: Exit, memory_bytes:
     assert faults.end_of_problem(end, memory_bytes, " at case n=1")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.integers(0, 8) | WORD, STATUS.filter(bool), st.binary(max_size=300))
 def test_every_status_blames_the_submission(order: int, status: int, said: bytes) -> None:
     fault = faults.from_answer(order, status, protocol.clean_text(said))
@@ -195,7 +195,7 @@ def judge(problem: Problem, acts: list[tuple[Any, ...]], way: str = HOST, limit_
         side.close()
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(ACT, max_size=40), st.none() | st.tuples(ENDING, st.integers(0, 40)), st.sampled_from(WAYS))
 @example([("obey",)] * 40, None, QUEUED)
 def test_tenant_that_writes_at_every_moment_passes_with_its_right_output_alone(

@@ -62,7 +62,7 @@ def honest() -> verdict.Verdict:
     return raced([], CPU)[0]
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.lists(WORDS, min_size=1, max_size=7))
 def test_reported_times_change_no_verdict_on_the_judges_clock(honest: verdict.Verdict, words: list[Word]) -> None:
     decided, made = raced(words, CPU)
@@ -70,7 +70,7 @@ def test_reported_times_change_no_verdict_on_the_judges_clock(honest: verdict.Ve
     check_report(made, decided)
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.lists(WORDS, min_size=1, max_size=7) | st.tuples(WORDS).map(list))
 @example([(False, 0)])
 @example([(True, 0.0), (True, 1.0)])
