@@ -270,8 +270,8 @@ def _are_same(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _as_data(argument: Any) -> Any:
-    transformers = sys.modules.get("transformers")
-    if not isinstance(argument, getattr(transformers, "PretrainedConfig", ())):
+    configuration: type[Any] | None = getattr(sys.modules.get("transformers"), "PretrainedConfig", None)
+    if configuration is None or not isinstance(argument, configuration):
         return argument
     return {CONFIGURATION: _pieces(argument.to_json_string(use_diff=False))}
 
