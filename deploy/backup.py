@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -47,6 +48,8 @@ FORMAT: Final = 1  # of the manifest
 DUMP, MANIFEST = "database.dump", "manifest.json"
 REPORTS: Final = "reports"  # folder of their copies, beside the backups of the database
 MOST_MANIFEST_BYTES: Final = 4_000_000
+DROP_TRIES: Final = 20
+DROP_PAUSE_S: Final = 0.5
 VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE"}
 KEPT: Final = "_before_"  # between a database's name and the time at which a restore renamed it
 SERVICES: Final = ("database", "broker")  # programs that run on through a restore
@@ -275,8 +278,16 @@ def create(place: Place, name: str) -> None:
 
 
 def drop(place: Place, name: str) -> None:
+    statement = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
     with _maintenance(place) as db:
-        db.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        for left in reversed(range(DROP_TRIES)):
+            try:
+                db.execute(statement)
+                return
+            except psycopg.errors.InsufficientPrivilege:  # the server's own autovacuum is at work in it, for moments
+                if not left:
+                    raise
+                time.sleep(DROP_PAUSE_S)
 
 
 def read_manifest(archive: zipfile.ZipFile, file: Path) -> dict[str, Any]:

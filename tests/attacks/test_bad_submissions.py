@@ -142,7 +142,7 @@ def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
         "torch.softmax(x, dim=-1, out=out)\nreturn out"
     )
     seen = json.loads(judge(source).logs["stdout"].splitlines()[0])
-    assert seen["env"] == ["HOME", "LANG", "PATH", "USER"]
+    assert seen["env"] == ["HF_HUB_OFFLINE", "HOME", "LANG", "PATH", "USER"]
     assert seen["user"] == "sandbox", "torch's compiler asks"
     assert seen["uid"] >= 200_000
     assert int(seen["caps"], 16) == 0

@@ -17,7 +17,7 @@ import pytest
 from tests.e2e.conftest import Stage
 from tests.e2e.play import CASES, SLUG, Play, award, decide, make_again, reveal, set_up
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 LEAPER, COPIER, CORRECTED = "emil", "ben", "entrant-02"
 FROZEN = ("0.55", "1.818")  # sent while frozen: its ratio in the API, its speed-up on a page
