@@ -76,8 +76,10 @@ def accounts(place: Place) -> list[str]:
 
 
 def databases(place: Place) -> set[str]:
+    """This process's own: another process of the tests has its databases on the same server."""
     with psycopg.connect(place.url) as db:
-        return {name for (name,) in db.execute("SELECT datname FROM pg_database").fetchall()}
+        named = db.execute("SELECT datname FROM pg_database WHERE datname LIKE %s", [f"%\\_{os.getpid()}%"])
+        return {name for (name,) in named.fetchall()}
 
 
 def test_restore_of_an_older_schema_is_migrated_and_the_old_database_is_kept(migrated: Place, tmp_path: Path) -> None:
