@@ -306,6 +306,8 @@ class Client(_Calls):
                     on_event(event)
             except SiteProblem:
                 pass
+            except Refused as refused:
+                time.sleep(watch.limited_s(refused))
             time.sleep(watch.pause_s())
         while True:
             try:
@@ -313,6 +315,8 @@ class Client(_Calls):
                     return found
             except SiteProblem:
                 watch.check_patience()
+            except Refused as refused:
+                time.sleep(watch.limited_s(refused))
             time.sleep(POLL_S)
 
     def _tried(self, call: Call[T]) -> tuple[T, str]:
@@ -392,6 +396,8 @@ class AsyncClient(_Calls):
                     on_event(event)
             except SiteProblem:
                 pass
+            except Refused as refused:
+                await asyncio.sleep(watch.limited_s(refused))
             await asyncio.sleep(watch.pause_s())
         while True:
             try:
@@ -399,6 +405,8 @@ class AsyncClient(_Calls):
                     return found
             except SiteProblem:
                 watch.check_patience()
+            except Refused as refused:
+                await asyncio.sleep(watch.limited_s(refused))
             await asyncio.sleep(POLL_S)
 
     async def _tried(self, call: Call[T]) -> tuple[T, str]:
@@ -483,6 +491,13 @@ class _Watch:
         self._failures = 0 if self.news else self._failures + 1  # a stream that merely ended is resumed as well
         self._give_up_at = time.monotonic() + PATIENCE_S
         return backoff_s(self._failures)
+
+    def limited_s(self, refused: Refused) -> float:
+        """Return the seconds to wait after a rate limit, which ends the streams. Raises every other refusal."""
+        if refused.status != 429:
+            raise refused
+        streaming, self._failures = self.streams, STREAM_FAILURES
+        return 0.0 if streaming else float(refused.retry_after_s or POLL_S)
 
     def polled(self, submission: Mapping[str, Any], on_event: OnEvent) -> bool:
         """Note a poll; return whether the submission is finished."""

@@ -80,7 +80,7 @@ class FakeSite:
         self.username = "ada"
         self.steps = STEPS
         self.break_stream_after = 0  # events per connection; 0: never broken
-        self.no_stream = False
+        self.no_stream = 0  # the status that refuses streams
         self.hang = False
         self.answer_with: tuple[int, bytes, dict[str, str]] | None = None
         self.fail_reads = 0
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self._bent(path):
             return
         if path.endswith("/events"):
-            self._send(503, {"detail": "no streams here"}) if self.site.no_stream else self._stream()
+            self._send(self.site.no_stream, {"detail": "no streams here"}) if self.site.no_stream else self._stream()
         else:
             self.site.after = ""
             status, answer = self.site.get(path, parse_qs(parts.query))

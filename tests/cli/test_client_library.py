@@ -74,3 +74,20 @@ def test_next_page_is_read_from_the_header_link() -> None:
     assert next_cursor(httpx.Response(200, headers={"Link": link})) == "a:b"
     assert next_cursor(httpx.Response(200, headers={"Link": link.split(",")[0]})) == ""
     assert next_cursor(httpx.Response(200)) == ""
+
+
+def test_a_limit_of_streams_leaves_the_polls(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaderboard.client.clients.POLL_S", 0.01)
+    site.no_stream = 429
+
+    async def race() -> object:
+        async with AsyncClient(site.url, TOKEN) as connection:
+            return await connection.follow("7")
+
+    with Client(site.url, TOKEN) as connection:
+        assert connection.follow("7")["status"] == asyncio.run(race())["status"]  # type: ignore[index]
+    assert site.polls > 1
+
+    site.no_stream = 403
+    with Client(site.url, TOKEN) as connection, pytest.raises(Refused, match="no streams here"):
+        connection.follow("7")

@@ -144,7 +144,7 @@ def test_site_without_streams_is_asked_again(
     site: FakeSite, photofinish: Photofinish, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "backoff_s", lambda failures: 0.0)
-    site.no_stream = True
+    site.no_stream = 503
     ended = photofinish("submit", str(kernel), "--board", "softmax")
     assert ended.code == 0
     assert "· timing" in ended.err
