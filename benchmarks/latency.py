@@ -100,6 +100,8 @@ def one_test(client: Client, board: str, source: str) -> dict[str, float]:
     moments["here"] = time.time()
     if verdict["outcome"] != "passed":
         raise SystemExit(f"submission {sent['id']}: {verdict['outcome']} {verdict['message']}")
+    if "queued" not in moments:
+        raise SystemExit("the site limits streams of events: fewer --tests or a longer --pause")
     for before, state in itertools.pairwise(STATES):  # a state that was not announced took no time
         moments.setdefault(state, moments[before])
     return moments

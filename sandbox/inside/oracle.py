@@ -39,6 +39,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 gc.disable()  # while torch is imported: a tenth of the time would go into collections that find nothing
+os.environ["OMP_WAIT_POLICY"] = "passive"  # idle threads of torch would spin on cores that other containers want
 
 import problem_code
 import protocol
