@@ -7,6 +7,7 @@ LOAD_WORLD names a file with tokens and ids.
 import json
 import os
 import random
+import sys
 import uuid
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from locust.exception import StopUser
 
 WORLD = json.loads(Path(os.environ["LOAD_WORLD"]).read_text())
 TRIES = 20  # of a submission
-LAST_S = 15  # for the other senders' last submissions
 SOURCE = "def custom_kernel(data):\n    return data\n# {}\n"
 
 
@@ -33,7 +33,12 @@ class Visitor(FastHttpUser):
         self.told = address()
 
     def read(self, path: str, name: str = "") -> None:
-        self.client.get(path, name=name or path, headers=self.told)
+        with self.client.get(path, name=name or path, headers=self.told, catch_response=True) as answer:
+            if answer.status_code == 503 and "Retry-After" in answer.headers:
+                answer.failure("busy, asked to wait")
+            elif answer.status_code != 200:
+                print(f"{path}: status {answer.status_code}", file=sys.stderr)
+                answer.failure(f"status {answer.status_code}")
 
     @task(4)
     def board(self) -> None:
@@ -74,13 +79,15 @@ class Sender(FastHttpUser):
     @task
     def send_all(self) -> None:
         token = WORLD["tokens"].pop()
+        WORLD["sending"] = WORLD.get("sending", 0) + 1
         told = address() | {"Authorization": f"Bearer {token}"}
         for number in range(WORLD["sent_each"]):
             code = SOURCE.format(f"{token[-8:]} {number}")
             body = {"board": "bench-0", "hardware": "cpu", "mode": "test", "filename": "kernel.py", "code": code}
             self.send(body, told | {"Idempotency-Key": str(uuid.uuid4())})
-        if not WORLD["tokens"]:
-            gevent.spawn_later(LAST_S, self.environment.runner.quit)  # locust would wait for its time limit
+        WORLD["sending"] -= 1
+        if not WORLD["tokens"] and not WORLD["sending"]:
+            gevent.spawn_later(1, self.environment.runner.quit)  # locust would wait for its time limit
         raise StopUser
 
     def send(self, body: dict[str, str], told: dict[str, str]) -> None:
