@@ -193,7 +193,7 @@ def test_a_judge_for_tests_starts_afresh_after_its_last_test(begin: Callable[...
 
 
 def test_sigterm_and_the_end_of_stdin_end_it_in_peace(begin: Callable[..., Judge]) -> None:
-    told, forgotten = begin(), begin()
+    told, forgotten = begin(), begin("--tests")
     told.process.send_signal(signal.SIGTERM)
     assert forgotten.process.stdin is not None
     forgotten.process.stdin.close()
@@ -211,7 +211,7 @@ def test_containers_of_a_killed_one_are_reaped_though_frozen(begin: Callable[...
 
 
 def test_it_gives_up_when_a_container_dies_while_it_waits(begin: Callable[..., Judge]) -> None:
-    judge = begin()
+    judge = begin("--tests")
     judge.containers()[0].remove(force=True)
     assert judge.process.wait(PATIENCE_S) == 75
     assert "a container ended" in judge.said()
@@ -219,7 +219,7 @@ def test_it_gives_up_when_a_container_dies_while_it_waits(begin: Callable[..., J
 
 
 def test_it_gives_up_when_its_containers_grew_old(begin: Callable[..., Judge]) -> None:
-    judge = begin(RUNNER_PREPARED_S="1")
+    judge = begin("--tests", RUNNER_PREPARED_S="1")
     assert judge.process.wait(PATIENCE_S) == 75
     assert "older than 1 s" in judge.said()
 
@@ -230,7 +230,7 @@ def test_it_hands_a_job_back_when_the_image_moved(
     moved = f"photofinish-standby-test:{secrets.token_hex(6)}"
     docker_client.images.get(IMAGE).tag(moved)
     try:
-        judge = begin(SANDBOX_IMAGE=moved)
+        judge = begin("--tests", SANDBOX_IMAGE=moved)
         repository, tag = moved.split(":")
         docker_client.api.import_image_from_data(bytes(10_240), repository=repository, tag=tag)  # an empty archive
         judge.send(a_job())
