@@ -13,7 +13,7 @@ develop = $(everything),dev
 benchmarks = $(develop),bench
 
 .PHONY: manage help up down reset status logs backup nightly-backup try-restore restore undo-restore forget-old-database \
-	image test test-fast check ci lock sbom audit bench bench-latency bench-board bench-rejudge bench-claim bench-scale load contest chaos pictures
+	image test test-fast check environment packages ci lock sbom audit bench bench-latency bench-board bench-rejudge bench-claim bench-scale load contest chaos pictures
 help:
 	@echo "make up      start everything, with sample submissions    make down   stop it, data stays"
 	@echo "make status  what runs                                    make logs   follow its logs"
@@ -86,6 +86,12 @@ test-fast:
 
 check:
 	@$(call with,$(develop)) -m tests.tools.test_run check
+
+environment:
+	@$(call with,$(develop)) -c ""
+
+packages:
+	@$(PYTHON) -m tests.tools.packages
 
 ci:
 	@$(call with,$(develop)) -m tests.tools.test_run ci $(ARGS)

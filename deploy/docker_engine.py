@@ -14,6 +14,7 @@ from deploy.parties import is_root
 
 PACKAGES: Final = ("docker.io", "iptables")  # with their recommended packages, cgroupfs-mount among them
 START_TIMEOUT_S: Final = 60.0
+LOCK_S: Final = 300  # wait for another apt
 LOG: Final = Path("/var/log/photofinish-dockerd.log")
 
 
@@ -52,7 +53,8 @@ def install_packages(names: list[str] | tuple[str, ...]) -> None:
     note(f"apt-get install {' '.join(names)}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     update = captured([*prefix, "apt-get", "update", "-q"], env=environment)
-    done = captured([*prefix, "apt-get", "install", "-q", "-y", *names], env=environment)
+    patient = ["-o", f"DPkg::Lock::Timeout={LOCK_S}"]
+    done = captured([*prefix, "apt-get", *patient, "install", "-q", "-y", *names], env=environment)
     if done.returncode:
         hint = "" if update.returncode == 0 else " (apt-get update failed as well: is there a network?)"
         raise SetupError(f"apt-get install {' '.join(names)} failed{hint}: {done.stderr.strip()[-800:]}")

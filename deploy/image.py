@@ -41,18 +41,22 @@ VERSIONS: Final = IMAGE / "requirements.in"
 
 def ensure_image() -> str:
     """Return the image's tag for the inputs in this checkout, built when missing. Also move `latest` to it."""
-    client, work = docker.from_env(timeout=900), state_folder() / "image"
-    hashed = locked_packages(os.environ.get("IMAGE_EXTRAS", ""))
-    tag = f"{REPOSITORY}:{image_digest(digest_inputs(CHECKOUT, hashed))}"
+    client, work, tag = docker.from_env(timeout=900), state_folder() / "image", image_tag()
     if _has(client, tag):
         note(f"{tag} exists")
     else:
-        _build(client, tag, work, hashed)
+        _build(client, tag, work, locked_packages(os.environ.get("IMAGE_EXTRAS", "")))
         with (work / "built").open("a") as noted:
             noted.write(f"{tag}\n")
     client.images.get(tag).tag(REPOSITORY, "latest")
     prune(client, tag, work)
     return tag
+
+
+def image_tag() -> str:
+    """Return the tag of the image for the inputs in this checkout, built or not."""
+    hashed = locked_packages(os.environ.get("IMAGE_EXTRAS", ""))
+    return f"{REPOSITORY}:{image_digest(digest_inputs(CHECKOUT, hashed))}"
 
 
 def prune(client: docker.DockerClient, tag: str, work: Path) -> None:

@@ -36,6 +36,8 @@ class WebProcesses(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Replace processes that ended, and take them out of the figures of /metrics."""
+        for process in self.processes:  # or a ping of a killed process would wait for its answer, STARTED_WITHIN_S
+            process.child_conn.close()
         super().keep_subprocess_alive()
         present = {process.pid for process in self.processes}
         if env.text(METRICS_FOLDER, ""):

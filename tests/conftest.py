@@ -18,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 SANDBOX_IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 COSTS = Path(__file__).with_name("costs.json")  # seconds by test function, of those that take at least LONG_S
 LONG_S = 0.25
+WAITED = "waited_s"  # property of a test's report
+LATE = ("timed", "docker")  # marks, the latest first
+IMAGE_LOCK = "PHOTOFINISH_TEST_IMAGE_LOCK"  # tests/tools/test_run.py
 collect_ignore = ["tools/test_run.py"]  # a program
 
 
@@ -170,8 +174,9 @@ def docker_problem() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home.
 
-    Long tests run first, so that no process is left with one at the end. A `timed` test runs last, alone on the
-    machine: two judges would share the cores that each of them measures.
+    Tests with containers run late, as their image may still be built. Of the rest and of these, long tests run first,
+    so that no process is left with one at the end. A `timed` test runs last, alone on the machine: two judges would
+    share the cores that each of them measures.
     """
     costs = json.loads(COSTS.read_text())
     for item in items:
@@ -180,7 +185,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if function_of(item.nodeid) in costs:
             item.add_marker("slow")
     items.sort(
-        key=lambda item: (item.get_closest_marker("timed") is not None, -costs.get(function_of(item.nodeid), 0.0))
+        key=lambda item: (*map(bool, map(item.get_closest_marker, LATE)), -costs.get(function_of(item.nodeid), 0.0))
     )
 
 
@@ -189,13 +194,16 @@ def function_of(nodeid: str) -> str:
 
 
 class CostWriter:
-    """Plugin of the controlling process that keeps the longest time of each test function."""
+    """Plugin of the controlling process that keeps the longest time of each test function, without its waits for the
+    image and for other tests."""
 
     def __init__(self) -> None:
         self.took_s: dict[str, float] = defaultdict(float)  # by test, from its set-up to its tear-down
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.took_s[report.nodeid] += report.duration
+        if report.when == "setup":
+            self.took_s[report.nodeid] -= sum(value for name, value in report.user_properties if name == WAITED)
 
     def pytest_sessionfinish(self) -> None:
         longest: dict[str, float] = {}
@@ -211,17 +219,27 @@ def _docker_problem() -> str:
 
 
 @pytest.fixture
-def _docker_or_out(request: pytest.FixtureRequest, _docker_problem: str) -> Iterator[None]:
-    if _docker_problem:
-        way_out = f"{_docker_problem}: run `make test`, which sets both up"
+def _docker_or_out(request: pytest.FixtureRequest) -> Iterator[None]:
+    if image := os.environ.get(IMAGE_LOCK):
+        with open(image) as lock:
+            await_lock(request, lock, fcntl.LOCK_SH)
+    if problem := request.getfixturevalue("_docker_problem"):
+        way_out = f"{problem}: run `make test`, which sets both up"
         if os.environ.get("CI") == "true":
             pytest.fail(way_out)
         pytest.skip(way_out)
     with open(os.environ["PHOTOFINISH_TEST_JUDGE_LOCK"]) as lock:
-        left_s, _ = signal.setitimer(signal.ITIMER_REAL, 0)  # no time of this test: it waits for another
-        fcntl.flock(lock, fcntl.LOCK_EX if request.node.get_closest_marker("timed") else fcntl.LOCK_SH)
-        signal.setitimer(signal.ITIMER_REAL, left_s)
+        await_lock(request, lock, fcntl.LOCK_EX if request.node.get_closest_marker("timed") else fcntl.LOCK_SH)
         yield
+
+
+def await_lock(request: pytest.FixtureRequest, file: IO[str], kind: int) -> None:
+    """Wait for a lock of this kind, which is no time of this test."""
+    left_s, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    began = time.monotonic()
+    fcntl.flock(file, kind)
+    request.node.user_properties.append((WAITED, time.monotonic() - began))
+    signal.setitimer(signal.ITIMER_REAL, left_s)
 
 
 @pytest.fixture(scope="session")

@@ -338,10 +338,10 @@ class Oracle:
         if too_many:
             return f"{size} bytes of outputs in float64 are too many", self.known[key]
         reference = partial(self._outputs, drawn, layout)
-        least = widen.least_bytes([*drawn.bases.values()], size, with_spread=wanted != "values")
+        needed = widen.needed_bytes([*drawn.bases.values()], size, with_spread=wanted != "values")
         left = self.watch.left_bytes()
-        if left is not None and least > left:
-            why = f"float64 needs {-(-least // MIB)} MiB at least, and this container has {left // MIB} MiB left"
+        if left is not None and needed > left:
+            why = f"float64 needs about {-(-needed // MIB)} MiB, and this container has {left // MIB} MiB left"
             return why, self.known[key]
         try:
             given = [widen.wide(tensor) for tensor in drawn.bases.values()]

@@ -24,6 +24,8 @@ from torch.overrides import TorchFunctionMode
 
 ETA = 2.0**-24  # relative size of a perturbation: linear for nearly any function, far above float64's own rounding
 SAMPLES, FEW_SAMPLES = 2, 8
+SLACK = 1.125  # of an estimate of memory: the container's limit ends the program without an error
+PERTURBED = 2.375  # bytes for each byte of a tensor while it is perturbed
 FEW = 4096  # output elements; up to this number FEW_SAMPLES are drawn, and each element stands for itself
 
 SHARES = (2.0**-6, 2.0**-12, 2.0**-18)  # of the inputs changed, to count the inputs that stand behind an output element
@@ -90,19 +92,19 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     return copied
 
 
-def least_bytes(tensors: list[torch.Tensor], outputs: int, *, with_spread: bool) -> int:
-    """Return the bytes that double precision needs at the same time, however little the reference itself takes.
+def needed_bytes(tensors: list[torch.Tensor], outputs: int, *, with_spread: bool) -> int:
+    """Return the bytes that double precision takes at the same time, if the reference copies its inputs once.
 
-    `outputs`: their bytes in double precision. A run needs the inputs and a dense copy of its result; a run on
-    perturbed inputs needs these beside the inputs, the true outputs and the sum of squares. To perturb a tensor takes a
-    copy and a factor of each element.
+    `outputs`: their bytes in double precision. A run needs the inputs, the reference's copy (a cast makes it) and a
+    dense copy of its result; a run on perturbed inputs needs these beside the inputs, the true outputs and the sum of
+    squares. To perturb a tensor takes a copy, a factor of each element and the bits behind the factors. Freed memory
+    that fits no later tensor is in SLACK.
     """
     formats = [NARROW.get(tensor.dtype, tensor.dtype) for tensor in tensors]
     sizes = [tensor.numel() * dtype.itemsize for tensor, dtype in zip(tensors, formats, strict=True)]
-    if not with_spread:
-        return sum(sizes) + outputs
     largest = max((size for size, dtype in zip(sizes, formats, strict=True) if dtype in WIDE), default=0)
-    return sum(sizes) + max(sum(sizes) + 3 * outputs, 2 * largest + 2 * outputs)
+    beside = max(2 * sum(sizes) + 3 * outputs, PERTURBED * largest + 2 * outputs)
+    return int(SLACK * (sum(sizes) + (beside if with_spread else sum(sizes) + outputs)))
 
 
 def spread(

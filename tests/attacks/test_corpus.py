@@ -73,6 +73,8 @@ def test_it_gets_the_verdict_of_its_table(
     match expected:
         case "accepted":
             assert report.outcome == "passed", seen
+            if path.stem == "control_honest":
+                honest_runs[problem] = report
             if path.stem == "control_slow":
                 assert all(15 <= time <= 60 for time in measured_ms(report)), measured_ms(report)
         case "wrong" | "rejected":

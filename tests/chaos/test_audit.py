@@ -4,9 +4,7 @@ Each damage is undone before the next. The database's own constraints and trigge
 """
 
 import json
-import sys
 import uuid
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -21,7 +19,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 founded, database, empty_stage, stage = e2e.founded, e2e.database, e2e.empty_stage, e2e.stage
 
-JUDGE = json.dumps([sys.executable, str(Path(e2e.__file__).with_name("slow_judge.py")), "0"])
 SLUG = "softmax"
 FIRST = "(SELECT min(id) FROM {})"
 COPY = "CREATE TEMP TABLE copy AS SELECT * FROM {0} WHERE id = (SELECT min(id) FROM {0}); UPDATE copy SET id = 900;"
@@ -89,7 +86,7 @@ END $$
 def judged(stage: Stage) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Have a few submissions judged; return the client's journal and the board as shown."""
     token = stage.manage("create_runner", "rex", "--hardware", "cpu").strip()
-    stage.begin_runner("rex", token, RUNNER_JUDGE_COMMAND=JUDGE)
+    stage.begin_runner("rex", token, RUNNER_JUDGE_COMMAND=e2e.slow_judge(0))
     accounts = json.loads((stage.folder / "accounts.json").read_text())
     journal = []
     for name in ("ada", "ben", "cleo"):

@@ -33,7 +33,6 @@ def missing() -> str:
 
 @pytest.mark.docker
 @pytest.mark.slow
-@pytest.mark.timed
 @pytest.mark.timeout(1800)
 def test_a_site_under_chaos_loses_no_submission(tmp_path: Path) -> None:
     if why := missing():

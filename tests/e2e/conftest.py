@@ -10,14 +10,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from runner.host.accelerators import epoch, fingerprint
 from tests.conftest import migrated_database
+from tests.runner.judge.suspects import steady
 
 SET = "problems/library/kernels101.yaml"
 LEASE_S = 3.0
@@ -42,7 +46,8 @@ class Stage:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def manage(self, *arguments: str) -> str:
-        command = [sys.executable, "-m", "leaderboard.manage", *arguments]
+        quick = () if arguments[0] == "shell" else ("--skip-checks",)  # which import every page of the site
+        command = [sys.executable, "-m", "leaderboard.manage", *arguments, *quick]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -135,6 +140,20 @@ def database(founded: Founded) -> Iterator[str]:
         yield url_of(name)
 
 
+def slow_judge(takes_s: float) -> str:
+    """Return the command of slow_judge.py, for RUNNER_JUDGE_COMMAND."""
+    return json.dumps([sys.executable, str(Path(__file__).with_name("slow_judge.py")), str(takes_s), _known()])
+
+
+@cache
+def _known() -> str:
+    """Return the path of a file of what a slow judge reports, which lasts as long as the test run."""
+    host, file = fingerprint("cpu"), Path(os.environ["PHOTOFINISH_TEST_JUDGE_LOCK"]).with_name(f"judge-{os.getpid()}")
+    ready = {"fingerprint": host, "epoch": epoch(host), "images": []}
+    file.write_text(json.dumps({"ready": ready, "evidence": steady(0.8)}))
+    return str(file)
+
+
 def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -169,5 +188,12 @@ def stage(empty_stage: Stage) -> Stage:
     port = empty_stage.url.rpartition(":")[2]
     empty_stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", port, "--log-level", "warning")
     empty_stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
-    await_that(lambda: empty_stage.photofinish("boards").returncode == 0)
+    await_that(lambda: _answers(f"{empty_stage.url}/api/v1/boards"), within_s=60, every_s=0.1)
     return empty_stage
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(address, trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False

@@ -1,5 +1,6 @@
-"""A judge for test_runner_killed.py: `slow_judge.py SECONDS` waits this long, then passes the submission.
+"""A judge for tests of live sites: `slow_judge.py SECONDS FILE` waits this long, then passes the submission.
 
+FILE holds its host and its evidence (`slow_judge` in conftest.py), whose imports would take longer than all else.
 It leaves the job and its pid in RUNNER_STATE, so that a test can play the runner that came back from the dead.
 """
 
@@ -9,15 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from runner.host.accelerators import epoch, fingerprint
-from tests.runner.judge.suspects import steady
-
 
 def main() -> None:
     if "--reap" in sys.argv:
         return
-    host = fingerprint("cpu")
-    print(json.dumps({"ready": {"fingerprint": host, "epoch": epoch(host), "images": []}}), flush=True)
+    known = json.loads(Path(sys.argv[2]).read_text())
+    print(json.dumps({"ready": known["ready"]}), flush=True)
     text = sys.stdin.readline()
     if not text:
         return
@@ -38,7 +36,7 @@ def main() -> None:
         "score_us": 800.0,
         "ratio": 0.8,
         "half_width": 0.01,
-        "evidence": steady(0.8),
+        "evidence": known["evidence"],
     }
     print(json.dumps({"report": report}), flush=True)
 

@@ -5,23 +5,16 @@ The runners poll once an hour: only a doorbell can bring them work in time.
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.brokers import Certificate, RabbitServer, need_rabbitmq
-from tests.e2e.conftest import Stage, await_that
+from tests.e2e.conftest import Stage, await_that, slow_judge
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = {
-    "RUNNER_JUDGE_COMMAND": json.dumps([sys.executable, str(Path(__file__).with_name("slow_judge.py")), "0.1"]),
-    "RUNNER_POLL_S": "3600",
-    "LOG_LEVEL": "INFO",
-}
+SETTINGS = {"RUNNER_POLL_S": "3600", "LOG_LEVEL": "INFO"}
 
 
 @pytest.fixture
@@ -41,7 +34,8 @@ def rabbit(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 def begin_runner(stage: Stage, broker_url: str) -> None:
     token = stage.manage("create_runner", "rex", "--hardware", "cpu").strip()
-    stage.begin_runner("rex", token, BROKER_URL=broker_url, BROKER_CA_FILE=ca_file(stage, broker_url), **SETTINGS)
+    settings = {**SETTINGS, "BROKER_URL": broker_url, "BROKER_CA_FILE": ca_file(stage, broker_url)}
+    stage.begin_runner("rex", token, RUNNER_JUDGE_COMMAND=slow_judge(0.1), **settings)
     await_that(lambda: '"listening"' in (stage.folder / "rex.log").read_text())
 
 

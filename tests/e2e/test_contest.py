@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from runner.host.accelerators import epoch, fingerprint
 from tests.e2e.conftest import Stage
 from tests.e2e.play import CASES, SLUG, Play, award, decide, make_again, reveal, set_up
+from tests.runner.judge.suspects import steady
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -30,10 +32,18 @@ class Scripted(Play):
     """A kernel whose scripted report the judge finds."""
 
     def begin_runner(self, name: str, **changes: str) -> None:
+        host = fingerprint("cpu")
+        self.keep("ready", {"ready": {"fingerprint": host, "epoch": epoch(host), "images": []}})
         arguments = ["--again"] if name == AGAIN else []
-        super().begin_runner(name, RUNNER_JUDGE_COMMAND=json.dumps([*JUDGE, *arguments]))
+        super().begin_runner(name, RUNNER_JUDGE_COMMAND=json.dumps([*JUDGE, str(self.stage.folder), *arguments]))
+
+    def keep(self, name: object, content: dict[str, Any]) -> None:
+        """Write a file for the judge."""
+        (self.stage.folder / f"{name}.json").write_text(json.dumps(content))
 
     def send(self, name: str, text: str, status: int = 201, **report: Any) -> int:
+        for ratio in (report.get("ratio", 0.9), report.get("again", 0.9)):
+            self.keep(ratio, steady(ratio))
         return super().send(name, text + f"\n# REPORT {json.dumps(report)}\n", status)
 
 

@@ -7,25 +7,23 @@ import itertools
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from tests.e2e.balancer import Balancer, balanced
-from tests.e2e.conftest import Stage, await_that, free_port
+from tests.e2e.conftest import Stage, await_that, free_port, slow_judge
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
-JUDGE = json.dumps([sys.executable, str(Path(__file__).with_name("slow_judge.py")), "0.5"])
 PAGES = ("/", "/boards", "/competitions", "/api/v1/boards", "/submissions")
 EVERY_S = 0.4
+SUBMIT_S = 1.2  # each starts a process that judges it
 KNOCK_S = 0.03
 
 
@@ -42,8 +40,8 @@ class Load:
         self.failures: list[str] = []
         places = itertools.cycle(itertools.product(boards, tokens))
         self._threads = [
-            *(threading.Thread(target=self._act, args=(self._read,)) for _ in range(2)),
-            threading.Thread(target=self._act, args=(lambda client: self._submit(client, *next(places)),)),
+            *(threading.Thread(target=self._act, args=(self._read, EVERY_S)) for _ in range(2)),
+            threading.Thread(target=self._act, args=(lambda client: self._submit(client, *next(places)), SUBMIT_S)),
             threading.Thread(target=self._knock),
         ]
         for thread in self._threads:
@@ -54,9 +52,9 @@ class Load:
         for thread in self._threads:
             thread.join(30)
 
-    def _act(self, ask) -> None:
+    def _act(self, ask, every_s: float) -> None:
         with httpx.Client(base_url=self._url, trust_env=False, timeout=30, follow_redirects=True) as client:
-            while not self._ended.wait(EVERY_S):
+            while not self._ended.wait(every_s):
                 try:
                     answer = ask(client)
                 except httpx.HTTPError as error:
@@ -102,7 +100,9 @@ def await_host(balancer: Balancer, port: int, is_ready: bool = True) -> None:
 def begin_runner(stage: Stage, name: str, token: str) -> subprocess.Popen[bytes]:
     """Start a runner that shares its device with the other runner."""
     locks = str(stage.folder / f"locks-{name}")
-    return stage.begin_runner(name, token, RUNNER_JUDGE_COMMAND=JUDGE, RUNNER_DRAIN_S="20", RUNNER_LOCKS=locks)
+    return stage.begin_runner(
+        name, token, RUNNER_JUDGE_COMMAND=slow_judge(0.5), RUNNER_DRAIN_S="20", RUNNER_LOCKS=locks
+    )
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

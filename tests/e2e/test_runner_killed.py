@@ -5,7 +5,6 @@ and the first runner's report, should it still arrive, is refused as stale.
 """
 
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,10 @@ import pytest
 from runner.daemon.client import SiteClient
 from runner.errors import StaleLease
 from runner.wire import Event, Job, Report
-from tests.e2e.conftest import LEASE_S, Stage, await_that
+from tests.e2e.conftest import LEASE_S, Stage, await_that, slow_judge
 from tests.runner.conftest import is_alive
 
 pytestmark = pytest.mark.slow
-
-JUDGE = str(Path(__file__).with_name("slow_judge.py"))
-
-
-def slow_judge(takes_s: float) -> str:
-    return json.dumps([sys.executable, JUDGE, str(takes_s)])
 
 
 def test_killed_runner_costs_one_attempt_and_nothing_else(stage: Stage, tmp_path: Path) -> None:

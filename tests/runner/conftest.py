@@ -1,5 +1,6 @@
 """Rex's host: a state folder, a fake site, a fake judge, and a daemon between them."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from runner.config import DaemonSettings
 from runner.daemon.client import SiteClient
 from runner.daemon.spool import Spool
 from runner.daemon.worker import Daemon
+from runner.host.accelerators import epoch
 from tests.runner.fake_site import TOKEN, FakeSite
 
-FAKE_JUDGE = (sys.executable, str(Path(__file__).with_name("fake_judge.py")))
+HOST: dict[str, str | int] = {"hardware": "cpu", "cpus": 2, "memory_bytes": 1 << 34, "torch": "2.11.0"}
+READY = {"fingerprint": HOST, "epoch": epoch(HOST), "images": [f"sha256:{'1' * 64}"]}
+FAKE_JUDGE = (sys.executable, str(Path(__file__).with_name("fake_judge.py")), json.dumps(READY))
 
 
 @pytest.fixture
@@ -74,7 +78,7 @@ def launch(site: FakeSite, state: Path, tmp_path: Path) -> Iterator[Callable[...
             "PHOTOFINISH_URL": site.url,
             "RUNNER_TOKEN": TOKEN,
             "RUNNER_LOCKS": str(tmp_path / "locks"),
-            "RUNNER_JUDGE_COMMAND": f'["{FAKE_JUDGE[0]}", "{FAKE_JUDGE[1]}"]',
+            "RUNNER_JUDGE_COMMAND": json.dumps(FAKE_JUDGE),
             "RUNNER_JUDGE_GRACE_S": "2",
             "RUNNER_STANDBY": "0",
             "LOG_LEVEL": "DEBUG",

@@ -8,7 +8,8 @@ of RUNNER_STATE/canaries and passes without a line.
 The pids of judges with a job and of waiting judges are in RUNNER_STATE/judge.pid and waiting.pid. RUNNER_STATE/lives
 gets a line when a judge begins, waits, and ends in peace, with its pid, its sides and the name of its containers.
 RUNNER_STATE/reaped gets the names whose containers are removed. A file RUNNER_STATE/unprepared chooses how preparing
-fails: "die", "hang", or "early" (an event before a job exists).
+fails: "die", "hang", or "early" (an event before a job exists). The first argument is the line of a judge that waits,
+since the import that computes its epoch would take longer than all else.
 """
 
 import json
@@ -18,8 +19,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-
-from runner.host.accelerators import epoch
 
 state = Path(os.environ["RUNNER_STATE"])
 
@@ -122,11 +121,14 @@ def prepare() -> None:
 def wait_for_a_job() -> None:
     (state / "waiting.pid").write_text(str(os.getpid()))
     live("waits")
-    host: dict[str, str | int] = {"hardware": "cpu", "cpus": 2, "memory_bytes": 1 << 34, "torch": "2.11.0"}
+    ready = json.loads(sys.argv[1])
     driver = state / "driver"
     if driver.exists():
-        host["driver"] = driver.read_text()
-    say(ready={"fingerprint": host, "epoch": epoch(host), "images": [f"sha256:{'1' * 64}"]})
+        from runner.host.accelerators import epoch
+
+        ready["fingerprint"]["driver"] = driver.read_text()
+        ready["epoch"] = epoch(ready["fingerprint"])
+    say(ready=ready)
 
 
 def live(what: str) -> None:

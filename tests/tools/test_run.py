@@ -1,32 +1,33 @@
 """`make test`, `test-fast`, `check` and `ci`: set up their requirements first, where allowed; then run.
 
 `test` ends with pytest's summary line. In CI (CI=true) a test that needs Docker or a browser fails without it;
-elsewhere the test is skipped with a reason. `ci` checks while the tests run, and gives a few failed tests a second run
-alone on the machine.
+elsewhere the test is skipped with a reason. `ci` checks and builds the sandbox image while the tests run, and gives a
+few failed tests a second run alone on the machine.
 """
 
+import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import IO, Final, NoReturn
 
-from deploy.console import SetupError, captured, exit_status, note, say, step
-from deploy.docker_engine import ensure_docker, install_packages
-from deploy.image import ensure_image
+from deploy.console import captured, exit_status, say, step
+from deploy.docker_engine import ensure_docker
+from deploy.image import ensure_image, image_tag
 from deploy.parties import CHECKOUT
+from tests.tools import packages
 
-BROWSER_PACKAGES: Final = ("chromium", "fonts-dejavu-core")
-BROKER_PACKAGES: Final = ("rabbitmq-server",)  # in CI alone: elsewhere its service would start, and stay
-# Two processes, each with a database of its own, fed in order: long tests come first, timed tests last. On two cores a
-# third process gains no time. ARGS="-n 0": one process.
+# Two processes, each with a database of its own, fed in order: long tests come first, tests with containers late, timed
+# tests last. On two cores a third process gains no time. ARGS="-n 0": one process.
 PYTEST: Final = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "--maxschedchunk", "4")
 ALONE: Final = (sys.executable, "-m", "pytest", "-n", "0", "--last-failed", "--last-failed-no-failures", "none")
 FAILED: Final = CHECKOUT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+IMAGE_LOCK: Final = "PHOTOFINISH_TEST_IMAGE_LOCK"  # in the environment: tests with containers wait for that file's lock
 MOST_AGAIN: Final = 10  # failed tests; more are no chance
 FAST: Final = ("-m", "not docker and not browser and not timed and not slow")
 
@@ -86,25 +87,43 @@ def test_fast(arguments: list[str]) -> NoReturn:
 
 
 def test(arguments: list[str]) -> NoReturn:
-    set_up_tests()
+    set_up_engine()
+    with step("sandbox image"):
+        os.environ["SANDBOX_IMAGE"] = ensure_image()
     os.execv(sys.executable, [*PYTEST, *arguments])  # signals reach pytest itself
 
 
 def check_and_test(arguments: list[str]) -> int:
-    """Run the checks in the pauses of the tests, and print their output at the end. A few failed tests run again."""
-    set_up_tests()
+    """Run the checks in the pauses of the tests, and print their output at the end. A few failed tests run again.
+
+    The sandbox image is built beside the tests that need no container.
+    """
+    set_up_engine()
+    os.environ["SANDBOX_IMAGE"] = image_tag()
     FAILED.unlink(missing_ok=True)
     with tempfile.TemporaryFile("w+") as output:
-        checks = subprocess.Popen(
-            ["nice", sys.executable, "-m", "tests.tools.test_run", "check"], stdout=output, stderr=subprocess.STDOUT
-        )
-        tested = subprocess.run([*PYTEST, *arguments], check=False).returncode
+        command = ["nice", sys.executable, "-m", "tests.tools.test_run", "check"]
+        checks = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        with made_beside([sys.executable, "-m", "deploy.image"], output) as lock:
+            environment = {**os.environ, IMAGE_LOCK: lock}
+            tested = subprocess.run([*PYTEST, *arguments], env=environment, check=False).returncode
         checked = checks.wait()
         output.seek(0)
         say(output.read().rstrip())
     if tested == TESTS_FAILED:
         tested = run_failed_again(ALONE, FAILED)
     return tested or checked
+
+
+@contextmanager
+def made_beside(command: Sequence[str], output: IO[str]) -> Iterator[str]:
+    """Run a command, and yield the path of a file that it holds an exclusive lock on until its end."""
+    with tempfile.NamedTemporaryFile() as file:
+        with open(file.name) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            making = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, pass_fds=[lock.fileno()])
+        yield file.name
+        making.wait()
 
 
 def run_failed_again(command: Sequence[str], noted: Path) -> int:
@@ -123,25 +142,10 @@ def run_failed_again(command: Sequence[str], noted: Path) -> int:
     return tested
 
 
-def set_up_tests() -> None:
+def set_up_engine() -> None:
+    packages.main()
     with step("Docker engine"):
         ensure_docker()
-    with step("sandbox image"):
-        os.environ["SANDBOX_IMAGE"] = ensure_image()
-    has_compose = shutil.which("docker-compose") or captured(["docker", "compose", "version"]).returncode == 0
-    wanted = [
-        ("browser for the page tests", shutil.which("chromium"), BROWSER_PACKAGES),
-        ("Docker Compose for the test of the production stack", has_compose, ("docker-compose",)),
-    ]
-    if os.environ.get("CI") == "true":  # elsewhere its service would start, and stay
-        wanted.append(("RabbitMQ for the broker's tests", shutil.which("/usr/sbin/rabbitmq-server"), BROKER_PACKAGES))
-    for title, is_there, packages in wanted:
-        with step(title):
-            if not is_there:
-                try:
-                    install_packages(packages)
-                except SetupError as error:
-                    note(f"the tests that need it will not run: {error}")
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def test_a_real_run_has_all_three_in_its_blocks(tmp_path: Path) -> None:
     whole, accepted = local.find_problem("vectoradd"), ADD / "accepted"
     small = {**whole.benchmarks[0], "size": 400_000}
     fewer = replace(whole, tests=(), benchmarks=(small,), fuzz=None)  # the command test needs no more cases
-    problem = replace(fewer, untuned_on=("cpu",))
+    problem = replace(fewer, untuned_on=("cpu",), ranked_timeout_s=40.0)  # a busy machine lengthens no case for long
     candidate, incumbent = accepted / "torch_out.py", accepted / "torch_temporary.py"
     job = local.confirmation_job(problem, candidate, incumbent, 1, settings.runner_hardware)
     report = local.judge_here(job, settings, lambda event: None)

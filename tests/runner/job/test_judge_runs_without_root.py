@@ -100,6 +100,9 @@ def test_judge_without_root_judges_a_whole_job(
     settings: config.JudgeSettings, served: str, docker_client: docker.DockerClient
 ) -> None:
     user, problem = helper.judge_user(settings), find_problem("softmax")
+    problem = replace(
+        problem, tests=problem.tests[:1], benchmarks=problem.benchmarks[-1:], fuzz=None, ranked_timeout_s=40.0
+    )
     assert user is not None
     job = Job("a1", 1, 600, "cpu", "test", "s1", "kernel.py", SUBMISSION, problem.to_bundle(), problem.digest)
     for mode, source, outcomes in (

@@ -9,7 +9,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ import pytest
 
 from runner.commands.local import find_problem
 from runner.host.accelerators import epoch
-from runner.job.judge_main import MOST_TESTS
 from runner.wire import Job, dump
 from sandbox.container import find_freezer
 from sandbox.policy import LABEL
@@ -30,17 +29,22 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 SUBMISSION = "def custom_kernel(data):\n    x, out = data\n    out.copy_(x.softmax(-1))\n    return out\n"
 PATIENCE_S = 60
+PROGRAM = ("-m", "runner.job.judge_main")
+TESTS = 3
+OF_FEW_TESTS = ("-c", f"from runner.job import judge_main; judge_main.MOST_TESTS = {TESTS}; judge_main.main()")
 
 
 class Judge:
     """`python -m runner.job.judge_main`, as the daemon starts it."""
 
-    def __init__(self, client: docker.DockerClient, *arguments: str, **settings: str) -> None:
+    def __init__(
+        self, client: docker.DockerClient, *arguments: str, program: Sequence[str] = PROGRAM, **settings: str
+    ) -> None:
         self.owner = f"standby{secrets.token_hex(6)}"
         self._client = client
         self._environment = {**os.environ, "SANDBOX_IMAGE": IMAGE, **settings, "RUNNER_ID": self.owner}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runner.job.judge_main", *arguments],
+            [sys.executable, *program, *arguments],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -91,8 +95,8 @@ def begin(docker_client: docker.DockerClient) -> Iterator[Callable[..., Judge]]:
     """Start a judge that waits for its job."""
     judges: list[Judge] = []
 
-    def begin(*arguments: str, **settings: str) -> Judge:
-        judges.append(Judge(docker_client, *arguments, **settings))
+    def begin(*arguments: str, **named: Any) -> Judge:
+        judges.append(Judge(docker_client, *arguments, **named))
         host = judges[-1].line()["ready"]
         assert host["fingerprint"]["torch"], "as the image has it"
         assert host["epoch"] == epoch(host["fingerprint"])
@@ -179,8 +183,8 @@ def test_a_judge_for_tests_ends_after_a_failure_of_the_problem(begin: Callable[.
 
 
 def test_a_judge_for_tests_starts_afresh_after_its_last_test(begin: Callable[..., Judge]) -> None:
-    judge = begin("--tests")
-    for number in range(MOST_TESTS):
+    judge = begin("--tests", program=OF_FEW_TESTS)
+    for number in range(TESTS):
         if number:
             assert "ready" in judge.line()
         judge.send(replace(a_job(), attempt_id=f"a{number}"))
@@ -189,7 +193,7 @@ def test_a_judge_for_tests_starts_afresh_after_its_last_test(begin: Callable[...
 
 
 def test_sigterm_and_the_end_of_stdin_end_it_in_peace(begin: Callable[..., Judge]) -> None:
-    told, forgotten = begin(), begin()
+    told, forgotten = begin(), begin("--tests")
     told.process.send_signal(signal.SIGTERM)
     assert forgotten.process.stdin is not None
     forgotten.process.stdin.close()
@@ -207,7 +211,7 @@ def test_containers_of_a_killed_one_are_reaped_though_frozen(begin: Callable[...
 
 
 def test_it_gives_up_when_a_container_dies_while_it_waits(begin: Callable[..., Judge]) -> None:
-    judge = begin()
+    judge = begin("--tests")
     judge.containers()[0].remove(force=True)
     assert judge.process.wait(PATIENCE_S) == 75
     assert "a container ended" in judge.said()
@@ -215,7 +219,7 @@ def test_it_gives_up_when_a_container_dies_while_it_waits(begin: Callable[..., J
 
 
 def test_it_gives_up_when_its_containers_grew_old(begin: Callable[..., Judge]) -> None:
-    judge = begin(RUNNER_PREPARED_S="1")
+    judge = begin("--tests", RUNNER_PREPARED_S="1")
     assert judge.process.wait(PATIENCE_S) == 75
     assert "older than 1 s" in judge.said()
 
@@ -226,7 +230,7 @@ def test_it_hands_a_job_back_when_the_image_moved(
     moved = f"photofinish-standby-test:{secrets.token_hex(6)}"
     docker_client.images.get(IMAGE).tag(moved)
     try:
-        judge = begin(SANDBOX_IMAGE=moved)
+        judge = begin("--tests", SANDBOX_IMAGE=moved)
         repository, tag = moved.split(":")
         docker_client.api.import_image_from_data(bytes(10_240), repository=repository, tag=tag)  # an empty archive
         judge.send(a_job())

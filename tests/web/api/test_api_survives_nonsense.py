@@ -108,6 +108,7 @@ def test_an_address_with_a_nul(stage, browser, path) -> None:
 @given(name=st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set("/?#\\")))
 def test_any_address(stage, browser, name) -> None:
     limits.floods.clear()  # of the previous examples
+    client = browser(stage.ada)
     for path in (
         "/boards/{}",
         "/boards/softmax/{}",
@@ -115,4 +116,4 @@ def test_any_address(stage, browser, name) -> None:
         "/submissions/{}",
         "/api/v1/boards/{}",
     ):
-        assert browser(stage.ada).get(path.format(name)).status_code in (200, 301, 302, 404)
+        assert client.get(path.format(name)).status_code in (200, 301, 302, 404)

@@ -52,7 +52,8 @@ def test_live_page_polls_by_etag_where_the_stream_is_refused(stage) -> None:
             ),
         )
         page.goto(f"{site.address}/submissions/{submission.pk}")
-        page.wait_for_timeout(16_000)
+        while (304, True) not in asked:
+            page.wait_for_timeout(100)
         judge_elsewhere(stage, submission)
         page.wait_for_selector("#verdict-title", timeout=60_000)
     assert (200, False) in asked
