@@ -31,7 +31,7 @@ def missing() -> list[str]:
 
 
 def main() -> int:
-    """Install them by one command; tests without their needs say so later."""
+    """Install them by one command; a failure is only noted, as the tests that lack them fail with a reason."""
     with step("Debian packages of the tests"):
         try:
             if names := missing():
