@@ -5,7 +5,8 @@ By hand, after `source benchmarks/gpu/setup.sh`:
     python -m benchmarks.gpu.measure JOBS PROBLEM[:PART] FILE [PROBLEM[:PART] FILE …]
 
 Each pair is judged JOBS times, each time in a process of its own; then a table, a line a case. PART: only the benchmark
-cases with it in their name (`add:n=1024`). With OUT set, every report is kept there. RUNNER_LEAVE_OUT leaves out steps.
+cases with it in their name (`add:size=1024`), or with one of several parts (`add:size=1024,size=524288`). With OUT set,
+every report is kept there. RUNNER_LEAVE_OUT leaves out steps.
 """
 
 import json
@@ -54,7 +55,8 @@ def one(problem: str, file: str, kept: str) -> None:
     name, _, part = problem.partition(":")
     settings = config.load_judge()
     found = local.find_problem(name).on(settings.runner_hardware)
-    found = replace(found, benchmarks=tuple(case for case in found.benchmarks if part in case_name(case)))
+    parts = part.split(",")
+    found = replace(found, benchmarks=tuple(c for c in found.benchmarks if any(p in case_name(c) for p in parts)))
     began = time.monotonic()
     job = local.job_of(found, Path(file), "ranked", settings.runner_hardware)
     report = local.judge_here(job, settings, lambda event: None)
@@ -96,15 +98,15 @@ def _say_case(found: list[tuple[Timing, Evidence]]) -> None:
     timings = [timing for timing, _ in found]
     jobs = [timing.calls_of(BASELINE, valid=True) for timing in timings]
     events = [stats.midmean([call.inner_ns for call in calls]) / 1e3 for calls in jobs]
-    in_run = statistics.median(_cv([call.inner_ns for call in calls]) for calls in jobs)
+    in_run = statistics.median(variation([call.inner_ns for call in calls]) for calls in jobs)
     calls = [call for job in jobs for call in job]
     certified = [certificate.certify(timing, evidence) for timing, evidence in found]
-    ratios = [_ratio(one.quads) for one in certified]
+    ratios = [ratio_of(one.quads) for one in certified]
     columns = [f"{statistics.median(getattr(call, part) for call in calls) / 1e3:.1f}" for part in PARTS]
     voids = sum(bool(quad.void) for timing in timings for quad in timing.quads)
     print(
         f"{timings[0].case}{_way(timings)} | {' '.join(f'{event:.2f}' for event in events)} | "
-        f"{_cv(events):.2f} | {in_run:.2f} | "
+        f"{variation(events):.2f} | {in_run:.2f} | "
         f"{_spread([call.gap_ns for call in calls])} | {' | '.join(columns)} | "
         f"{_spread([call.gap_ns - call.copying_ns - call.thaw_ns for call in calls])} | "
         f"{' '.join(f'{one.spread_ns / 1e3:.1f}' for one in certified)} | "
@@ -134,11 +136,13 @@ def _way(timings: list[Timing]) -> str:
     return "" if queued == len(timings) else f" ({queued} of {len(timings)} queued)"
 
 
-def _cv(values: list[float]) -> float:
+def variation(values: list[float]) -> float:
+    """Return the coefficient of variation in per cent."""
     return 100 * statistics.pstdev(values) / statistics.mean(values) if len(values) > 1 else 0.0
 
 
-def _ratio(quads: list[list[float]]) -> float:
+def ratio_of(quads: list[list[float]]) -> float:
+    """Return the candidate's time over the baseline's, the median over certified blocks."""
     return math.exp(stats.median(schedule.differences(quads)))
 
 

@@ -5,6 +5,7 @@
 #   benchmarks/gpu/session.sh attacks    every attack, with all steps and without those that answer it; the time of a whole job
 #   benchmarks/gpu/session.sh waiting    how long the device works in a warm job; whether containers that wait stay as they are
 #   benchmarks/gpu/session.sh library    the library's samples and starters, on GPUS of the host's devices side by side
+#   benchmarks/gpu/session.sh neighbours what a job on a GPU notices of the host's second GPU: idle, timed, loaded, building
 # With OUT set, the reports of all jobs are kept there in one archive.
 set -uo pipefail
 library=problems/library
@@ -38,11 +39,14 @@ case "${1:-}" in
     python3 -m benchmarks.gpu.busy 3
     python3 -m benchmarks.gpu.waits 4 5 30 75
     ;;
+  neighbours)
+    RUNNER_FLEET=all python3 -m benchmarks.gpu.neighbours
+    ;;
   library)
     python3 -m benchmarks.gpu.library "${GPUS:-1}" 480
     ;;
   *)
-    echo "usage: benchmarks/gpu/session.sh figures|steps|attacks|waiting|library" >&2
+    echo "usage: benchmarks/gpu/session.sh figures|steps|attacks|waiting|library|neighbours" >&2
     exit 2
     ;;
 esac

@@ -9,7 +9,7 @@
 
 `run`, on the host after `source benchmarks/gpu/setup.sh`, judges each problem at its own sizes, as ranked, in a process
 of its own, and appends a line to JOURNAL. Problems with a line are left out, so that an interrupted run continues.
---only: problems with NAME in their name. --seconds: no problem is started later. --limit: a problem that takes longer
+--only: problems with NAME in their name, in the order of the names. --seconds: no problem is started later. --limit: a problem that takes longer
 is ended, with a line (default 540). --gpus: so many of the host's devices side by side, each with its own cores.
 --again: judge also what did not pass, or passed outside of the range.
 
@@ -148,15 +148,20 @@ def run(
     """Judge what the journal lacks. Return the number of problems that are left."""
     known, kept = read_journal(journal), Journal(journal)
     waiting: queue.SimpleQueue[tuple[Path, Line]] = queue.SimpleQueue()
+    due: list[tuple[int, Path, Line]] = []
+    wanted = list(only) or [""]
     for path in sorted(folder.glob("*.json")):
         prepared = json.loads(path.read_text("utf-8"))
         name, before = prepared["name"], known.get(prepared["name"])
         is_due = before is None or (again and before["outcome"] != UNSUPPORTED and not is_good(before))
-        if not is_due or (only and not any(word in name for word in only)):
+        turn = next((turn for turn, word in enumerate(wanted) if word in name), None)
+        if not is_due or turn is None:
             continue
         if prepared["unsupported"]:
             kept.append(_line(prepared, outcome=UNSUPPORTED, reason=prepared["unsupported"]))
             continue
+        due.append((turn, path, prepared))
+    for _, path, prepared in sorted(due, key=lambda one: one[0]):
         waiting.put((path, prepared))
     print(f"{waiting.qsize()} problems to judge on {gpus} GPUs", flush=True)
     ends = time.monotonic() + seconds
