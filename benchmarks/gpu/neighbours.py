@@ -183,9 +183,7 @@ def table(rows: Sequence[Row]) -> str:
         calls = [timing.calls_of(BASELINE, valid=True) for timing, _ in jobs]
         events = [stats.midmean([call.inner_ns for call in job]) / 1e3 for job in calls]
         alone = [timing for timing, _ in found.get((case, "idle"), ())]
-        at_rest = [
-            stats.midmean([call.inner_ns for call in one.calls_of(BASELINE, valid=True)]) / 1e3 for one in alone
-        ]
+        at_rest = [stats.midmean([call.inner_ns for call in one.calls_of(BASELINE, valid=True)]) / 1e3 for one in alone]
         apart = f"{100 * (statistics.mean(events) / statistics.mean(at_rest) - 1):+.2f}" if at_rest else "-"
         ratios = [measure.ratio_of(certificate.certify(*job).quads) for job in jobs]
         quads = [quad for timing, _ in jobs for quad in timing.quads]

@@ -9,9 +9,9 @@
 
 `run`, on the host after `source benchmarks/gpu/setup.sh`, judges each problem at its own sizes, as ranked, in a process
 of its own, and appends a line to JOURNAL. Problems with a line are left out, so that an interrupted run continues.
---only: problems with NAME in their name, in the order of the names. --seconds: no problem is started later. --limit: a problem that takes longer
-is ended, with a line (default 540). --gpus: so many of the host's devices side by side, each with its own cores.
---again: judge also what did not pass, or passed outside of the range.
+--only: problems with NAME in their name, in the order of the names. --seconds: no problem is started later. --limit: a
+problem that takes longer is ended, with a line (default 540). --gpus: so many of the host's devices side by side, each
+with its own cores. --again: judge also what did not pass, or passed outside of the range.
 
 `table` prints JOURNAL in Markdown, the last line of each problem: the ratio, or the stated reason. The candidate is the
 baseline, so its ratio should lie within 0.97 and 1.03.

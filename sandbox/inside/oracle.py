@@ -12,8 +12,8 @@ the judge: the bytes that a submission produced). Requests are JSON over one con
     {"do": "check", "number"} → {"good", "message"}
 
 Every answer has `took_ns` and, on a device, the memory that this program holds and held at most: `held_bytes` and
-`peak_bytes`. A failed request has {"error", "full": whether memory ran out}. `constructed_ns` and `first_ns` are how
-long Model's construction and the reference's first call of the case took.
+`peak_bytes`. A failed request has {"error", "full": whether memory ran out, "large": whether no region has the room}.
+`constructed_ns` and `first_ns` are how long Model's construction and the reference's first call of the case took.
 
 Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
 previous input ends.
@@ -162,6 +162,10 @@ class DeviceWatch:
 
 class Full(Exception):
     """No room is left behind the data made before."""
+
+
+class TooLarge(tree.TreeError):
+    """Not even an empty region has room for the data."""
 
 
 class Oracle:
@@ -398,7 +402,7 @@ class Oracle:
             if size > room and any(self.at):
                 raise Full
             if size > room:
-                raise tree.TreeError(
+                raise TooLarge(
                     f"case {case}: its {what} take {-(-size // MIB)} MiB, and this hardware's judge has room for "
                     f"{room // MIB} MiB of them; choose smaller sizes"
                 )
@@ -517,7 +521,7 @@ def main() -> None:
             answer |= oracle.watch.finish()
             answer["took_ns"] = time.perf_counter_ns() - start
         except tree.TreeError as err:
-            answer = {"error": str(err)[:6000]}
+            answer = {"error": str(err)[:6000], "large": isinstance(err, TooLarge)}
         except Exception as err:
             answer = {"error": explain(err, request), "full": is_full(err)}
         if answer.get("full"):  # the failed call's tensors are free now

@@ -19,7 +19,7 @@ from runner.evidence.starved import Share
 from runner.judge.data import faults
 from runner.judge.data.call import Input, Stopwatch
 from runner.judge.data.compare import Fp64
-from runner.judge.data.faults import OracleFailed, OracleFull, ProblemRaised
+from runner.judge.data.faults import OracleFailed, OracleFull, ProblemRaised, TooLarge
 from runner.judge.data.layout import Buffer, Layout, blaming_the_problem, parse_layout
 from runner.judge.data.memory import Memory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
@@ -238,6 +238,8 @@ class Oracle:
             if "error" in answer:
                 with blaming_the_problem(UNREADABLE):
                     error = _clean(str(answer["error"]))
+                if answer.get("large") is True:
+                    raise TooLarge(error)
                 raise OracleFull(error) if answer.get("full") is True else ProblemRaised(error)
             self.took_ns = _whole(answer, "took_ns")
             self.problem_s += self.took_ns / 1e9

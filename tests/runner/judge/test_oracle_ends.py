@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.judge.data import faults
-from runner.judge.data.faults import OracleFailed
+from runner.judge.data.faults import OracleFailed, TooLarge
 from sandbox.container import Exit, SandboxError
 from tests.runner.judge.oracle_here import oracle_of
 
@@ -50,7 +50,7 @@ def test_too_little_memory_is_named_with_the_limit_and_a_way_out() -> None:
 
 
 def test_sizes_beyond_the_judges_are_named_in_units_of_people(tmp_path: Path) -> None:
-    with oracle_of(ENDING, tmp_path, region_bytes=1 << 20) as oracle, pytest.raises(OracleFailed) as failed:
+    with oracle_of(ENDING, tmp_path, region_bytes=1 << 20) as oracle, pytest.raises(TooLarge) as failed:
         oracle.make({"how": "stay"}, 1)
     said = "its inputs take 4 MiB, and this hardware's judge has room for 1 MiB of them; choose smaller sizes"
     assert str(failed.value) == f"case {{'how': 'stay'}}: {said}"
