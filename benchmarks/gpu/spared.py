@@ -6,7 +6,7 @@ python -m benchmarks.gpu.spared JOBS NAME [NAME …]
 
 Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each without a cut. They report the true time of
 their kernel: the hidden time that the judge finds, below 0, is the spared time. runner/evidence/certificate.py has the
-derived figures (SPARED_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
+derived figures (SPARED_EARLY_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
 """
 
 import re

@@ -8,7 +8,7 @@ constant that an idle call of the baseline costs. The tenant's word never counts
 `event` (GPUs): the device's events, raised by the *hidden* time where they lie below the wall clock's. The gap between
 the two clocks is calibrated on the baseline's blocks of the same case and corrected by the offsets between the two
 containers. `spread_ns` could be forged unseen: three standard errors of that comparison, and the part of the gap that a
-tenant could spare (SPARED_NS).
+tenant could spare (SPARED_EARLY_NS).
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two cont
 # A tenant that takes over from the harness spares the work around a kernel: on an H200 a recorded graph, in a stream of
 # its own and without events, leaves up to this much less of a gap (g16 in tests/attacks/gpu). It looks exactly like an
 # honest kernel that is as much slower. 4.9 µs were seen; if hosts take part in a call 23, of compiled code that
-# launches a graph as soon as the order is there (g18).
-SPARED_NS: Final = 6_000.0
+# launches a graph as soon as the order is there (g18). If a second stream echoes at once as well, the judge's device
+# turns to the read while the graph works, and the output is right all the same: 7.2 µs were seen on an H100 (g22).
+SPARED_NS: Final = 6_000.0  # by rules 1 and 2
+SPARED_EARLY_NS: Final = 8_000.0  # from rules 3 on
 SPARED_BY_HOST_NS: Final = 25_000.0
 
 # Offsets between containers, from queued calls of the harness's own kernel:
@@ -91,7 +93,7 @@ def certify(timing: Timing, evidence: Evidence, side: str = CANDIDATE, *, with_c
     """
     quads = [quad for quad in timing.quads if quad.compares(side)]
     if evidence.clock == EVENT:
-        return _event(quads, timing, side)
+        return _event(quads, timing, evidence.rules, side)
     constant: float = 0
     if quads and not with_constant:
         constant = constant_ns(timing.idle, certified=evidence.certified)
@@ -133,7 +135,7 @@ def is_constant_known(idle: Sequence[Sample], *, certified: bool) -> bool:
 # -- on the device's clock -------------------------------------------------------------------------------------------
 
 
-def _event(quads: list[Quad], timing: Timing, side: str) -> Certified:
+def _event(quads: list[Quad], timing: Timing, rules: int, side: str) -> Certified:
     """Certify all of a case's blocks together: one call's gap strays by hundreds of µs, its lower edge hardly moves.
 
     The candidate's events are raised by the hidden time that is beyond doubt, among all its calls or the fastest. A
@@ -156,7 +158,8 @@ def _event(quads: list[Quad], timing: Timing, side: str) -> Certified:
         for quad in quads
     ]
     spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + max(0.0, gap_ns)
-    spread += SPARED_NS if timing.queued else SPARED_BY_HOST_NS
+    by_device_ns = SPARED_EARLY_NS if rules > 2 else SPARED_NS
+    spread += by_device_ns if timing.queued else SPARED_BY_HOST_NS
     # The judge's copying takes longer within the baseline's calls than on an otherwise empty device. Copies of over
     # 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which takes 0.2 ms
     # (docs/lab-notebook). A tenant without waiting work spares that.

@@ -5,7 +5,7 @@ certificate.py decides which times count.
 decided. Rules 1: a time that is not above zero is `below_resolution`, and any disturbance by the kernel is `unsteady`.
 Rules 2: `below_resolution` needs an interval that ends within the cost of handing work over; a disturbance by the
 kernel is `self_disturbed`; a kernel is erratic if it scatters far more than the baseline beside it; and the
-measurements of a run that cannot rank are shown. Pure.
+measurements of a run that cannot rank are shown. Rules 3: more of a queued call's time could be forged. Pure.
 """
 
 import math

@@ -17,6 +17,7 @@ from runner.evidence.certificate import (
     MANY_PLACES,
     SMALL_BYTES,
     SPARED_BY_HOST_NS,
+    SPARED_EARLY_NS,
     SPARED_NS,
     TURN_NS,
     Certified,
@@ -80,6 +81,18 @@ def test_where_calls_were_queued_less_can_be_forged() -> None:
     assert found.spread_ns == LEAST_QUEUED_NS + SPARED_NS
     assert min(time for quad in found.quads for time in quad[1:3]) > 40_000 - LEAST_QUEUED_NS - 500
     assert certify({**case, "queued": False}).spread_ns == LEAST_SPREAD_NS + SPARED_BY_HOST_NS
+
+
+def test_newer_rules_allow_for_an_early_echo_of_queued_calls() -> None:
+    case = timing(event_b=40_000.0) | {"gaps": None, "places": 16}
+
+    def spread_ns(rules: int, *, queued: bool) -> float:
+        given = parsed_timing(case | {"queued": queued}, clock="event", rules=rules)
+        return certificate.certify(*given, "candidate").spread_ns
+
+    assert [spread_ns(rules, queued=True) for rules in (1, 2)] == [LEAST_QUEUED_NS + SPARED_NS] * 2
+    assert spread_ns(3, queued=True) == LEAST_QUEUED_NS + SPARED_EARLY_NS
+    assert spread_ns(3, queued=False) == LEAST_SPREAD_NS + SPARED_BY_HOST_NS
 
 
 def test_data_that_stay_in_one_place_are_known_less_well() -> None:
