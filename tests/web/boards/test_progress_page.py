@@ -165,7 +165,9 @@ def test_board_shows_the_gap_to_the_next_line_and_what_the_next_rank_takes(raced
     assert own.startswith("You are 3rd of 3 with 1.111×")
     assert "To share 2nd place, a kernel has to reach about 1.972×" in own
     assert "To take it alone: about 2.028×" in own
-    assert "The next kernel would need 20" in page_of(browser(raced.ada), "/boards/softmax/cpu")
+    leads = page_of(browser(raced.ada), "/boards/softmax/cpu")
+    assert "faster than all others" in leads
+    assert "The next kernel would need 20" in leads
     assert "own-standing" not in page_of(browser(None), "/boards/softmax/cpu")
 
 
