@@ -52,7 +52,7 @@ HONEST = kernel("torch.softmax(x, dim=-1, out=out)\nreturn out")
             kernel("s = 'x' * (1 << 20)\nfor _ in range(10240): print(s)\nreturn out"),
             "policy", "output_limit", "16 MB", id="ten-gigabytes-printed"
         ),
-        pytest.param(kernel("while True: pass"), "timeout", "call", "within 5 s", id="endless-loop"),
+        pytest.param(kernel("while True: pass"), "timeout", "call", "within 12 s", id="endless-loop"),
         pytest.param(kernel("x.zero_()\nreturn x.softmax(-1)"), "wrong", "input_changed", "inputs", id="input-zeroed"),
         pytest.param(
             kernel("torch.softmax(x, dim=-1, out=out)\nx.add_(1)\nreturn out"), "wrong", "input_changed", "inputs",
@@ -65,7 +65,7 @@ HONEST = kernel("torch.softmax(x, dim=-1, out=out)\nreturn out")
 )  # fmt: skip
 def test_it_gets_its_own_verdict(source: str, outcome: str, reason: str, says: str, judge: Judge) -> None:
     report = judge(
-        source, replace(problem_named("softmax"), test_timeout_s=10.0) if outcome == "timeout" else "softmax"
+        source, replace(problem_named("softmax"), test_timeout_s=24.0) if outcome == "timeout" else "softmax"
     )
     assert (report.outcome, report.reason) == (outcome, reason), report.message
     assert says in report.message
