@@ -112,8 +112,9 @@ def plainness(texts: dict[str, str]) -> dict[str, float]:
 
 
 def is_uncounted(name: str) -> bool:
-    """Return whether a document is history, or generated: the references of API and settings."""
-    return name in ("CHANGELOG.md", "docs/http.md", "docs/settings.md") or name.startswith("docs/lab-notebook/")
+    """Return whether a document is history, or generated: the references of API and settings, the index of pictures."""
+    generated = ("docs/http.md", "docs/settings.md", "docs/screens/README.md")
+    return name in ("CHANGELOG.md", *generated) or name.startswith("docs/lab-notebook/")
 
 
 def words(text: str) -> int:
