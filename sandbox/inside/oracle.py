@@ -164,7 +164,7 @@ class Full(Exception):
     """No room is left behind the data made before."""
 
 
-class TooLarge(tree.TreeError):
+class TooLarge(Exception):
     """Not even an empty region has room for the data."""
 
 
@@ -256,7 +256,7 @@ class Oracle:
         if changed:
             try:
                 answer |= {"layout": self._write(request["number"], case, drawn), "near": self._is_sound(drawn)}
-            except (tree.TreeError, Full):
+            except (tree.TreeError, TooLarge, Full):
                 raise
             except Exception:  # the reference refuses the changed data, for example a matrix that lost its structure
                 answer["near"] = False
@@ -520,7 +520,7 @@ def main() -> None:
             answer = {"load": oracle.load, "make": oracle.make, "check": oracle.check}[request["do"]](request)
             answer |= oracle.watch.finish()
             answer["took_ns"] = time.perf_counter_ns() - start
-        except tree.TreeError as err:
+        except (tree.TreeError, TooLarge) as err:
             answer = {"error": str(err)[:6000], "large": isinstance(err, TooLarge)}
         except Exception as err:
             answer = {"error": explain(err, request), "full": is_full(err)}
