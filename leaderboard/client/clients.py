@@ -497,7 +497,7 @@ class _Watch:
         if refused.status != 429:
             raise refused
         streaming, self._failures = self.streams, STREAM_FAILURES
-        return 0.0 if streaming else float(refused.retry_after_s or POLL_S)
+        return 0.0 if streaming else min(float(refused.retry_after_s or POLL_S), PATIENCE_S)
 
     def polled(self, submission: Mapping[str, Any], on_event: OnEvent) -> bool:
         """Note a poll; return whether the submission is finished."""
