@@ -91,7 +91,7 @@ class RealPlay(Play):
         else:
             places = {"RUNNER_STATE": str(state), "RUNNER_LOCKS": str(self.stage.folder / "locks")}
             command = [sys.executable, "-m", "runner.commands.start", "bench"]
-            subprocess.run(command, env={**self.stage.environment, **places}, check=True, timeout=600)
+            subprocess.run(command, env={**self.stage.environment, **places}, check=True, timeout=1_200)
         super().begin_runner(name, **changes)
 
     def records_settled(self) -> None:
@@ -180,7 +180,9 @@ def played(play: RealPlay, story: Story) -> None:
     records = play.stage.rows(RECORDS)
     assert records, "first place was taken, and no record confirmed"
     assert records[0][:4] == (LATE_BEST, LEAD, "record", "confirmed"), records
-    assert (LEAPER, LATE_BEST, "award", "confirmed") in [record[:4] for record in records], records
+    # The board asks for this record when the review clears it. If it still waits, the prize takes it over.
+    causes = {record[2] for record in records if (record[0], record[1], record[3]) == (LEAPER, LATE_BEST, "confirmed")}
+    assert causes & {"record", "award"}, records
 
 
 def practise(play: RealPlay, code: str) -> None:

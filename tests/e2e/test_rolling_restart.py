@@ -34,7 +34,7 @@ class Load:
     """
 
     def __init__(self, url: str, tokens: list[str], boards: list[str]) -> None:
-        self._url, self._ended = url, threading.Event()
+        self._url, self._ended, self._began = url, threading.Event(), time.monotonic()
         self.sent: list[int] = []
         self.answers: Counter[int] = Counter()
         self.failures: list[str] = []
@@ -46,6 +46,11 @@ class Load:
         ]
         for thread in self._threads:
             thread.start()
+
+    def note(self, step: str) -> None:
+        """Print a line of the drill's timeline, for docs/reliability.md (`pytest -s`)."""
+        done = f"{sum(self.answers.values())} requests, {len(self.sent)} submissions, {len(self.failures)} failures"
+        print(f"{time.monotonic() - self._began:5.1f} s  {step}: {done}")
 
     def end(self) -> None:
         self._ended.set()
@@ -132,23 +137,30 @@ def test_an_upgrade_under_load_fails_no_request_and_loses_no_attempt(empty_stage
         load = Load(stage.url, [token for token in tokens if token], boards)
         try:
             await_that(lambda: stage.rows("SELECT count(*) FROM judging_result")[0][0] >= 2, within_s=90)
-            for port in ports:
+            load.note("load runs, two submissions are judged")
+            for name, port in zip(("web-1", "web-2"), ports, strict=True):
                 end(hosts[port])
+                load.note(f"{name} has ended")
                 await_host(balancer, port, is_ready=False)
                 hosts[port] = begin_host(stage, port)
                 await_host(balancer, port)
+                load.note(f"{name} is ready again")
             hosts[ports[0]].send_signal(signal.SIGHUP)
+            load.note("web-1 replaces its processes (SIGHUP)")
             for name, key in keys.items():
                 end(runners[name])
+                load.note(f"runner {name} has ended")
                 runners[name] = begin_runner(stage, name, key)
             judged = len(load.sent)
             await_that(lambda: len(load.sent) >= judged + 5)
         finally:
             load.end()
+        load.note("load has ended")
         unfinished = "SELECT count(*) FROM judging_attempt WHERE state <> 'done'"
         await_that(lambda: stage.rows(unfinished) == [(0,)], within_s=150, every_s=0.5)
 
-    print(f"{sum(load.answers.values())} requests, {len(load.sent)} submissions, {dict(balancer.taken)} connections")
+    load.note("all submissions are judged")
+    print(f"answers by status: {dict(load.answers)}; connections of the hosts: {list(balancer.taken.values())}")
     assert load.failures == []
     assert min(balancer.taken.values()) > 2, "both hosts served"
     rows = stage.rows("SELECT submission_id, outcome, is_current, losses FROM judging_attempt ORDER BY submission_id")
