@@ -122,8 +122,9 @@ def _screens(browser: Browser, site: str, showcase: Showcase, entry: Entry) -> s
             say(f"{entry.who} at {entry.address}: {', '.join(faults)}")
         page.wait_for_timeout(SETTLED_MS)
         names.append(f"{entry.name}-{suffix}.webp")
-        _save(page, SCREENS / names[-1], MOST_HEIGHT)
+        # Before the picture: a tall one paints parts of the page that its viewer has not scrolled to.
         figures = f"{weight_of(page) / 1e3:.0f} | {page.evaluate('window.largestPaint'):.0f}"
+        _save(page, SCREENS / names[-1], MOST_HEIGHT)
         page.context.close()
     dark, light = names
     line = f"| `{entry.address}` | {entry.who} | {figures} | [light]({light}), [dark phone]({dark}) |\n"
