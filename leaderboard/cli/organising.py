@@ -258,6 +258,7 @@ def import_sets(
     folder: Annotated[str, typer.Option(help="Folder of the sets in the repository.")] = "",
     hardware: Annotated[list[str] | None, typer.Option(help="Instead of the sets' own. Repeat it.")] = None,
     without_deadlines: Annotated[bool, typer.Option("--without-deadlines", help="Leave deadlines out.")] = False,
+    precision: Annotated[str, typer.Option(help="Of KernelBench files: fp32, or fp16 or bf16 for variants.")] = "fp32",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Import without asking.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -267,14 +268,19 @@ def import_sets(
     day. Exit code 1 if the site cannot fetch the set, or refuses a problem.
     """
     screen = Screen()
+    choices: dict[str, Any] = {
+        "hardware": hardware or (),
+        "without_deadlines": without_deadlines,
+        "precision": precision,
+    }
     with connected(context) as site:
         if "://" in source:
             screen.note("The site fetches the set …")
-            upload = _fetched(site, site.fetch_set(source, ref, folder, hardware or (), without_deadlines))
+            upload = _fetched(site, site.fetch_set(source, ref, folder, **choices))
         elif ref or folder:
             raise Misuse("--ref and --folder belong to the address of a repository, https://…")
         else:
-            upload = site.upload_set(*packed(Path(source)), hardware or (), without_deadlines)
+            upload = site.upload_set(*packed(Path(source)), **choices)
         address = site.address(f"/sets/{upload['id']}")
         done = f"is not imported; --yes imports it: {address}"
         if fault := upload.get("fault"):

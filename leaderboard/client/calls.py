@@ -435,18 +435,31 @@ def close_board(competition: str, board: str, hardware: str, reason: str) -> Cal
 
 
 def upload_set(
-    filename: str, archive: bytes, hardware: Sequence[str] = (), without_deadlines: bool = False
+    filename: str,
+    archive: bytes,
+    hardware: Sequence[str] = (),
+    without_deadlines: bool = False,
+    precision: str = "fp32",
 ) -> Call[shapes.SetUploadDetail]:
     """Upload problem sets as a zip file, and return the preview of their import. Administrators only."""
-    sent = {"hardware": list(hardware), "without_deadlines": str(without_deadlines).lower()}
+    sent = {
+        "hardware": list(hardware),
+        "without_deadlines": str(without_deadlines).lower(),
+        "precision": precision,
+    }
     return Call("POST", "/sets", body=sent, files={"archive": (filename, archive)})
 
 
 def fetch_set(
-    address: str, ref: str = "", folder: str = "", hardware: Sequence[str] = (), without_deadlines: bool = False
+    address: str,
+    ref: str = "",
+    folder: str = "",
+    hardware: Sequence[str] = (),
+    without_deadlines: bool = False,
+    precision: str = "fp32",
 ) -> Call[shapes.SetUploadDetail]:
     """Ask for problem sets from a git repository; once `waiting` is false, `set_upload` has their preview."""
-    place = {"address": address, "ref": ref, "folder": folder}
+    place = {"address": address, "ref": ref, "folder": folder, "precision": precision}
     return _act("/sets/git", **place, hardware=list(hardware), without_deadlines=without_deadlines)
 
 

@@ -918,6 +918,7 @@ class NewRejudgeSet(TypedDict):
 class NewSetFetch(TypedDict):
     hardware: NotRequired[list[str]]
     without_deadlines: NotRequired[bool]
+    precision: NotRequired[str]
     address: str
     ref: NotRequired[str]
     folder: NotRequired[str]
@@ -926,6 +927,7 @@ class NewSetFetch(TypedDict):
 class NewSetUpload(TypedDict):
     hardware: NotRequired[list[str]]
     without_deadlines: NotRequired[bool]
+    precision: NotRequired[str]
     archive: str
 
 
@@ -1637,6 +1639,7 @@ class SetUploadDetail(TypedDict):
     counts: dict[str, int]
     hardware: list[str]
     without_deadlines: bool
+    precision: str
     sets: list[ImportedSet]
 
 

@@ -333,6 +333,7 @@ def _normalised(name: str) -> str:
 
 KEPT_FOR: Final = timedelta(days=1)  # for an upload that is not applied
 MAX_WAITING: Final = 5  # per organiser: each may hold 5 MB
+ONLY_KERNELBENCH: Final = f"is for KernelBench files only; choose {kernelbench.FP32} for sets in the format of GPU MODE"
 FETCHED_BY: Final = timedelta(minutes=5)  # longer than git may take
 
 
@@ -344,9 +345,12 @@ def take_upload(
     now: datetime,
     hardware: Sequence[str] = (),
     without_deadlines: bool = False,
+    precision: str = kernelbench.FP32,
 ) -> SetUpload:
     """Keep the archive with the report of a dry run. Raise UserError if it has nothing to import."""
-    upload = _new_upload(actor, hardware, filename=filename, without_deadlines=without_deadlines, created_at=now)
+    upload = _new_upload(
+        actor, hardware, precision, filename=filename, without_deadlines=without_deadlines, created_at=now
+    )
     upload.data, upload.digest = data, "sha256:" + hashlib.sha256(data).hexdigest()
     upload.report = _plain(_imported(upload, Import(actor, "a dry run", now), dry_run=True))
     _keep(upload, now)
@@ -362,9 +366,10 @@ def ask_fetch(
     now: datetime,
     hardware: Sequence[str] = (),
     without_deadlines: bool = False,
+    precision: str = kernelbench.FP32,
 ) -> SetUpload:
     """Keep the wish to fetch a set from a git repository; `fetch_waiting` fulfils it. Raises UserError."""
-    upload = _new_upload(actor, hardware, without_deadlines=without_deadlines, created_at=now, data=b"")
+    upload = _new_upload(actor, hardware, precision, without_deadlines=without_deadlines, created_at=now, data=b"")
     source = git.Source(address.strip(), ref.strip(), folder.strip().strip("/"))
     try:
         git.check_source(source, settings.PROBLEM_GIT_HOSTS)
@@ -377,12 +382,15 @@ def ask_fetch(
     return upload
 
 
-def _new_upload(actor: User, hardware: Sequence[str], **fields: Any) -> SetUpload:
+def _new_upload(actor: User, hardware: Sequence[str], precision: str, **fields: Any) -> SetUpload:
     check_staff(actor, "import problem sets")
+    if precision not in kernelbench.PRECISIONS:
+        raise UserError("precision", precision, f"is unknown; choose one of {', '.join(kernelbench.PRECISIONS)}")
     try:
-        return SetUpload(actor=actor, hardware=list(as_words(list(hardware), "hardware", MAX_GPUS)), **fields)
+        words = as_words(list(hardware), "hardware", MAX_GPUS)
     except ProblemError as error:
         raise UserError("hardware", ", ".join(hardware), error.message) from error
+    return SetUpload(actor=actor, hardware=list(words), precision=precision, **fields)
 
 
 def fetch_waiting(*, now: datetime) -> bool:
@@ -474,12 +482,14 @@ def _imported(upload: SetUpload, act: Import, *, dry_run: bool) -> Report:
             folder.mkdir()
             unpack(bytes(upload.data), folder)
             if (collection := kernelbench.find_collection(folder)) is None:
+                if upload.precision != kernelbench.FP32:
+                    raise UserError("precision", upload.precision, ONLY_KERNELBENCH)
                 files = read_sets(folder)
             elif not hardware:
                 text = "KernelBench names no hardware: fill in the field Hardware, such as H200"
                 raise ProblemError("hardware", text)
             else:
-                found = kernelbench.load_collection(collection, hardware=hardware)
+                found = kernelbench.load_collection(collection, hardware=hardware, precision=upload.precision)
                 files = [SetFile(kernelbench.NAME, found=found)]
     except ProblemError as error:
         raise UserError("archive", upload.filename, str(error).removeprefix("archive: ")) from error

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from leaderboard.competitions.calendar import Schedule, closes_at, takes_at
 from leaderboard.competitions.words import vector
+from problems.formats.kernelbench import FP32
 
 PUBLIC: Final = "public"  # listed; everybody may read and enter
 UNLISTED: Final = "unlisted"  # everybody who has the address may read and enter
@@ -338,6 +339,7 @@ class SetUpload(models.Model):
     fetching_since = models.DateTimeField(null=True, blank=True)
     hardware = models.JSONField(default=list)  # hardware of the boards instead of the sets' own; []: the sets' own
     without_deadlines = models.BooleanField(default=False)
+    precision = models.CharField(max_length=8, default=FP32, db_default=FP32)  # of kernelbench.PRECISIONS
     report = models.JSONField()  # competitions.importing.Report.to_json(): of the dry run, then of the import
     created_at = models.DateTimeField(default=timezone.now)
     applied_at = models.DateTimeField(null=True, blank=True)

@@ -10,6 +10,7 @@ from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.errors import UserError
 from problems.fields import ProblemError
 from problems.formats.git import MAX_ADDRESS_CHARS, MAX_FOLDER_CHARS, MAX_REF_CHARS
+from problems.formats.kernelbench import FP32, HALF, PRECISIONS
 from problems.spec import MAX_GPUS, as_words
 
 MAX_PASSWORD_CHARS: Final = 4096
@@ -131,6 +132,17 @@ class HardwareForm(forms.Form):
         widget=plain_input(),
     )
     without_deadlines = forms.BooleanField(required=False)
+    precision = forms.ChoiceField(
+        required=False,
+        choices=[(FP32, "fp32: as the files are"), *((name, f"{name}: variants") for name in HALF)],
+        help_text="Of KernelBench files. Variants have boards and a competition of their own.",
+        error_messages={
+            "invalid_choice": f"“%(value)s” is unknown; choose one of {', '.join(PRECISIONS)}.",
+        },
+    )
+
+    def clean_precision(self) -> str:
+        return self.cleaned_data["precision"] or FP32
 
     def clean_hardware(self) -> tuple[str, ...]:
         names = [name.strip() for name in self.cleaned_data["hardware"].split(",") if name.strip()]

@@ -162,11 +162,12 @@ def git_set(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_admin_import_waits_for_a_git_address_and_previews_it(
     site: FakeSite, photofinish: Photofinish, git_set: str
 ) -> None:
-    ended = photofinish("admin", "import", git_set, "--ref", "v2", "--folder", "spring", "--hardware", "cpu")
+    told = ("--ref", "v2", "--folder", "spring", "--hardware", "cpu", "--precision", "bf16")
+    ended = photofinish("admin", "import", git_set, *told)
     assert (ended.code, "course\tscale\tcreated\tcpu" in ended.out) == (0, True)
     assert "is not imported; --yes imports it" in ended.out
-    sent = {"address": git_set, "ref": "v2", "folder": "spring", "hardware": ["cpu"], "without_deadlines": False}
-    assert site.acts == [("/sets/git", sent)]
+    place = {"address": git_set, "ref": "v2", "folder": "spring", "precision": "bf16"}
+    assert site.acts == [("/sets/git", place | {"hardware": ["cpu"], "without_deadlines": False})]
     found = json.loads(photofinish("admin", "import", git_set, "--yes", "--json").out)
     assert (found["id"], [path for path, _ in site.acts[1:]]) == (7, ["/sets/git", "/sets/7/apply"])
 

@@ -20,7 +20,7 @@ from leaderboard.errors import UserError
 from leaderboard.web.api.base import Owners, Staff, paged, parse
 from leaderboard.web.api.organised_boards import OrganisedBoard
 from leaderboard.web.api.serializers import Keyed, optional_text
-from problems.formats import git
+from problems.formats import git, kernelbench
 from problems.formats.files import MAX_ZIP_BYTES
 from problems.spec import MAX_GPUS
 
@@ -101,6 +101,7 @@ class SetUploadLine(drf.Serializer[Any]):
 class SetUploadDetail(SetUploadLine):
     hardware = drf.ListField(child=drf.CharField(), help_text="Chosen in place of the sets' own; empty: their own.")
     without_deadlines = drf.BooleanField()
+    precision = drf.ChoiceField(choices=kernelbench.PRECISIONS)
     sets = ImportedSet(many=True, source="report.sets")
 
 
@@ -109,6 +110,12 @@ class ImportChoices(drf.Serializer[Any]):
         child=drf.CharField(max_length=64), default=list, max_length=MAX_GPUS, help_text="Default: as the sets name it."
     )
     without_deadlines = drf.BooleanField(default=False)
+    precision = drf.ChoiceField(
+        choices=kernelbench.PRECISIONS,
+        default=kernelbench.FP32,
+        help_text="Of KernelBench files: fp16 and bf16 make variants with names of their own.",
+        error_messages={"invalid_choice": f"is unknown; choose one of {', '.join(kernelbench.PRECISIONS)}"},
+    )
 
 
 class NewSetUpload(ImportChoices):

@@ -66,7 +66,10 @@ def sets(request: HttpRequest) -> HttpResponse:
             upload = take_upload(actor=user_of(request), filename=archive.name, data=data, now=timezone.now(), **sent)
             return redirect(f"/sets/{upload.pk}")
         except UserError as error:
-            form.add_error("archive", f"{error.value}: {error.message}.")
+            if error.field == "archive":
+                form.add_error("archive", f"{error.value}: {error.message}.")
+            else:
+                add_refusal(form, error)
             status = error.status
     elif form.is_bound:
         status = 400

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
+from leaderboard import pipeline
 from leaderboard.admissions.models import FAILED, AdmissionTest
 from leaderboard.audit.models import Row
-from leaderboard.competitions.importing import fetch_waiting
+from leaderboard.competitions.importing import fetch_waiting, take_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
+from leaderboard.errors import UserError
 from leaderboard.web.organise.authoring_pages import example
 from problems.formats import git
+from problems.spec import Problem
 from tests.problems.git_server import GitServer
 from tests.web.api.acting import field_of, send
-from tests.web.organise.test_set_pages import FILES, SET, packed
+from tests.web.organise.test_set_pages import FILES, MODEL, SET, packed
 
 AT = "organise/kernels-101"
 
@@ -61,6 +66,35 @@ def test_a_set_is_previewed_and_imported_exactly_as_shown(stage, tool) -> None:
     assert field_of(send(client, f"{at}/apply")) == (409, "upload")
     assert [one["filename"] for one in client.get("/api/v1/sets").json()] == ["course.zip"]
     assert client.get(f"/api/v1/{at}").json() == done.json()
+
+
+def test_kernelbench_in_half_precision_is_imported_and_reaches_the_task_of_a_runner(stage, tool) -> None:
+    client, data = tool(stage.olga, "review"), packed({"level1/1_Double.py": MODEL})
+    shown = upload(client, data, hardware=["cpu"], precision="bf16")
+    assert (shown.status_code, shown.json()["precision"]) == (201, "bf16")
+    assert send(client, f"sets/{shown.json()['id']}/apply").status_code == 200
+    board = Board.objects.get(slug="kb1-001-double-bf16")
+    job = pipeline.claim_work(runner=stage.rex, now=timezone.now())
+    assert job is not None
+    assert (job.task, job.problem_digest) == ("admission", board.version.digest)
+    problem = Problem.from_bundle(board.version.bundle)
+    assert problem.digest == job.problem_digest
+    assert (problem.tags, problem.precision.legal) == (("kernelbench", "bf16"), ("fp32", "tf32", "fp16", "bf16"))
+    assert "value.to(torch.bfloat16) if value.is_floating_point()" in problem.files["reference.py"]
+
+
+def test_a_precision_that_does_not_suit_the_set_names_the_field(stage, tool, settings) -> None:
+    client, settings.PROBLEM_GIT_HOSTS = tool(stage.olga, "review"), ["git.example.org/team"]
+    fetch = {"address": "https://git.example.org/team/sets", "precision": "fp8"}
+    for refused in (upload(client, packed(), precision="fp8"), send(client, "sets/git", **fetch)):
+        assert field_of(refused) == (400, "precision")
+        assert refused.json()["errors"][0]["value"] == "fp8"
+        assert refused.json()["detail"] == "precision: is unknown; choose one of fp32, fp16, bf16"
+    other = upload(client, packed(), precision="fp16")
+    assert field_of(other) == (400, "precision")
+    assert "KernelBench files only; choose fp32" in other.json()["detail"]
+    with pytest.raises(UserError, match="choose one of fp32, fp16, bf16"):
+        take_upload(actor=stage.olga, filename="kb.zip", data=packed(), now=stage.now, precision="fp8")
 
 
 def test_a_preview_that_no_longer_holds_imports_nothing(stage, tool) -> None:

@@ -284,6 +284,29 @@ def test_kernelbench_is_imported_by_web_and_scored_by_fast_p(stage, browser, fol
     assert Competition.objects.get(slug="kernelbench").scoring == "fast_p"
 
 
+def test_kernelbench_is_imported_by_web_in_half_precision(stage, browser) -> None:
+    client, data = browser(stage.olga), packed({"level1/1_Double.py": MODEL})
+    assert '<select name="precision"' in client.get("/sets").content.decode()
+
+    def sent(data: bytes, precision: str):
+        file = SimpleUploadedFile("kb.zip", data)
+        return client.post("/sets", {"archive": file, "hardware": "cpu", "precision": precision})
+
+    unknown = sent(data, "fp8")
+    check(unknown)
+    assert unknown.status_code == 400
+    assert "“fp8” is unknown; choose one of fp32, fp16, bf16." in unknown.content.decode()
+    other = sent(packed(), "bf16")
+    assert other.status_code == 400
+    assert "for KernelBench files only; choose fp32 for sets in the format of GPU MODE." in other.content.decode()
+    address = sent(data, "bf16")["Location"]
+    page = client.get(address)
+    check(page)
+    assert "Variants in bf16." in page.content.decode()
+    client.post(f"{address}/apply")
+    assert Board.objects.get(slug="kb1-001-double-bf16").competition.name == "KernelBench bf16"
+
+
 def test_a_reference_that_does_not_parse_is_refused_on_its_line(stage, browser) -> None:
     broken = FILES | {"c/scale/reference.py": "def generate_input(:\n"}
     shown = browser(stage.olga).get(send(browser(stage.olga), packed(broken))["Location"]).content.decode()
