@@ -100,7 +100,8 @@ def edit_competition(
     """Set some of EDITABLE. Raise UserError that names the field, or `reason` if a reason is needed (needs_reason)."""
     check_role(actor, competition, Role.OWNER, "edit it")
     _check_known(settings)
-    competition = Competition.objects.select_for_update().get(pk=competition.pk)
+    # Not its key, to which a report refers at its end while it holds the boards' revisions: new times renew these.
+    competition = Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
     weighty = needs_reason(competition, settings, now)
     before = values_of(competition)
     after = before | dict(settings)
@@ -288,7 +289,7 @@ def remove_board(*, board: Board, actor: User, now: datetime) -> None:
 def _own_board(board: Board, actor: User, act: str) -> Board:
     """Return the locked row, after a check of the role."""
     check_role(actor, board.competition, Role.OWNER, act)
-    return Board.objects.select_for_update(of=("self",)).with_parts().get(pk=board.pk)
+    return Board.objects.select_for_update(of=("self",), no_key=True).with_parts().get(pk=board.pk)
 
 
 def _check_fits(competition: Competition, slug: str, version: ProblemVersion) -> None:

@@ -215,7 +215,7 @@ def _competition(problem_set: ProblemSet, slug: str, act: Import) -> _Filled:
     wanted: dict[str, Any] = {name: getattr(problem_set, name) for name in ("name", "description", "deadline")}
     if problem_set.scoring:
         wanted["scoring"] = problem_set.scoring
-    known = Competition.objects.select_for_update().filter(slug=slug).first()
+    known = Competition.objects.select_for_update(no_key=True).filter(slug=slug).first()
     if known is None:
         visibility = PUBLIC if act.publish else CLOSED
         competition = Competition.objects.create(slug=slug, created_at=act.now, visibility=visibility, **wanted)
@@ -294,7 +294,7 @@ def _board(competition: Competition, entry: SetEntry, hardware: str, act: Import
         },
     )
     place = {"slug": entry.slug, "hardware": hardware}
-    board = Board.objects.select_for_update().filter(**place).first()
+    board = Board.objects.select_for_update(no_key=True).filter(**place).first()
     if board is None:
         made = {"problem": version.problem, "version": version, "deadline": entry.deadline, "created_at": act.now}
         Board.objects.create(competition=competition, **place, **made)

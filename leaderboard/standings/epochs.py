@@ -1,7 +1,7 @@
 """Decisions on timing epochs: make an epoch current, dismiss a proposal, let a contest rank a different epoch.
 
 They change the lines that boards show, and write no line. Boards therefore get a new revision in the same transaction,
-as a freeze does. Locks: epochs of the hardware, revisions of boards, the contest's pin.
+as after new times (migrations/times.sql). Locks: epochs of the hardware, revisions of boards, the contest's pin.
 """
 
 from datetime import datetime

@@ -22,7 +22,6 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.review.standing import held_results
-from leaderboard.standings.publish import renew_revisions
 from leaderboard.standings.read.table import inside
 
 FREEZE: Final = "freeze"
@@ -66,7 +65,6 @@ def _act(times: Callable[..., Times]) -> Callable[..., bool]:
         for field, moment in new.items():
             setattr(locked, field, moment)
         locked.save(update_fields=list(new))
-        renew_revisions(locked.boards.values_list("pk", flat=True))
         after = {**new, **options}
         record(f"{name}_standing", locked, actor=actor, reason=reason, now=now, before=before, after=after)
         return True
