@@ -116,12 +116,13 @@ def _bring_to_light(attempts: list[Attempt], now: datetime) -> Counter[str]:
     """Publish shadow results. All are screened against the board before them, so their order does not matter."""
     results = [attempt.result for attempt in attempts]
     ranked = [result for result in results if result.attempt.submission.mode == "ranked"]
+    # Epochs before boards: a report and a decision on epochs lock in this order.
+    for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
+        propose_epoch(hardware=hardware, name=epoch, fingerprint={}, now=now)
     publication.lock_all(ranked)
     lights = publication.look_all(ranked, now)
     sound = publication.all_that_may_rank(ranked)
     sets.bring_to_light(attempts, now=now)
-    for hardware, epoch in sorted({(result.attempt.hardware, result.epoch) for result in results}):
-        propose_epoch(hardware=hardware, name=epoch, fingerprint={}, now=now)
     leaders = publication.leaders(result for result in ranked if result.pk in sound)
     published = publish_all(results=[result for result in ranked if result.pk in sound], lights=lights, now=now)
     withdraw_all(submissions=[result.attempt.submission for result in ranked if result.pk not in published])

@@ -12,7 +12,9 @@ from django.db import connection, transaction
 from leaderboard import pipeline, publication
 from leaderboard.accounts.logins import link
 from leaderboard.accounts.models import User
-from leaderboard.judging.models import Attempt, RejudgeSet
+from leaderboard.competitions.edit import close_board
+from leaderboard.judging import report as reports
+from leaderboard.judging.models import Attempt, Epoch, RejudgeSet
 from leaderboard.rejudging import apply
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import retract
@@ -178,4 +180,72 @@ def test_unlink_login_beside_a_report_on_that_login_does_not_deadlock(
     for thread in threads:
         thread.join(30)
     assert not failed
+    assert Entry.objects.count() == 2
+
+
+def together(*acts: Callable[[], Any]) -> list[Exception]:
+    """Do the acts in threads of their own; return their errors."""
+    failed: list[Exception] = []
+
+    def run(act: Callable[[], Any]) -> None:
+        try:
+            act()
+        except Exception as error:
+            failed.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    return failed
+
+
+def meeting(both: threading.Barrier, act: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the act with a wait at its end, until both threads arrive or one of them waits for the other's lock."""
+
+    def slow(*args: Any, **given: Any) -> Any:
+        done = act(*args, **given)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(2)
+        return done
+
+    return slow
+
+
+def test_apply_rejudging_beside_a_report_in_the_same_new_epoch_does_not_deadlock(
+    live_stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report opens its epoch, then locks its board. Applying a set once locked the boards first."""
+    stage = live_stage
+    stage.judge(stage.submit(stage.ada))
+    chosen = set_of(stage, Submission.objects.get())
+    judge_shadow(stage, Submission.objects.get(), epoch="driver-2")
+    stage.submit(stage.ben)
+    job, both = stage.claim(), threading.Barrier(2)
+    monkeypatch.setattr(reports, "propose_epoch", meeting(both, reports.propose_epoch))
+    monkeypatch.setattr(publication, "lock_all", meeting(both, publication.lock_all))
+    told: dict[str, Any] = {"chosen": chosen, "actor": stage.olga, "reason": "a bug", "now": stage.now}
+    assert not together(lambda: stage.report(job, epoch="driver-2"), lambda: apply.apply_rejudging(**told, anyway=True))
+    assert Epoch.objects.filter(name="driver-2").exists()
+    assert set(Entry.objects.values_list("epoch", flat=True)) == {"driver-2"}
+
+
+def test_close_board_beside_a_report_on_that_board_does_not_deadlock(
+    live_stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report holds the board's revision, which closing renews, and refers to the board's key at its commit."""
+    stage = live_stage
+    stage.judge(stage.submit(stage.ben))
+    stage.submit(stage.ada)
+    job, both = stage.claim(), threading.Barrier(2)
+    monkeypatch.setattr(publication, "publish", meeting(both, publication.publish))
+
+    def close() -> None:
+        with transaction.atomic():
+            meeting(both, close_board)(board=stage.board, actor=stage.olga, reason="a fault", now=stage.later(9))
+
+    assert not together(lambda: stage.report(job), close)
     assert Entry.objects.count() == 2
