@@ -193,7 +193,7 @@ def _bring_in(label: str, found: ProblemSet, slug: str, act: Import) -> SetRepor
         visibility=competition.visibility,
         # Names and times with their values, but not a description, because it is long.
         reason="; ".join(
-            f"new {key}" + ("" if key == "description" else f" {_shown(new)}, before {_shown(filled.before[key])}")
+            f"new {key}" if key == "description" else _change(key, filled.before[key], new)
             for key, new in filled.after.items()
         ),
         warnings=(*own, *_differences(filled, problems)),
@@ -238,6 +238,12 @@ def _set(row: Competition | Board, wanted: Mapping[str, Any]) -> list[str]:
         if key not in row.edited:
             setattr(row, key, wanted[key])
     return [key for key in differing if key in row.edited]
+
+
+def _change(key: str, before: str | datetime | None, after: str | datetime | None) -> str:
+    if after is None:
+        return f"{key} removed, before {_shown(before)}"
+    return f"new {key} {_shown(after)}, " + ("where there was none" if before is None else f"before {_shown(before)}")
 
 
 def _shown(value: str | datetime | None) -> str:
@@ -307,7 +313,8 @@ def _board(competition: Competition, entry: SetEntry, hardware: str, act: Import
     board.problem = board.version.problem
     board.save(update_fields=["problem", "version", "deadline"])
     record("update_board", board, actor=act.actor, reason=act.source, now=act.now, before=before, after=after)
-    return " and ".join(f"new {key}" for key in after if after[key] != before[key]), kept
+    changes = (f"{key} removed" if after[key] is None else f"new {key}" for key in after if after[key] != before[key])
+    return " and ".join(changes), kept
 
 
 def _check_is_of(competition: Competition, set_name: str) -> None:

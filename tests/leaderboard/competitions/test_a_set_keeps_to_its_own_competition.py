@@ -108,11 +108,13 @@ def test_what_changed_of_the_competition_itself_is_told_and_kept() -> None:
     assert (done.status, done.reason) == (
         "updated",
         "new name 'KERNELS  101', before 'Kernels 101'; new description; "
-        "new deadline 2027-01-01 00:00:00 UTC, before none",
+        "new deadline 2027-01-01 00:00:00 UTC, where there was none",
     )
     row = Row.objects.filter(act="import_set").latest("id")
     assert (row.before["deadline"], row.after["deadline"]) == (None, DEADLINE.isoformat())
     assert only(bring_in(changed)).reason == ""
+    removed = only(bring_in(told(changed, deadline=None)))
+    assert removed.reason == "deadline removed, before 2027-01-01 00:00:00 UTC"
 
 
 @pytest.mark.django_db
