@@ -14,9 +14,9 @@ from leaderboard.inbox import tell
 from leaderboard.inbox.models import CHANNELS, FORMATS, KINDS, SIGNED_JSON
 from leaderboard.web.api.base import Private, paged, parse
 from leaderboard.web.api.serializers import Keyed
+from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.people.messages import NEWEST, send_sample
 
-MAX_KEY: Final = 2**63 - 1
 MOST_READ: Final = 200  # messages in a call
 ONCE: Final = "Signs posts of the format json. Shown only now; empty for a chat."
 

@@ -14,12 +14,12 @@ from leaderboard.competitions.words import MOST_CHARS
 from leaderboard.entrants.models import Entrant
 from leaderboard.web.api.base import AS_TABLE, NOBODY, Public, cut, paged, parse
 from leaderboard.web.api.serializers import HALF_WIDTH, Keyed, LongPage, optional_text
+from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.people import problems, profiles
 from leaderboard.web.people.compare import comparison
 from leaderboard.web.people.search import found_for
 from leaderboard.web.review.evidence import Diff
 
-MAX_KEY: Final = 2**63 - 1
 RATIO: Final = "Candidate / baseline, below 1 faster."
 
 

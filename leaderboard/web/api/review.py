@@ -22,6 +22,7 @@ from leaderboard.review.permissions import is_reviewer_anywhere
 from leaderboard.submissions.models import Submission
 from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
 from leaderboard.web.api.serializers import Keyed, SubmissionSummary, optional_text
+from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.review import case as review_case
 from leaderboard.web.review import queue
 from leaderboard.web.review.acts import ACTS
@@ -29,7 +30,6 @@ from leaderboard.web.review.queue import ANY, OPEN, STATES, is_claimed, state_at
 from leaderboard.web.submissions import view as shape
 from runner.evidence.sample import SIDES
 
-MAX_KEY: Final = 2**63 - 1
 SHOWN_STATES: Final = [state for state in STATES if state not in (OPEN, ANY)]
 OWNERS_STATES: Final = {
     **dict.fromkeys(case.HELD, "under_review"),

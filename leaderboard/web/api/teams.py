@@ -15,10 +15,10 @@ from leaderboard.entrants import permissions, teams
 from leaderboard.entrants.models import Membership
 from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
 from leaderboard.web.api.serializers import COST, Keyed, optional_text
+from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.limits import check_team_acts
 from leaderboard.web.submissions.mine import ACTS, mine, perform
 
-MAX_KEY: Final = 2**63 - 1
 MAX_TRACKS: Final = 100
 
 
