@@ -60,6 +60,28 @@ MOST_DIFF_CHARS: Final = 200_000
 MOST_SHOWN: Final = 600  # lines of the diff
 LONGEST: Final = 400  # shown characters per line
 KINDS: Final = {"+": "ins", "-": "del", "@": "at"}
+PROVENANCE: Final = {  # facts of a machine that a page shows first, with their units
+    "gpu": ("GPU", ""),
+    "power_limit_w": ("power limit", " W"),
+    "max_sm_mhz": ("highest clock", " MHz"),
+    "cpu": ("CPU", ""),
+    "driver": ("driver", ""),
+    "cuda": ("CUDA", ""),
+    "torch": ("PyTorch", ""),
+    "python": ("Python", ""),
+    "photofinish": ("judge", ""),
+}
+FACTS: Final = PROVENANCE | {
+    "hardware": ("hardware of the board", ""),
+    "cpus": ("cores of the runner", ""),
+    "memory_bytes": ("memory of the host", " bytes"),
+    "machine": ("instruction set", ""),
+    "kernel": ("Linux kernel", ""),
+    "timing_version": ("version of the timing method", ""),
+    "torch_cuda": ("CUDA that PyTorch was built for", ""),
+    "pcie": ("PCI Express link", ""),
+    "gpu_uuid": ("identity of the GPU", ""),
+}
 
 
 @dataclass(frozen=True)
@@ -194,10 +216,11 @@ def case_rows(
 def drawings(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the template context of a report.
 
-    It has parsed, case_rows, drawn, not_drawn, strip, has_masks, image and fingerprint.
+    It has parsed, case_rows, drawn, not_drawn, strip, has_masks, image, fingerprint and, in words, machine.
     """
     known = evidence_of(report)
     timed = timings(known)
+    fingerprint = sorted(known.fingerprint.items())[:MOST_FACTS] if known else []
     drawn = [(case, panels(case)) for case in timed[:MOST_DRAWN]]
     return {
         "parsed": known,
@@ -207,8 +230,19 @@ def drawings(report: Mapping[str, Any], incumbent: Mapping[str, Any] | None = No
         "strip": strip(timed),
         "has_masks": any(block.heat.masks for case in timed for block in case.blocks),
         "image": known.image[:MOST_NAME_CHARS] if known else "",
-        "fingerprint": sorted(known.fingerprint.items())[:MOST_FACTS] if known else [],
+        "fingerprint": fingerprint,
+        "machine": described(dict(fingerprint)),
     }
+
+
+def described(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return facts of a machine as titles and values with units; a fact of an unknown name has its name in words."""
+    places = {name: place for place, name in enumerate(FACTS)}
+    found = []
+    for name in sorted(machine, key=lambda name: (places.get(name, len(places)), name)):
+        title, unit = FACTS.get(name, (name.replace("_", " "), ""))
+        found.append((title, f"{machine[name]}{unit}"))
+    return found
 
 
 def number(value: object) -> float | None:

@@ -28,17 +28,6 @@ from leaderboard.web.submissions.meanings import MEANINGS, TELEMETRY
 from leaderboard.web.submissions.prefill import number_of
 from leaderboard.web.submissions.syntax import PYTHON_NAME, first_fault
 
-PROVENANCE: Final = {  # facts of the machine that come first, with their units
-    "gpu": ("GPU", ""),
-    "power_limit_w": ("power limit", " W"),
-    "max_sm_mhz": ("highest clock", " MHz"),
-    "cpu": ("CPU", ""),
-    "driver": ("driver", ""),
-    "cuda": ("CUDA", ""),
-    "torch": ("PyTorch", ""),
-    "python": ("Python", ""),
-    "photofinish": ("judge", ""),
-}
 PROPOSED: Final = 6  # boards of the welcome
 LOOKED_AT: Final = 60  # of the open boards, for a proposal
 
@@ -128,10 +117,8 @@ def measured(request: HttpRequest, pk: int) -> HttpResponse:
         "result": result,
         "report_problem": problem,
         **shown,
-        "provenance": [
-            (title, f"{machine.pop(name)}{unit}") for name, (title, unit) in PROVENANCE.items() if name in machine
-        ],
-        "machine": sorted(machine.items()),
+        "provenance": evidence.described({name: machine[name] for name in machine if name in evidence.PROVENANCE}),
+        "machine": evidence.described({name: machine[name] for name in machine if name not in evidence.PROVENANCE}),
         "telemetry_said": TELEMETRY.get(result.telemetry, ""),
         "meanings": MEANINGS,
         "seeds": progress.seeds_shown(submission, shown["parsed"], timezone.now()),

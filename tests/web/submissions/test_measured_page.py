@@ -1,6 +1,7 @@
 """What the judge saw, for the sender and the team: cases, both clocks, machine; and a person's own notes."""
 
 import html
+import re
 from datetime import timedelta
 
 import pytest
@@ -66,9 +67,15 @@ def test_a_job_on_a_gpu_shows_device_clocks_throttling_and_speed_of_light(stage,
     if who == "owner":
         page = page_of(browser(stage.ada), f"/submissions/{submission.pk}/measured")
         assert all(fact in page for fact in ("700 W", "1980 MHz", "580.159.04", "Clocks, temperatures and throttle"))
+        machine = page.partition("More about the machine")[2].partition("</dl>")[0]
+        titles = re.findall("<dt>(.*?)</dt>", machine)
     else:
         hold_result(result=result, actor=stage.olga, reason="a look", now=stage.later(1))
         page = page_of(browser(stage.olga), f"/review/{result.pk}")
+        machine = page.partition("<summary>The machine")[2].partition("</dl>")[0]
+        titles = re.findall("<dt>(.*?)</dt>", machine)
+    assert {"cores of the runner", "memory of the host", "Linux kernel", "identity of the GPU"} <= set(titles)
+    assert not [title for title in titles if "_" in title or title in ("machine", "kernel", "pcie")], "raw keys"
     assert "NVIDIA H200" in page
     assert "SM or core clock: 1980 to 1980 MHz" in page
     assert "memory clock: 3201 to 3201 MHz" in page
