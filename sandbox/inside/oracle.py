@@ -11,9 +11,10 @@ the judge: the bytes that a submission produced). Requests are JSON over one con
            "condition": {slot: n}}…]}
     {"do": "check", "number"} → {"good", "message"}
 
-Every answer has `took_ns` and, on a device, the memory that this program holds and held at most: `held_bytes` and
-`peak_bytes`. A failed request has {"error", "full": whether memory ran out, "large": whether no region has the room}.
-`constructed_ns` and `first_ns` are how long Model's construction and the reference's first call of the case took.
+Every request has a number, `request`, and its answer has the same. Every answer has `took_ns` and, on a device, the
+memory that this program holds and held at most: `held_bytes` and `peak_bytes`. A failed request has {"error", "full":
+whether memory ran out, "large": whether no region has the room}. `constructed_ns` and `first_ns` are how long Model's
+construction and the reference's first call of the case took.
 
 Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
 previous input ends.
@@ -527,7 +528,7 @@ def main() -> None:
         if answer.get("full"):  # the failed call's tensors are free now
             with suppress(Exception):
                 answer |= oracle.watch.finish()
-        protocol.send(connection, answer)
+        protocol.send(connection, answer | {"request": request["request"]})
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ class Oracle:
         self._wide = memory.region("oracle-wide", wide_bytes)
         self._connection: socket.socket | None = None
         self._number = 0
+        self._requests = 0  # sent on this connection
         self._free: dict[int, list[Buffer]] = {}  # by length: allocation on a device takes a microsecond
         self._free_bytes = 0
         self._done: list[int] = []  # numbers of inputs that need no further check
@@ -220,9 +221,10 @@ class Oracle:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._connection is not None
+        self._requests += 1
         with self.awake():
             try:
-                protocol.send(self._connection, request)
+                protocol.send(self._connection, request | {"request": self._requests})
             except OSError as err:
                 raise OracleFailed(self._why_silent(err, request)) from None
             deadline_ns, watched = time.monotonic_ns() + ANSWER_S * 1_000_000_000, None
@@ -233,6 +235,8 @@ class Oracle:
             except (OSError, protocol.ProtocolError) as err:
                 share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
                 raise OracleFailed(self._why_silent(err, request), share) from None
+            if answer.get("request") != self._requests:  # perhaps the late answer to a request that timed out
+                raise OracleFailed(f"the problem's container did not answer request {self._requests}, but another one")
             self.held_bytes = _whole(answer, "held_bytes")
             self.peak_bytes = max(self.peak_bytes, _whole(answer, "peak_bytes"))
             if "error" in answer:

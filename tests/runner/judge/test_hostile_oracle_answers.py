@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from runner.judge.data.faults import OracleFailed
 from runner.judge.data.layout import parse_layout, returned
 from runner.judge.data.memory import Memory
+from runner.judge.sides import oracle as asking
 from runner.judge.sides.oracle import Oracle
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
@@ -151,7 +152,7 @@ def finite(body: bytes) -> bool:
 )
 def test_made_takes_any_json_or_blames_the_problem(asked: tuple[Oracle, socket.socket], made: Any) -> None:
     oracle, theirs = asked
-    body = json.dumps({"took_ns": 1, "made": [made]}).encode()
+    body = json.dumps({"took_ns": 1, "made": [made], "request": oracle._requests + 1}).encode()
     theirs.sendall(len(body).to_bytes(4, "little") + body)
     try:
         if not finite(body):
@@ -165,6 +166,23 @@ def test_made_takes_any_json_or_blames_the_problem(asked: tuple[Oracle, socket.s
         with contextlib.suppress(BlockingIOError):  # the request
             theirs.recv(1 << 20)
         theirs.setblocking(True)
+
+
+def test_an_answer_to_an_earlier_request_is_never_taken_for_the_present_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: after a check that timed out, its late answer was read as the answer to the next request."""
+    text = "def generate_input(*, n, seed): ...\ndef ref_kernel(data): ...\n"
+    slow = "def check_implementation(data, output):\n    time.sleep(output[0].item()); return True, ''\n"
+    code = f"import time\nimport torch\n{text}{slow}".replace("seed): ...", "seed): return torch.ones(n)")
+    with oracle_of(code.replace("(data): ...", "(data): return data * 1.5"), tmp_path) as oracle:
+        given = oracle.make({"n": 4}, seed=1)
+        monkeypatch.setattr(asking, "ANSWER_S", 1)
+        with pytest.raises(OracleFailed, match="no answer within 1 s"):
+            oracle.check(given.number, given.layout, given.expected)
+        monkeypatch.setattr(asking, "ANSWER_S", 30)
+        with pytest.raises(OracleFailed, match="did not answer request 4, but another one"):
+            oracle.make({"n": 4}, seed=2)
 
 
 def test_a_layout_that_is_nested_too_deeply_is_the_problems_fault() -> None:
