@@ -10,6 +10,7 @@ is capped and can never block or fill the host. While it has a job, only the con
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import select
@@ -40,8 +41,10 @@ FOLDER_PREFIX: Final = "photofinish-"
 FOLDER: Final = re.compile(r"photofinish-([a-z0-9-]+)-[a-z0-9_]{8}")  # the owner, then tempfile's own letters
 FRAME_HEADER: Final = struct.Struct(">BxxxI")  # Docker's attach stream: number of the stream, number of bytes
 END_S: Final = 10.0  # for a killed container
-GIVE_UP_S: Final = 2.0  # with a freezer that does not freeze
+FREEZE_S: Final = (2.0, 4.0, 8.0)  # limit of each try to freeze; a loaded host may need a second one
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
+
+log = logging.getLogger("sandbox.container")
 
 
 class SandboxError(Exception):
@@ -159,14 +162,27 @@ class Freezer:
             raise
 
     def freeze(self) -> None:
+        """Freeze, in several tries. Raises TimeoutError after the last one."""
+        for count, limit_s in enumerate(FREEZE_S, 1):
+            if self._freezes_within(limit_s):
+                if count > 1:
+                    log.warning("a control group froze at try %d only, of %g s", count, limit_s)
+                return
+            self.thaw()  # so that the next word reaches every thread again
+        limits = ", ".join(f"{limit_s:g}" for limit_s in FREEZE_S)
+        frozen = self._frozen.decode()
+        raise TimeoutError(f"the control group did not become {frozen!r} in {len(FREEZE_S)} tries of {limits} s")
+
+    def _freezes_within(self, limit_s: float) -> bool:
         os.pwrite(self._control, self._freeze_word, 0)
-        give_up, is_late = time.monotonic() + GIVE_UP_S, False
+        give_up, is_late = time.monotonic() + limit_s, False
         while self._frozen not in os.pread(self._state, 256, 0):
             if is_late:
-                raise TimeoutError(f"the control group did not become {self._frozen.decode()!r} in {GIVE_UP_S} s")
+                return False
             os.sched_yield()  # to a thread that has yet to stop and may be on this very core, such as the oracle's
             # The state is read once more then: this process may have been stopped for longer than the freezing took.
             is_late = time.monotonic() > give_up
+        return True
 
     def thaw(self) -> None:
         """Begin to thaw; the threads run as the scheduler finds time."""
@@ -506,8 +522,12 @@ class Container:
         return self.alive() and self._reader is not None and self._reader.is_alive()
 
     def freeze(self) -> None:
+        """Freeze it, if this process may. Raises TimeoutError, which names the kind of container."""
         if self._cell.freezer is not None:
-            self._cell.freezer.freeze()
+            try:
+                self._cell.freezer.freeze()
+            except TimeoutError as err:
+                raise TimeoutError(f"the container of kind {self.policy.kind}: {err}") from None
 
     def thaw(self) -> None:
         if self._cell.freezer is not None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -131,5 +132,40 @@ def test_a_stopped_judge_blames_no_container_that_froze_meanwhile(
 
 
 def test_a_container_that_does_not_freeze_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TimeoutError, match="did not become 'FROZEN'"):
+    with pytest.raises(TimeoutError, match="did not become 'FROZEN' in 3 tries of 2, 4, 8 s"):
         Paused(tmp_path, monkeypatch, after=b"FREEZING").freezer.freeze()
+
+
+def test_a_container_that_freezes_at_the_last_try_only_is_frozen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Regression: on a host under load, an attempt failed because a container did not freeze within 2 s once."""
+    monkeypatch.setattr(container, "FREEZE_S", (0.01, 0.02, 30.0))
+    state, control = tmp_path / "state", tmp_path / "control"
+    state.write_bytes(b"FREEZING")
+    control.touch()
+    words: list[bytes] = []
+    write = os.pwrite
+
+    def pwrite(descriptor: int, word: bytes, at: int) -> int:
+        words.append(word)
+        if words.count(b"FROZEN") == 3:
+            state.write_bytes(b"FROZEN  ")
+        return write(descriptor, word, at)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    container.Freezer.at(control, state, 1).freeze()
+    assert words == [b"FROZEN", b"THAWED", b"FROZEN", b"THAWED", b"FROZEN"]
+    assert "froze at try 3 only, of 30 s" in caplog.text
+
+
+def test_a_container_that_cannot_be_frozen_is_named() -> None:
+    class Stuck:
+        def freeze(self) -> None:
+            raise TimeoutError("it did not freeze")
+
+    box = object.__new__(container.Container)
+    box.policy = policy.Policy(image="none", command=(), uid=1000, cpus="0", kind="oracle")
+    box._cell = SimpleNamespace(freezer=Stuck())  # type: ignore[assignment]
+    with pytest.raises(TimeoutError, match="the container of kind oracle: it did not freeze"):
+        box.freeze()
