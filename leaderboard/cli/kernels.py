@@ -1,4 +1,5 @@
-"""`photofinish submit`, `watch`, `list`, `show`, `diff`, `report`, `cancel`, `rm`: your kernels and their verdicts."""
+"""Your kernels and their verdicts: `photofinish submit`, `watch`, `list`, `show`, `diff`, `report`, `reward`, `cancel`,
+`rm`."""
 
 import datetime as dt
 import difflib
@@ -15,7 +16,7 @@ from ..client import Client, ClientError, Misuse, Refused, calls
 from ..client.clients import FINAL
 from ..client.values import JSON, mapping, mappings, number, sequence
 from ..source import MAX_SOURCE_BYTES, SourceError, read_file, read_source
-from ..wording.figures import NONE, duration_us, speedup
+from ..wording.figures import NONE, duration_us, significant, speedup
 from . import api, render
 from .api import known, own_submissions, quietly, verdict_code
 from .config import connected
@@ -27,6 +28,14 @@ MAX_HARDWARE: Final = 16  # of a submit command
 MAX_DIFF_LINES: Final = 5_000  # of a side; comparing takes the square of it at worst
 SHOWN_CHOICES: Final = 20
 MAX_QUESTIONS: Final = 10
+
+REWARDS: Final[Columns] = {
+    "id": "id",
+    "reward": lambda one: figure(number(one.get("reward"))),
+    "from": lambda one: figure(number(one.get("low"))),
+    "to": lambda one: figure(number(one.get("high"))),
+    "why": "message",
+}
 
 Submission = Annotated[str, typer.Argument(metavar="ID")]
 OrNewest = Annotated[str | None, typer.Argument(metavar="[ID]", help="Default: your newest submission.")]
@@ -134,6 +143,25 @@ def show(
         if files is not None:
             _save_files(screen, site, found, files)
         _finish(screen, site, found, as_json, cases=cases)
+
+
+def reward(
+    context: typer.Context,
+    submissions: Annotated[list[str], typer.Argument(metavar="ID…")],
+    correct: Annotated[float | None, typer.Option(help="Weight of correctness; the site's default is 0.3.")] = None,
+    cap: Annotated[float | None, typer.Option(help="Largest speedup that counts; the site's default is 10.")] = None,
+    only_correct: Annotated[bool, typer.Option("--only-correct", help="Leave out the speedup.")] = False,
+    formula: Annotated[str, typer.Option(help="Name with version; the default is reward/1.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print the rewards of submissions, for programs that learn: at most 256. A waiting submission has none yet."""
+    with connected(context) as site:
+        options = {"correct": correct, "cap": cap, "only_correct": only_correct or None}
+        found = site.rewards(submissions, formula=formula, **options)
+    if as_json:
+        Screen().json(found)
+        return
+    Screen().table(found["rewards"], REWARDS, numbers=("id", "reward", "from", "to"))
 
 
 def cancel(context: typer.Context, submission: Submission, as_json: AsJson = False) -> None:
@@ -245,6 +273,10 @@ def report(
     else:
         _write(output, text)
         screen.note(f"written: {output}")
+
+
+def figure(value: float | None) -> str:
+    return NONE if value is None else significant(value)
 
 
 def _read(file: str, filename: str) -> tuple[str, str]:

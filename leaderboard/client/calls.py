@@ -219,6 +219,15 @@ def submit(
     return Call("POST", "/submissions", body=body, headers={"Idempotency-Key": key or str(uuid4())}, is_safe=True)
 
 
+def rewards(
+    ids: Sequence[int | str], *, formula: str = "", **parameters: float | bool | None
+) -> Call[shapes.RewardsAnswer]:
+    """Return the rewards of up to 256 own submissions. `parameters`: correct, cap, only_correct; None: the default."""
+    given = {name: value for name, value in {"formula": formula or None, **parameters}.items() if value is not None}
+    body = {"ids": [int(submission_id(pk)) for pk in ids], **given}
+    return Call("POST", "/rewards", body=body, is_safe=True)
+
+
 def cancel(pk: int | str) -> Call[shapes.Submission]:
     """Cancel a submission that waits or runs."""
     return _act(f"/submissions/{submission_id(pk)}/cancel")

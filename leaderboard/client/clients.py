@@ -43,6 +43,8 @@ LINES_AT_ONCE: Final = 1_000  # maximum of a page of a ranking, and of boards
 TRIES: Final = 4
 BACKOFF_CAP_S: Final = 5.0
 FINAL: Final = ("done", "cancelled")  # states of a submission
+WAITING: Final = "waiting"  # status of a reward
+SENT: Final = {"hardware": "", "mode": "benchmark", "filename": "kernel.py"}  # of a kernel that is sent for its reward
 STREAM_FAILURES: Final = 3  # in a row and without news, before polling
 POLL_S: Final = 2.0
 PATIENCE_S: Final = 180.0  # maximum time without the site before watching ends
@@ -119,6 +121,7 @@ class _Calls:
     profile_file = _Method(calls.profile_file)
     submit = _Method(calls.submit)
     cancel = _Method(calls.cancel)
+    rewards = _Method(calls.rewards)
     retract = _Method(calls.retract)
     person = _Method(calls.person)
     person_entries = _Method(calls.person_entries)
@@ -319,6 +322,22 @@ class Client(_Calls):
                 time.sleep(watch.limited_s(refused))
             time.sleep(POLL_S)
 
+    def reward(
+        self, submission: int | str = "", *, parameters: Mapping[str, Any] | None = None, **sent: Any
+    ) -> shapes.RewardLine:
+        """Return the reward of a submission once it is judged; without its number, `sent` is submitted first.
+
+        `sent`: as for `submit`, with the defaults of SENT. `parameters`: as for `rewards`. A verdict that the machine
+        spoiled is waited for again.
+        """
+        number = submission or self.submit(**_sent_with_defaults(sent))["id"]
+        while True:
+            self.follow(number)
+            [line] = self.rewards([number], **(parameters or {}))["rewards"]
+            if line["status"] != WAITING:
+                return line
+            time.sleep(POLL_S)
+
     def _tried(self, call: Call[T]) -> tuple[T, str]:
         for attempt in range(TRIES - 1 if call.is_safe else 0):
             try:
@@ -407,6 +426,18 @@ class AsyncClient(_Calls):
                 watch.check_patience()
             except Refused as refused:
                 await asyncio.sleep(watch.limited_s(refused))
+            await asyncio.sleep(POLL_S)
+
+    async def reward(
+        self, submission: int | str = "", *, parameters: Mapping[str, Any] | None = None, **sent: Any
+    ) -> shapes.RewardLine:
+        """Return the reward of a submission once it is judged; without its number, `sent` is submitted first."""
+        number = submission or (await self.submit(**_sent_with_defaults(sent)))["id"]
+        while True:
+            await self.follow(number)
+            [line] = (await self.rewards([number], **(parameters or {})))["rewards"]
+            if line["status"] != WAITING:
+                return line
             await asyncio.sleep(POLL_S)
 
     async def _tried(self, call: Call[T]) -> tuple[T, str]:
@@ -527,6 +558,13 @@ def next_cursor(response: httpx.Response) -> str:
     """Return the cursor of the next page in the header Link; "" on the last page."""
     found = _NEXT.search(response.headers.get("Link", "")[:4_000])
     return str(httpx.QueryParams(f"c={found.group(1)}")["c"]) if found else ""
+
+
+def _sent_with_defaults(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `submit` for a kernel without a number. Raises Misuse."""
+    if missing := {"board", "code"} - sent.keys():
+        raise Misuse(f"{min(missing)}: missing; give the number of a submission, or a kernel with board and code")
+    return {**SENT, **sent}
 
 
 def _request(call: Call[Any]) -> dict[str, Any]:

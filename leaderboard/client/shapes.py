@@ -1545,6 +1545,34 @@ class Revoked(TypedDict):
     was_used: bool
 
 
+class RewardLine(TypedDict):
+    id: int
+    status: str
+    reward: float | None
+    low: float | None
+    high: float | None
+    speedup: float | None
+    half_width: float | None
+    reason: str
+    message: str
+
+
+class RewardsAnswer(TypedDict):
+    formula: str
+    correct: float
+    cap: float
+    only_correct: bool
+    rewards: list[RewardLine]
+
+
+class RewardsRequest(TypedDict):
+    ids: list[int]
+    formula: NotRequired[str]
+    correct: NotRequired[float]
+    cap: NotRequired[float]
+    only_correct: NotRequired[bool]
+
+
 class RoleLine(TypedDict):
     username: str
     role: str

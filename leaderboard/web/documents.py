@@ -77,7 +77,13 @@ CONTENTS: Final[tuple[tuple[str, tuple[Source, ...]], ...]] = (
             Source("reviewers", "docs/reviewer-guide.md", "For reviewers", "Decide on a held result"),
         ),
     ),
-    ("Programs", (Source("api", "docs/http.md", "HTTP API", "Every call of both APIs"),)),
+    (
+        "Programs",
+        (
+            Source("agents", "docs/agents.md", "For agents", "Kernels written by programs: rewards, data"),
+            Source("api", "docs/http.md", "HTTP API", "Every call of both APIs"),
+        ),
+    ),
     (
         "Self-hosting",
         (

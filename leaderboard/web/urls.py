@@ -20,6 +20,7 @@ from leaderboard.web.api import problems as problems_api
 from leaderboard.web.api import reference, signed
 from leaderboard.web.api import rejudging as rejudging_api
 from leaderboard.web.api import review as review_api
+from leaderboard.web.api import rewards as rewards_api
 from leaderboard.web.api import rules as rules_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
@@ -256,6 +257,7 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/restore", api.Restore.as_view()),
     path("submissions/<int:pk>/publish-code", api.PublishCode.as_view()),
     path("quota", api.Quota.as_view()),
+    path("rewards", rewards_api.Rewards.as_view()),
     path("submissions", api.Submissions.as_view()),
     path("submissions/<int:pk>", api.Submission.as_view()),
     path("submissions/<int:pk>/files/<str:name>", api.ProfileFile.as_view()),

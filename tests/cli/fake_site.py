@@ -94,6 +94,7 @@ class FakeSite:
         self.logins: list[tuple[int, dict[str, Any]]] = []  # answers to the questions for a token, in order
         self.acts: list[tuple[str, dict[str, Any]]] = []  # further POSTs: path, body
         self.act_answer: dict[str, Any] = {}
+        self.act_answers: list[dict[str, Any]] = []  # before `act_answer`, in order
         self.more: dict[str, object] = {}  # path → answer of further GETs
         self.refusals: list[tuple[int, dict[str, Any]]] = []  # of submissions, in order
         self.machines: list[dict[str, Any]] = []
@@ -210,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if not path.endswith(("/submissions", "/cancel", "/enter")):
             self.site.acts.append((path, json.loads(body)))
-            self._send(200, self.site.act_answer)
+            self._send(200, self.site.act_answers.pop(0) if self.site.act_answers else self.site.act_answer)
             return
         if self.path.endswith("/cancel"):
             self._send(*self.site.cancel(self.path.split("/")[-2]))

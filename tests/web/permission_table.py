@@ -466,6 +466,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "api/v1/submissions/<int:pk>/restore": [("/api/v1/submissions/{own}/restore", "IMMMMMMM", OWN)],
     "api/v1/submissions/<int:pk>/publish-code": [("/api/v1/submissions/{own}/publish-code", "IMMMMMMM", "IAFNFFFF")],
     "api/v1/quota": [("/api/v1/quota", SIGNED_IN, READ_ONLY)],
+    "api/v1/rewards": [("/api/v1/rewards", READ_ONLY, SIGNED_IN)],
     "api/v1/submissions": [("/api/v1/submissions", SIGNED_IN, SIGNED_IN)],
     "api/v1/submissions/<int:pk>": [
         ("/api/v1/submissions/{own}", OWN, READ_ONLY),

@@ -102,6 +102,12 @@ def _see_all(
     ]
 
 
+def foresee_rules(result: Result, incumbent_ratio: float | None, now: datetime) -> list[str]:
+    """Return the rules that would hold a timed pass, also of a mode that is not screened. Writes no row."""
+    source = source_of(result.attempt.submission)
+    return [finding.rule for finding in _see(result, known(result, incumbent_ratio), source, now).findings]
+
+
 def thresholds_of(competition: Competition) -> Thresholds:
     """Return the competition's thresholds; the usual thresholds if stored values do not fit today's rules.
 

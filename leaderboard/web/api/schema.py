@@ -29,7 +29,7 @@ OF_AN_ACT: Final = {
 }
 # Calls without a name in their address that answer 404: to callers without a role, or for an unknown board.
 MAY_HIDE: Final = tuple(
-    f"/api/v1/{part}" for part in ("admission", "compare", "epochs", "quota", "rejudge", "review", "shares")
+    f"/api/v1/{part}" for part in ("admission", "compare", "epochs", "quota", "rejudge", "review", "rewards", "shares")
 )
 SHAPES: Final = {
     "Error": {
@@ -88,6 +88,7 @@ _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that
     ("/keys", "Boards"),
     ("/submissions", "Submissions"),
     ("/quota", "Submissions"),
+    ("/rewards", "Submissions"),
     ("/review", "Review"),
     ("/admission", "Problems"),
     ("/sets", "Problems"),
@@ -115,6 +116,7 @@ EXAMPLES: Final[dict[str, Any]] = {  # field → value
     "events": "/api/v1/submissions/26/events",
     "filename": "kernel.py",
     "forgeable": 0.01,
+    "formula": "reward/1",
     "half_width": 0.004,
     "hardware": "cpu",
     "id": 26,

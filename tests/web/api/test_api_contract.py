@@ -312,6 +312,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/entries/{id}/signed",
         "/api/v1/keys",
         "/api/v1/quota",
+        "/api/v1/rewards",
         "/api/v1/submissions",
         "/api/v1/submissions/{id}",
         "/api/v1/submissions/{id}/cancel",

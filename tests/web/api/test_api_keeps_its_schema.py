@@ -62,6 +62,7 @@ def test_api_keeps_its_schema(transactional_db, stage, monkeypatch, tmp_path, ca
         "username": ["ada", "ben", "cleo"],
         "declared": [["best"]],
         "seen": [None],
+        "ids": [[keys["own"], keys["published"]], [keys["held"], keys["rejected"]]],
     }
     monkeypatch.setenv("PHOTOFINISH_TEST_NAMES", json.dumps(names))
     monkeypatch.setenv("SCHEMATHESIS_HOOKS", "tests.web.api.known_names")
