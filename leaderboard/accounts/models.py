@@ -15,6 +15,10 @@ from django.db.models.functions import Collate, Lower
 from django.utils import timezone
 
 SCOPES: Final = ("read", "submit", "review")
+NONE: Final = "none"
+PUBLIC: Final = "public"  # kernels whose code everybody may read
+ALL: Final = "all"  # and, after their contest, kernels without a pass
+DATA_SET_CHOICES: Final = (NONE, PUBLIC, ALL)
 USUAL_SCOPES: Final = ("read", "submit")  # default scopes of a token
 
 
@@ -91,6 +95,22 @@ class ApiToken(models.Model):
     def account(self) -> User:
         """The account that the token acts as."""
         return self.owner.account
+
+
+class DataSetChoice(models.Model):
+    """What data sets may contain of an account (permissions.py). An account without a row has not chosen."""
+
+    account = models.OneToOneField(User, on_delete=models.CASCADE, related_name="data_set_choice")
+    choice = models.CharField(max_length=8)
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            CheckConstraint(condition=Q(choice__in=DATA_SET_CHOICES), name="data_set_choice_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.choice} of account {self.account_id}"
 
 
 class DeviceLogin(models.Model):

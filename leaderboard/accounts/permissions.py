@@ -1,12 +1,14 @@
-"""Checks for acts of organisers and staff: permission, and a written reason."""
+"""Checks for acts of organisers and staff: permission, and a written reason. The choice of accounts about data sets."""
 
+from datetime import datetime
 from typing import Final
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.conf import settings
+from django.db.models import Q, QuerySet
 
-from leaderboard.accounts.models import User
+from leaderboard.accounts.models import DATA_SET_CHOICES, PUBLIC, DataSetChoice, User
 from leaderboard.errors import UserError
 
 MAX_REASON_CHARS: Final = 2_000
@@ -51,3 +53,23 @@ def check_confirmed_email(user: User) -> None:
         return
     text = "a ranked submission needs a confirmed e-mail address; add one at /account/email, or send it in mode test"
     raise UserError("mode", "ranked", text, status=403)
+
+
+def data_set_choice(user: User) -> str:
+    """Return what data sets may contain of the user's account; PUBLIC without a choice."""
+    found = DataSetChoice.objects.filter(account=user.account_id).first()
+    return found.choice if found else PUBLIC
+
+
+def choose_data_sets(*, user: User, choice: str, now: datetime) -> str:
+    """Store the choice for all logins of the account. It holds from the next export on."""
+    if choice not in DATA_SET_CHOICES:
+        raise UserError("choice", choice, f"choose one of {', '.join(DATA_SET_CHOICES)}")
+    DataSetChoice.objects.update_or_create(account_id=user.account_id, defaults={"choice": choice, "changed_at": now})
+    return choice
+
+
+def logins_that_chose(choice: str) -> QuerySet[User]:
+    """Return all logins of the accounts with this choice about data sets."""
+    accounts = DataSetChoice.objects.filter(choice=choice).values("account")
+    return User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts)).order_by()

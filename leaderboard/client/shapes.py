@@ -482,6 +482,10 @@ class Counts(TypedDict):
     again: int | None
 
 
+class DataSetChoice(TypedDict):
+    choice: str
+
+
 class DecidedEpoch(TypedDict):
     hardware: str
     epoch: str

@@ -215,6 +215,7 @@ pages: list[URLPattern | URLResolver] = [
 ]
 people: list[URLPattern | URLResolver] = [
     path("me", api.Me.as_view()),
+    path("me/data-sets", api.DataSets.as_view()),
     path("login/device", device.Start.as_view()),
     path("login/device/token", device.Collect.as_view()),
     path("competitions", competitions_api.Competitions.as_view()),

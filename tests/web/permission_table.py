@@ -265,6 +265,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         for act in ("remove", "edit")
     },
     "account/close": [("/account/close", SIGNED_IN, SIGNED_IN)],
+    "account/data-sets": [("/account/data-sets", "IMMMMMMM", SIGNED_IN)],
     "account/export": [("/account/export", "IMMMMMMM", SIGNED_IN)],
     "sign-out": [("/sign-out", "M", ALL)],
     "mailbox": [("/mailbox", STAFF, READ_ONLY)],
@@ -364,6 +365,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "preview/leave": [("/preview/leave", "M", ALL)],
     # the API
     "api/v1/me": [("/api/v1/me", SIGNED_IN, READ_ONLY)],
+    "api/v1/me/data-sets": [("/api/v1/me/data-sets", SIGNED_IN, SIGNED_IN)],
     "api/v1/login/device": [("/api/v1/login/device", "M", ALL)],
     "api/v1/login/device/token": [("/api/v1/login/device/token", "M", ALL)],
     "api/v1/status": [("/api/v1/status", ALL, NOT_SENT)],

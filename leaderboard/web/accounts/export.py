@@ -13,7 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import F, QuerySet
 
 from leaderboard.accounts.logins import logins_of
-from leaderboard.accounts.models import ApiToken, User
+from leaderboard.accounts.models import ApiToken, DataSetChoice, User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
@@ -51,6 +51,7 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             ApiToken.objects.filter(owner__in=mine),
             "name prefix scopes created_at last_used_at expires_at revoked_at",
         ),
+        "data_sets": (DataSetChoice.objects.filter(account__in=mine), "choice changed_at"),
         "roles": (Role.objects.filter(user__in=mine), "competition__slug role"),
         "entries": (
             Membership.objects.filter(user__in=mine),

@@ -26,8 +26,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard.accounts.logins import end_sessions, logins_of
-from leaderboard.accounts.models import USUAL_SCOPES, ApiToken, User
-from leaderboard.accounts.permissions import lacks_second_factor
+from leaderboard.accounts.models import ALL, NONE, PUBLIC, USUAL_SCOPES, ApiToken, User
+from leaderboard.accounts.permissions import choose_data_sets, data_set_choice, lacks_second_factor
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants.permissions import memberships_of
@@ -46,6 +46,11 @@ SCOPE_TEXTS: Final = (
     {"value": "read", "about": "Read your submissions with their code, logs and verdicts."},
     {"value": "submit", "about": "Submit, enter competitions, and act in your team."},
     {"value": "review", "about": "Read and decide review cases, if you are a reviewer."},
+)
+DATA_SETS: Final = (
+    (PUBLIC, "my ranked kernels with public code"),
+    (ALL, "those, and after a contest also kernels that failed"),
+    (NONE, "nothing of mine or of my teams"),
 )
 LATE: Final = "Too many tries. Wait {} and try again."
 SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page after it
@@ -354,6 +359,16 @@ def export(request: HttpRequest) -> HttpResponse:
     )
 
 
+@login_required
+@require_POST
+def data_sets(request: HttpRequest) -> HttpResponse:
+    try:
+        choose_data_sets(user=user_of(request), choice=request.POST.get("choice", ""), now=timezone.now())
+    except UserError as error:
+        return _account_page(request, LinkForm(), status=error.status, refused=error.message)
+    return redirect("/account#data")
+
+
 def _account_page(request: HttpRequest, form: LinkForm, **context: Any) -> HttpResponse:
     user = user_of(request)
     context |= {
@@ -363,5 +378,7 @@ def _account_page(request: HttpRequest, form: LinkForm, **context: Any) -> HttpR
         "sends_mail": bool(settings.MAIL_URL),
         "providers": [provider.name for provider in get_social_adapter().list_providers(request)],
         "email": EmailAddress.objects.filter(user=user).order_by("-verified").first(),
+        "data_set": data_set_choice(user),
+        "data_sets": DATA_SETS,
     }
     return form_page(request, "account", form, **context)

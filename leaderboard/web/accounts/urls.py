@@ -74,6 +74,7 @@ own: list[URLPattern | URLResolver] = [
     path("account/sessions", pages.Sessions.as_view(), name="usersessions_list"),
     path("account/connections", leads_to_providers(social.connections), name="socialaccount_connections"),
     path("account/export", pages.export),
+    path("account/data-sets", pages.data_sets),
     path("account/close", pages.close),
     path("device", device.page),
     path("tokens", pages.tokens),

@@ -7,6 +7,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as drf
 
+from leaderboard.accounts.models import DATA_SET_CHOICES
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.checks import LICENCES
@@ -53,6 +54,13 @@ class Token(drf.Serializer[Any]):
 class Me(drf.Serializer[Any]):
     username = drf.CharField()
     token = Token()
+
+
+class DataSetChoice(drf.Serializer[Any]):
+    choice = drf.ChoiceField(
+        choices=DATA_SET_CHOICES,
+        help_text="`none`; `public`: ranked kernels with public code; `all`: after a contest, also failed kernels.",
+    )
 
 
 class Board(drf.Serializer[Any]):

@@ -24,6 +24,7 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import SCOPES, ApiToken
+from leaderboard.accounts.permissions import choose_data_sets, data_set_choice
 from leaderboard.admissions.ask import ask_test, override
 from leaderboard.admissions.compiled import ask_compiled
 from leaderboard.admissions.door import refusal
@@ -79,6 +80,21 @@ class Me(Private):
         token = request.auth if isinstance(request.auth, ApiToken) else None
         said = {"name": token.name, "scopes": token.scopes} if token else {"name": "session", "scopes": list(SCOPES)}
         return Response({"username": self.caller(request).get_username(), "token": said})
+
+
+class DataSets(Private):
+    @extend_schema(operation_id="data_set_choice", responses=serializers.DataSetChoice)
+    def get(self, request: Request) -> Response:
+        """Return which kernels of the caller's account data sets may contain."""
+        return Response({"choice": data_set_choice(self.caller(request))})
+
+    @extend_schema(
+        operation_id="choose_data_sets", request=serializers.DataSetChoice, responses=serializers.DataSetChoice
+    )
+    def post(self, request: Request) -> Response:
+        """Choose which kernels of the caller's account data sets may contain, from the next export on."""
+        sent = parse(serializers.DataSetChoice, request.data)
+        return Response({"choice": choose_data_sets(user=self.caller(request), now=timezone.now(), **sent)})
 
 
 class Boards(Public):

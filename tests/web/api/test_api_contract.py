@@ -277,6 +277,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
     schema = browser(None).get("/api/schema").json()
     assert set(schema["paths"]) == {
         "/api/v1/me",
+        "/api/v1/me/data-sets",
         "/api/v1/login/device",
         "/api/v1/login/device/token",
         *(f"/api/v1/admin/{act}" for act in ("start", "stop", "stats")),

@@ -1,0 +1,1 @@
+"""Data sets of verified kernels, for training."""
