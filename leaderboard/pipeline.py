@@ -2,17 +2,21 @@
 
     submit          intake.check → origin_for → admitted? → quota → tokens.read → quota, locked → entrant → save,
                     its cost, fingerprints → enqueue (event, bell)
+    submit_batch    the same for many at once, as a transaction
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
     take_report     report.keep_content, then as a transaction: receive → record_result → screen → publish | hold |
                     withdraw … and a confirmation, if the result takes first place of a contest; the cost is given
-                    back if the site failed to judge
+                    back if the site failed to judge; then batches.settle for a candidate of a batch
     clear_result …  acts.clear … (a person, once or by two) → publish | withdraw, by the new state of the case
     apply_rejudging (rejudging/apply.py) a set out of the shadow: its attempts become current → screen → publish | …
 
 The packages below do not import each other upwards; only this module connects them.
 """
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -40,9 +44,10 @@ from leaderboard.confirmations.models import FAILED, Confirmation
 from leaderboard.entrants import closing
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
-from leaderboard.errors import UserError
+from leaderboard.errors import RateLimited, UserError
 from leaderboard.inbox import tell as inbox
 from leaderboard.inbox.events import tell_review, tell_verdict
+from leaderboard.judging import batches
 from leaderboard.judging.archive import Content
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
@@ -62,8 +67,8 @@ from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.submissions import intake
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import check_left, spend
-from leaderboard.submissions.models import Submission
-from leaderboard.submissions.quota import check_quota
+from leaderboard.submissions.models import Batch, Candidate, Submission
+from leaderboard.submissions.quota import check_batch_quota, check_quota
 from leaderboard.submissions.tokens import read
 from runner.wire import Job, Report
 
@@ -72,6 +77,7 @@ Made = TypeVar("Made")
 
 PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation, a test or a compiled timing takes its turns
 LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the operator's tests of open boards, for which nobody waits
+MOST_BATCH_BYTES: Final = 4_000_000  # of source; reading 1 MB takes up to a second
 CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner does those tests
 OTHER_WORK: Final = (AdmissionTest, CompiledTiming, Confirmation)
 # Every claim runs this query, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
@@ -94,39 +100,120 @@ SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND stat
 ASK_HINT: Final = "ask_hint"  # actor of leaderboard/actors.py
 
 
+@dataclass(frozen=True)
+class _Checked:
+    """A submission that passed all checks, and what its source was read for."""
+
+    submission: Submission
+    code_digest: str
+    taken: fingerprints.Taken
+
+
 def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     """Take a submission in and queue it.
 
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
+    submission = _check(upload, owner, now)
+    # Without a lock: a refusal that costs no quota costs no reading of the source, which takes up to a second.
+    _check_usage(owner.account, now)
+    check_left(owner=owner.account, board=submission.board, mode=submission.mode, now=now)
+    checked = _read(submission)
+    with transaction.atomic():
+        account = _lock_account(owner)
+        _check_usage(account, now)
+        _store(checked, account, now)
+    return submission
+
+
+def submit_batch(uploads: Sequence[Upload], *, mode: str, budget_s: float, owner: User, now: datetime) -> Batch:
+    """Take in a batch of candidates as submissions of the same mode, all or none, and queue them.
+
+    Each candidate passes the checks of a single submission and spends a token of the same quota. An error names the
+    candidate by its place from 0 on, as in `candidates.3.code`.
+    """
+    total = sum(len(upload.data) for upload in uploads)
+    if total > MOST_BATCH_BYTES:
+        text = f"{total:,} bytes of source in all; a batch has at most {MOST_BATCH_BYTES:,}, so send several"
+        raise UserError("candidates", None, text, 413)
+    submissions = []
+    for number, upload in enumerate(uploads):
+        with _named(number):
+            submissions.append(_check(upload, owner, now))
+    _check_batch_usage(owner.account, len(uploads), now)
+    for board, wanted in Counter(submission.board for submission in submissions).items():
+        check_left(owner=owner.account, board=board, mode=mode, now=now, wanted=wanted)
+    candidates = [_read(submission) for submission in submissions]
+    with transaction.atomic():
+        account = _lock_account(owner)
+        _check_batch_usage(account, len(uploads), now)
+        batch = Batch.objects.create(owner=account, mode=mode, budget_s=budget_s, size=len(uploads), created_at=now)
+        for number, checked in enumerate(candidates):
+            with _named(number):
+                _store(checked, account, now)
+        Candidate.objects.bulk_create(
+            Candidate(batch=batch, submission=checked.submission, number=number)
+            for number, checked in enumerate(candidates, 1)
+        )
+    return batch
+
+
+@contextmanager
+def _named(number: int) -> Iterator[None]:
+    """Name the candidate of a batch in an error about one of its fields; limits of the owner stay as they are."""
+    try:
+        yield
+    except RateLimited:
+        raise
+    except UserError as error:
+        place = f"candidates.{number}.{error.field}"
+        raise UserError(place, error.value, error.message, error.status, error.code) from None
+
+
+def _check(upload: Upload, owner: User, now: datetime) -> Submission:
+    """Return the submission if everything but the owner's limits allows it."""
     submission = intake.check(upload, owner=owner, now=now)
     if submission.mode == "ranked":
         check_confirmed_email(owner)
     if upload.remixed_from is not None:
         submission.remixed_from = origin_for(owner, upload.remixed_from, now)
-    board = submission.board
-    check_admitted(board)
-    suspending.check_not_suspended(owner, board.competition)
-    # Without a lock: a refusal that costs no quota costs no reading of the source, which takes up to a second.
-    entering.check_accepted(owner.account, board.competition)
-    _check_usage(owner.account, now)
-    check_left(owner=owner.account, board=board, mode=submission.mode, now=now)
-    source = read(submission.source)
-    taken = fingerprints.take(source, board.version)
-    with transaction.atomic():
-        # The lock keeps two submissions from sharing the last place of a quota. The submission belongs to the account,
-        # whichever login sends it.
-        owner = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
-        if not owner.is_active:
-            raise UserError("owner", owner.get_username(), "this account is deactivated", status=403)
-        _check_usage(owner, now)
-        submission.owner, submission.code_digest = owner, source.code_digest
-        submission.entrant = entering.enter_by_submitting(user=owner, competition=board.competition, now=now)
-        submission.save(force_insert=True)
-        spend(submission=submission, now=now)
-        fingerprints.keep(taken, submission=submission)
-        enqueue(submission=submission, now=now)
+    check_admitted(submission.board)
+    suspending.check_not_suspended(owner, submission.board.competition)
+    entering.check_accepted(owner.account, submission.board.competition)
     return submission
+
+
+def _read(submission: Submission) -> _Checked:
+    source = read(submission.source)
+    return _Checked(submission, source.code_digest, fingerprints.take(source, submission.board.version))
+
+
+def _lock_account(owner: User) -> User:
+    """Return the account, whichever login sends, so that two submissions cannot share the last place of a quota."""
+    account = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
+    if not account.is_active:
+        raise UserError("owner", account.get_username(), "this account is deactivated", status=403)
+    return account
+
+
+def _store(checked: _Checked, owner: User, now: datetime) -> None:
+    submission = checked.submission
+    submission.owner, submission.code_digest = owner, checked.code_digest
+    submission.entrant = entering.enter_by_submitting(user=owner, competition=submission.board.competition, now=now)
+    submission.save(force_insert=True)
+    spend(submission=submission, now=now)
+    fingerprints.keep(checked.taken, submission=submission)
+    enqueue(submission=submission, now=now)
+
+
+def _check_batch_usage(owner: User, wanted: int, now: datetime) -> None:
+    check_batch_quota(
+        usage_of(owner, now=now, in_batches=True),
+        wanted=wanted,
+        per_hour=settings.CANDIDATES_PER_HOUR,
+        unfinished_at_once=settings.CANDIDATES_AT_ONCE,
+        now=now,
+    )
 
 
 def _check_usage(owner: User, now: datetime) -> None:
@@ -275,7 +362,12 @@ def _is_others_turn(runner: Runner) -> bool:
 def take_report(*, runner: Runner, report: Report, now: datetime) -> bool:
     """Keep a runner's report on its work and apply its consequences. False: the report is kept already."""
     content = keep_content(runner=runner, report=report)
-    return _take_report(runner, report, content, now)
+    is_new = _take_report(runner, report, content, now)
+    if report.attempt_id.isdecimal():  # of an attempt; beyond its transaction, whose locks come in another order
+        found = Batch.objects.filter(candidates__submission__attempts=int(report.attempt_id), settled_at=None)
+        for pk in found.values_list("pk", flat=True):
+            batches.settle(pk, now=now)
+    return is_new
 
 
 @transaction.atomic

@@ -296,6 +296,9 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 4
 # --- limits of rate and time, for competitors and runners ---
 SUBMISSIONS_PER_HOUR = env.whole("SUBMISSIONS_PER_HOUR", 60, least=1, most=100_000)  # per owner
 UNFINISHED_AT_ONCE = env.whole("UNFINISHED_AT_ONCE", 10, least=1, most=10_000)  # queued and running, per owner
+# Candidates of batches, per owner; a whole batch fits.
+CANDIDATES_PER_HOUR = env.whole("CANDIDATES_PER_HOUR", 2_000, least=256, most=1_000_000)
+CANDIDATES_AT_ONCE = env.whole("CANDIDATES_AT_ONCE", 512, least=256, most=10_000)  # queued and running
 LEASE_S = env.seconds("LEASE_S", 60, least=1, most=3600)
 RENEW_S = env.seconds("RENEW_S", 15, least=0.1, most=1200)
 if RENEW_S * 2 > LEASE_S:

@@ -163,12 +163,12 @@ def cancel(*, submission: Submission, actor: User, reason: str, now: datetime) -
     return attempt
 
 
-def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str) -> None:
+def call_off(attempts: Sequence[Attempt], *, now: datetime, message: str, reason: str = "") -> None:
     """Cancel attempts that the caller has locked. A runner learns of the cancellation at its next renewal."""
     for attempt in attempts:
         check_move(attempt.state, CANCELLED)
-        attempt.state, attempt.finished_at = CANCELLED, now
-    Attempt.objects.bulk_update(attempts, ["state", "finished_at"], batch_size=BATCH)
+        attempt.state, attempt.reason, attempt.finished_at = CANCELLED, reason, now
+    Attempt.objects.bulk_update(attempts, ["state", "reason", "finished_at"], batch_size=BATCH)
     append_states(attempts, now=now, message=message)
 
 

@@ -115,14 +115,21 @@ def spoiled_tries(attempt: Attempt) -> QuerySet[Attempt]:
     return row.filter(IS_SPOILED, number__gte=began)
 
 
-def usage_of(owner: User, *, now: datetime) -> Usage:
+def usage_of(owner: User, *, now: datetime, in_batches: bool = False) -> Usage:
     """Return recent and unfinished submissions of the owner, over all logins of the account.
 
-    Re-judging requested by an organiser does not count as an unfinished submission.
+    `in_batches`: of the candidates of batches, else of the rest. Re-judging requested by an organiser does not count as
+    an unfinished submission.
     """
-    sent = Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW).order_by("created_at")
+    kind = {"candidate__isnull": not in_batches}
+    sent = Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW, **kind)
+    sent = sent.order_by("created_at")
     recent = sent.exclude(quota_lines__act=QuotaLine.GIVEN_BACK).values_list("created_at", flat=True)
-    unfinished = Attempt.objects.current().unfinished().filter(submission__owner__in=logins_of(owner))
+    unfinished = (
+        Attempt.objects.current()
+        .unfinished()
+        .filter(submission__owner__in=logins_of(owner), submission__candidate__isnull=not in_batches)
+    )
     by_us = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"), cause=REJUDGE)
     return Usage(recent=list(recent), unfinished=unfinished.exclude(Exists(by_us)).count())
 

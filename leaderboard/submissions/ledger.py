@@ -59,10 +59,10 @@ def boards_spent_on(owner: User) -> list[Board]:
     return list(Board.objects.with_parts().filter(pk__in=spent))
 
 
-def check_left(*, owner: User, board: Board, mode: str, now: datetime) -> None:
-    """Raise RateLimited if no token is left now."""
+def check_left(*, owner: User, board: Board, mode: str, now: datetime, wanted: int = 1) -> None:
+    """Raise RateLimited if fewer than `wanted` tokens are left now."""
     level = levels(owner=owner, boards=[board], now=now)[board.pk, mode]
-    check_bucket(level, mode=mode, board=str(board), now=now)
+    check_bucket(level, mode=mode, board=str(board), now=now, wanted=wanted)
 
 
 def spend(*, submission: Submission, now: datetime) -> None:

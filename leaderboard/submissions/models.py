@@ -2,7 +2,8 @@
 
 Attempts record the progress of a submission. CodeRelease records that the owner published the code before the general
 publication, for good. Draft holds code that its author has not sent yet, Note a private remark, and Welcome the first
-steps of a new account.
+steps of a new account. Batch groups submissions that a program sent together, and Candidate is the place of a
+submission in its batch.
 """
 
 from typing import Final
@@ -67,6 +68,55 @@ class Submission(models.Model):
     def kernel_key(self) -> tuple[int, int, str]:
         """Return board, entrant and kernel, which a retraction and a review case name together."""
         return self.board_id, self.entrant_id, self.kernel
+
+
+class Batch(models.Model):
+    """Submissions that a program sent together, under one budget of device time; see judging/batches.py."""
+
+    CANCELLED: Final = "cancelled"
+    BUDGET_SPENT: Final = "budget_spent"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="batches")
+    mode = models.CharField(max_length=16)
+    budget_s = models.FloatField()  # device seconds, of all candidates together
+    size = models.PositiveSmallIntegerField()  # its candidates
+    ended_as = models.CharField(max_length=16, blank=True)  # why the rest was not judged; "": it was
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)  # since then each candidate has its end
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            CheckConstraint(condition=Q(mode__in=MODES), name="batch_mode_is_known"),
+            CheckConstraint(condition=Q(budget_s__gt=0), name="batch_budget_is_above_zero"),
+            CheckConstraint(condition=Q(ended_as__in=("", "cancelled", "budget_spent")), name="batch_end_is_known"),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "-id"], name="batch_by_owner"),
+            models.Index(fields=["id"], condition=Q(settled_at__isnull=True), name="batch_unsettled"),
+        ]
+
+    def __str__(self) -> str:
+        return f"batch {self.pk}"
+
+
+class Candidate(models.Model):
+    """The place of a submission in its batch: by the request, and by the order in which the verdicts came."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="candidates", db_index=False)
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="candidate")
+    number = models.PositiveSmallIntegerField()  # in the request, from 1
+    arrival = models.PositiveSmallIntegerField(null=True)  # its end is the first, second … of the batch; null: none yet
+
+    class Meta:
+        ordering = ["batch_id", "number"]
+        constraints = [
+            UniqueConstraint(fields=["batch", "number"], name="one_candidate_a_batch_and_number"),
+            UniqueConstraint(fields=["batch", "arrival"], name="one_candidate_a_batch_and_arrival"),
+        ]
+
+    def __str__(self) -> str:
+        return f"candidate {self.number} of batch {self.batch_id}"
 
 
 class QuotaLine(models.Model):

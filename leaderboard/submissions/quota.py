@@ -1,9 +1,9 @@
 """Pure: may this owner send another submission now?
 
 There are two kinds of limit. Outer limits hold over all submissions of an owner: a number in any hour, and a number
-unfinished. A quota is a bucket of tokens for each board and mode: one token per submission, refilled evenly through the
-day. The level of a bucket is never stored. It is found by replaying the tokens spent and given back
-(submissions/ledger.py keeps them).
+unfinished; the candidates of batches are counted apart, with larger limits. A quota is a bucket of tokens for each
+board and mode: one token per submission, refilled evenly through the day. The level of a bucket is never stored. It is
+found by replaying the tokens spent and given back (submissions/ledger.py keeps them).
 """
 
 import math
@@ -96,13 +96,35 @@ def level_at(bucket: Bucket, movements: Iterable[Movement], now: datetime, *, op
     return Level(bucket, min(full, filled + (now - before)) if before else full, now)
 
 
-def check_bucket(level: Level, *, mode: str, board: str, now: datetime) -> None:
-    """Raise RateLimited if no token is left. `board` is the name for the message."""
-    free_at = level.next_at
-    if not level.left and free_at is not None:
-        text = f"none left of your {level.bucket.capacity} {mode} submissions to {board}"
+def check_bucket(level: Level, *, mode: str, board: str, now: datetime, wanted: int = 1) -> None:
+    """Raise RateLimited if fewer tokens are left than a batch wants. `board` is the name for the message."""
+    capacity, free_at = level.bucket.capacity, level.next_at
+    if wanted > capacity:
+        text = f"{wanted} candidates to {board} are more than the {capacity} {mode} submissions that can be saved up "
+        raise UserError("candidates", wanted, f"{text}there; send at most {capacity}")
+    if level.left >= wanted or free_at is None:
+        return
+    if wanted == 1:
+        text = f"none left of your {capacity} {mode} submissions to {board}"
         text += f"; the next one comes at {free_at:%Y-%m-%d %H:%M:%S} UTC"
-        raise _limited("mode", mode, text, free_at - now, "quota_used_up")
+    else:
+        free_at += (wanted - level.left - 1) * level.bucket.period
+        text = f"{level.left} left of your {capacity} {mode} submissions to {board}, fewer than these {wanted} "
+        text += f"candidates; enough will be there at {free_at:%Y-%m-%d %H:%M:%S} UTC"
+    raise _limited("mode", mode, text, free_at - now, "quota_used_up")
+
+
+def check_batch_quota(usage: Usage, *, wanted: int, per_hour: int, unfinished_at_once: int, now: datetime) -> None:
+    """Raise RateLimited if a batch of this size exceeds the owner's limits for candidates, which are never below it."""
+    if usage.unfinished + wanted > unfinished_at_once:
+        text = f"{usage.unfinished} of your candidates wait or run, and {wanted} more exceed the {unfinished_at_once} "
+        text += "that may at once; wait for some to finish, or send a smaller batch"
+        code = "too_many_unfinished"
+        raise RateLimited("candidates", wanted, text, retry_after_s=RETRY_UNFINISHED_S, code=code)
+    over = len(usage.recent) + wanted - per_hour
+    if over > 0:
+        text = f"{len(usage.recent)} candidates in the last hour, and {wanted} more exceed {per_hour}"
+        raise _limited("candidates", wanted, text, usage.recent[over - 1] + WINDOW - now)
 
 
 def check_quota(usage: Usage, *, per_hour: int, unfinished_at_once: int, now: datetime) -> None:

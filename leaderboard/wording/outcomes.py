@@ -47,6 +47,8 @@ _ADVICE: Final[dict[str, str]] = {  # by outcome, or by outcome and reason
     "unmeasurable": "Every output was right, but it could not be timed well enough to rank.",
     "infra_error": "It does not count against your quota. Submit again; the operators have been notified.",
     "cancelled": "Submit again if you still want it judged.",
+    "cancelled budget_spent": "Its batch had used up its device seconds. It cost no quota; send it again in a batch "
+    "with a larger budget.",
     "wrong nan": "Look for 0/0, an overflow in exp, or memory that was never written.",
     "wrong none": "End the function with “return”; fill a preallocated output and return it.",
     "wrong shape": "Return a tensor of the expected shape; a missing or an extra dimension counts.",

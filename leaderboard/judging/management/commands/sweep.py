@@ -13,7 +13,7 @@ from django.db import close_old_connections, connections
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from leaderboard.judging import archive, sweep
+from leaderboard.judging import archive, batches, sweep
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import Watch
 from leaderboard.operations.chores import delete_old, forget_sessions, make_event_months, purge
@@ -64,7 +64,9 @@ def sweep_once() -> tuple[int, int]:
     """
     if not sweep.may_expire(now=clock()):
         return 0, 0
-    lost, rung = sweep.expire_leases(now=clock()), sweep.ring_idle()
+    lost = sweep.expire_leases(now=clock())
+    batches.settle_unsettled(now=clock())
+    rung = sweep.ring_idle()
     Watch.objects.filter(pk=1).update(swept_at=clock())  # a long sweep is not a pause
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
