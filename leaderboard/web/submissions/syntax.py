@@ -7,7 +7,6 @@ Python than the judge's, so code that the judge reads is not refused.
 """
 
 import json
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,26 +16,15 @@ from typing import Final
 from leaderboard.accounts.models import User
 from leaderboard.source import SourceError, read_source
 from leaderboard.web import limits
+from runner.evidence.diagnostics import MOST_SAID, diagnostics
 
 CPU_S: Final = 1  # twice as long as 1 MB of plain code takes
 WALL_S: Final = 5.0
 MEMORY_BYTES: Final = 1 << 29  # likewise
 AT_ONCE: Final = 2  # checks of a web process
 WAIT_S: Final = 1.0  # for one of them to end
-MOST_SAID: Final = 300  # characters of a message
-MOST_MARKS: Final = 50
-MOST_READ: Final = 60_000  # characters of a verdict's message
 PYTHON_NAME: Final = "submission.py"  # of a file without a name, unless its problem wants another
 JUDGES_NAMES: Final = (PYTHON_NAME, "submission.cu")
-_NAMED: Final = re.compile(
-    r"""^\s{0,8}(?:
-        File[ ]"(?P<frame>[^"\n]{1,200})",[ ]line[ ](?P<frame_line>\d{1,7})
-        | (?P<python>[^,:(\n]{1,200}),[ ]line[ ](?P<python_line>\d{1,7}):[ ](?P<python_text>[^\n]*)
-        | (?P<gcc>[^,:(\n]{1,200}):(?P<gcc_line>\d{1,7}):(?:\d{1,7}:)?[ ](?:fatal[ ])?error:[ ](?P<gcc_text>[^\n]*)
-        | (?P<nvcc>[^,:(\n]{1,200})\((?P<nvcc_line>\d{1,7})\):[ ]error:[ ](?P<nvcc_text>[^\n]*)
-    )""",
-    re.VERBOSE | re.MULTILINE,
-)
 _CHILD: Final = f"""
 import json, os, resource, sys
 os.nice(10)
@@ -107,17 +95,7 @@ def fault_in(source: str) -> Fault | None:
 def marked_lines(message: str, filename: str) -> list[tuple[int, str]]:
     """Return line and text of each error in a verdict's message. Lines of further files are not marked.
 
-    The judge names the file as the problem does, or as its sender did. A frame of a traceback has no text of its own
-    and gets the last line of the message, which names the exception.
+    The judge names the file as the problem does, or as its sender did.
     """
-    known, text = {filename, *JUDGES_NAMES}, message[:MOST_READ]
-    last = text.rstrip().rsplit("\n", 1)[-1].strip()
-    found: dict[int, str] = {}
-    for match in _NAMED.finditer(text):
-        for kind in ("frame", "python", "gcc", "nvcc"):
-            if match[kind] is not None and match[kind].rsplit("/", 1)[-1] in known:
-                said = last if kind == "frame" else match[f"{kind}_text"]
-                found.setdefault(int(match[f"{kind}_line"]), said.strip()[:MOST_SAID])
-        if len(found) >= MOST_MARKS:
-            break
-    return [(line, said) for line, said in found.items() if line > 0]
+    known = {filename, *JUDGES_NAMES}
+    return [(found.line, found.message) for found in diagnostics(message) if found.file in known]
