@@ -276,6 +276,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",  # calls are grouped by the part after it
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
+        "BatchState": "leaderboard.web.api.batches.STATES",
+        "BatchMode": "leaderboard.web.api.batches.MODES",
         "TrackKind": "leaderboard.competitions.models.Track.KINDS",
         "RejudgeKind": "leaderboard.rejudging.sets.Kind.values",
     },

@@ -80,7 +80,7 @@ CONTENTS: Final[tuple[tuple[str, tuple[Source, ...]], ...]] = (
     (
         "Programs",
         (
-            Source("agents", "docs/agents.md", "For agents", "Kernels written by programs: rewards, data"),
+            Source("agents", "docs/agents.md", "Kernels by programs", "Batches, feedback, rewards, data sets"),
             Source("api", "docs/http.md", "HTTP API", "Every call of both APIs"),
         ),
     ),

@@ -97,7 +97,7 @@ def _flat(detail: Any, field: str = "") -> Iterator[tuple[str, str]]:
         for name, inner in detail.items():
             yield from _flat(inner, field if name == "non_field_errors" else f"{field}.{name}".removeprefix("."))
     elif isinstance(detail, list):
-        for inner in detail:
-            yield from _flat(inner, field)
+        for number, inner in enumerate(detail):
+            yield from _flat(inner, f"{field}.{number}" if isinstance(inner, dict) else field)
     else:
         yield field, str(detail)

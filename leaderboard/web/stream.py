@@ -65,13 +65,18 @@ log = structlog.get_logger(__name__)
 class Seat:
     """The place of a stream."""
 
-    submission_id: int
+    about: int | str  # a submission, or the topic of a batch
     user_id: int
     address: str
     taken_at: float
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     is_read: bool = False
     is_lost: bool = False  # a newcomer has the place now
+
+    @property
+    def submission_id(self) -> int:
+        assert isinstance(self.about, int)
+        return self.about
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +97,11 @@ class Hub:
 
     def __init__(self) -> None:
         self._seats: dict[Seat, None] = {}  # the oldest first
-        self._by_submission: defaultdict[int, set[Seat]] = defaultdict(set)
+        self._by_topic: defaultdict[str, set[Seat]] = defaultdict(set)  # by the payload that wakes them
         self._listener: asyncio.Task[None] | None = None
         self.has_ended = False
 
-    def reserve(self, submission_id: int, user_id: int, address: str) -> Seat | None:
+    def reserve(self, about: int | str, user_id: int, address: str) -> Seat | None:
         """Return a place for another stream, or None if that exceeds a fair share."""
         now = time.monotonic()
         for seat in [seat for seat in self._seats if not seat.is_read and seat.taken_at < now - UNREAD_S]:
@@ -118,9 +123,9 @@ class Hub:
             lost.is_lost = True
             lost.wake.set()
             self.leave(lost)
-        taken = Seat(submission_id, user_id, address, now)
+        taken = Seat(about, user_id, address, now)
         self._seats[taken] = None
-        self._by_submission[submission_id].add(taken)
+        self._by_topic[str(about)].add(taken)
         metrics.STREAMS.inc()
         return taken
 
@@ -129,10 +134,10 @@ class Hub:
         if self._seats.pop(seat, seat) is seat:
             return
         metrics.STREAMS.dec()
-        watching = self._by_submission[seat.submission_id]
+        watching = self._by_topic[str(seat.about)]
         watching.discard(seat)
         if not watching:
-            del self._by_submission[seat.submission_id]
+            del self._by_topic[str(seat.about)]
 
     def end(self) -> None:
         """End all streams of this process, and the waits of its runners."""
@@ -163,7 +168,7 @@ class Hub:
                         if notification.channel == broker.CHANNEL:
                             bells.ring(notification.payload)
                             continue
-                        for seat in self._by_submission.get(_whole(notification.payload), ()):
+                        for seat in self._by_topic.get(notification.payload, ()):
                             seat.wake.set()
             except (psycopg.Error, OSError) as error:
                 log.warning("listener_lost", error=str(error))
@@ -171,26 +176,26 @@ class Hub:
 
 
 hub: Final = Hub()
-_reads: Final = asyncio.Semaphore(counts_for(settings.DATABASE_POOL_MAX)[READS])
+reads: Final = asyncio.Semaphore(counts_for(settings.DATABASE_POOL_MAX)[READS])
 
 
 async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
     """GET /api/v1/submissions/{id}/events: the owner or an organiser follows a submission."""
     if request.method != "GET":
-        return _refuse(405, "This address answers GET only.")
+        return refuse(405, "This address answers GET only.")
     try:
         user = await reader_of(request)
     except APIException as refused:
-        return _refuse(refused.status_code, str(refused.detail), code=code_of(refused))
+        return refuse(refused.status_code, str(refused.detail), code=code_of(refused))
     if wait_s := limits.floods.take((limits.STREAM_USER, str(user.pk))):
-        return _refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
+        return refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
     if not await sync_to_async(view.visible_to(user).filter(pk=pk).exists)():
-        return _refuse(404, "This submission does not exist, or you have no access to it.")
+        return refuse(404, "This submission does not exist, or you have no access to it.")
     seat = hub.reserve(pk, user.pk, limits.address(request))
     if seat is None:
         way_out = f"Try again in {RETRY_AFTER_S} s, or poll /api/v1/submissions/{pk}."
-        return _refuse(429, f"Too many open streams. {way_out}", RETRY_AFTER_S)
-    after = _whole(request.headers.get("Last-Event-ID", ""))
+        return refuse(429, f"Too many open streams. {way_out}", RETRY_AFTER_S)
+    after = whole(request.headers.get("Last-Event-ID", ""))
     return StreamingHttpResponse(
         _follow(seat, user, after),
         content_type="text/event-stream",
@@ -208,11 +213,11 @@ async def _follow(seat: Seat, user: User, after: int) -> AsyncIterator[str]:
             for row in seen.events:
                 after = row.pk
                 shown = {"id": row.pk, "attempt": row.attempt.number, "state": row.state, "message": row.message}
-                yield _message(row.kind, row.pk, shown | {"data": row.data, "at": row.created_at.isoformat()})
+                yield message(row.kind, row.pk, shown | {"data": row.data, "at": row.created_at.isoformat()})
             if seen.place is not None:
-                yield _message("queue", after, QueuePlace(seen.place).data)
+                yield message("queue", after, QueuePlace(seen.place).data)
             if seen.done is not None:
-                yield _message("done", after, seen.done)
+                yield message("done", after, seen.done)
                 return
         if hub.has_ended:
             yield f"retry: {random.randint(*RETURN_MS)}\n\n"  # noqa: S311 - spreads load
@@ -232,7 +237,7 @@ async def looks(seat: Seat, user: User, after: int, form: Form) -> AsyncIterator
     while not (seat.is_lost or hub.has_ended):
         seat.wake.clear()
         try:
-            async with _reads:
+            async with reads:
                 seen = await sync_to_async(_read)(seat.submission_id, user, after, form)
         except Submission.DoesNotExist:  # the user left the team of the submission
             return
@@ -274,14 +279,14 @@ def _read(submission_id: int, user: User, after: int, form: Form) -> Seen:
         connection.close_if_unusable_or_obsolete()  # a stream lasts, and must not hold a connection while it waits
 
 
-def _message(kind: str, row_id: int, data: dict[str, Any]) -> str:
+def message(kind: str, row_id: int, data: dict[str, Any]) -> str:
     return f"id: {row_id}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
 
 
-def _whole(text: str) -> int:
+def whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
-def _refuse(status: int, detail: str, retry_after_s: int = 0, code: str = "") -> JsonResponse:
+def refuse(status: int, detail: str, retry_after_s: int = 0, code: str = "") -> JsonResponse:
     headers = {"Retry-After": str(retry_after_s)} if retry_after_s else None
     return JsonResponse(error_body(status, detail, code), status=status, headers=headers)

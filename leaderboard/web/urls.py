@@ -8,6 +8,7 @@ from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import access as access_api
 from leaderboard.web.api import awards as awards_api
+from leaderboard.web.api import batches as batches_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
@@ -265,6 +266,8 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/seeds", api.Seeds.as_view()),
     path("submissions/<int:pk>/events", stream.events),
+    path("submissions/<int:pk>/feedback", batches_api.FeedbackOfSubmission.as_view()),
+    *batches_api.URLS,
     path("submissions/<int:pk>/review", review_api.OwnersSide.as_view()),
     path("submissions/<int:pk>/answer", review_api.Answer.as_view()),
     path("submissions/<int:pk>/appeal", review_api.Appeal.as_view()),
@@ -294,6 +297,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/runner/v1/", include("leaderboard.web.runners.views")),
     path("popcorn/", include("leaderboard.web.popcorn.urls")),
     path("api/schema", reference.Schema.as_view()),
+    path("api/feedback.schema.json", reference.feedback_schema),
     re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
 ]
 handler500 = "leaderboard.web.service.server_error"

@@ -35,6 +35,21 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class About(_Strict):
+    """The judged submission."""
+
+    submission: int
+    candidate: int | None = Field(description="its number in the batch's request, from 1; null: of no batch")
+    arrival: int | None = Field(description="the place of its end among the batch's, from 1; null: none yet")
+    board: str
+    hardware: str
+    mode: str
+    filename: str
+    status: str = Field(description="queued, claimed, building, checking, timing, done or cancelled")
+    review: str | None = Field(description="under_review or rejected: the rules or a person hold it; null: neither")
+    published: bool = Field(description="whether it has an entry on its board")
+
+
 class Diagnostic(_Strict):
     """An error at a place of the code."""
 
@@ -103,7 +118,8 @@ class Bound(_Strict):
 class Feedback(_Strict):
     """Feedback on a judged submission."""
 
-    format: Literal["feedback/1"] = NAME
+    format: Literal["feedback/1"]
+    about: About | None = Field(description="null: judged at home")
     outcome: str = Field(description="as in the submission; empty: it ended without a verdict")
     reason: str
     message: str
@@ -125,7 +141,9 @@ class Feedback(_Strict):
     problem: str = Field(description="why details are missing; empty: they are there")
 
 
-def feedback(report: Mapping[str, Any], *, covered: bool = False, problem: str = "") -> Feedback:
+def feedback(
+    report: Mapping[str, Any], *, about: About | None = None, covered: bool = False, problem: str = ""
+) -> Feedback:
     """Return the feedback that follows from a stored report. `covered`: without texts that the code may have written.
 
     `problem`: why the report is incomplete, for the reader.
@@ -138,6 +156,8 @@ def feedback(report: Mapping[str, Any], *, covered: bool = False, problem: str =
     times = [_times(case, evidence) for case in cases if case.get("stage") == "time"][:MOST_ROWS]
     shares = [one.light_share for one in times if one.light_share]
     return Feedback(
+        format=NAME,
+        about=about,
         outcome=str(report.get("outcome") or ""),
         reason=str(report.get("reason") or ""),
         message=message,
@@ -277,6 +297,8 @@ def as_text(found: Feedback, limit: int) -> str:
 def _lines(found: Feedback) -> Iterator[str]:
     why = f" ({found.reason})" if found.reason else ""
     yield f"Outcome: {found.outcome or 'none'}{why}. Stage reached: {found.stage}. Cases right: {found.checks_passed}."
+    if found.about is not None and found.about.review:
+        yield f"It does not rank: {found.about.review.replace('_', ' ')}."
     if found.ratio:
         sure = f" ± {100 * found.half_width:.1f} %" if found.half_width else ""
         light = f", {100 * found.light_share:.0f} % of the speed of light" if found.light_share else ""

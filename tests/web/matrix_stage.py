@@ -31,7 +31,7 @@ from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.review.models import Case
 from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.submissions.intake import Upload
-from leaderboard.submissions.models import Submission
+from leaderboard.submissions.models import Batch, Candidate, Submission
 from runner.wire import Place
 from tests.leaderboard.stage import SOURCE, Stage, make_problem
 
@@ -52,6 +52,14 @@ def _epoch(stage: Stage) -> int:
     for name in ("first", "second"):
         propose_epoch(hardware="H200", name=name, fingerprint={}, now=stage.now)
     return Epoch.objects.get(hardware="H200", name="second").pk
+
+
+def _batch(submission: Submission) -> Batch:
+    """Create a finished batch of a single, judged candidate."""
+    told = {"owner": submission.owner, "mode": "ranked", "budget_s": 60.0, "created_at": submission.created_at}
+    batch = Batch.objects.create(**told, size=1, settled_at=submission.created_at)
+    Candidate.objects.create(batch=batch, submission=submission, number=1, arrival=1)
+    return batch
 
 
 @dataclass
@@ -80,6 +88,7 @@ def build(stage: Stage) -> Everything:
         "board": stage.board.pk,
         "epoch": _epoch(stage),
         "enrolment": make_code(name="tex", hardware="cpu", actor=None, now=timezone.now())[0].pk,
+        "batch": _batch(published).pk,
         "own": own_held.pk,
         "published": published.pk,
         "held": held.pk,

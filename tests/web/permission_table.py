@@ -297,6 +297,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "robots.txt": [("/robots.txt", ALL, NOT_SENT)],
     "api/docs": [("/api/docs", ALL, NOT_SENT)],
     "api/schema": [("/api/schema", ALL, NOT_SENT)],
+    "api/feedback.schema.json": [("/api/feedback.schema.json", ALL, NOT_SENT)],
     # organisers
     "organise": [("/organise", ANY_ROLE, READ_ONLY)],
     "organise/new": [("/organise/new", STAFF, STAFF)],
@@ -482,6 +483,15 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/submissions/{published}/seeds", OWN, READ_ONLY),
         ("/api/v1/submissions/{held}/seeds", "INNNAAAA", READ_ONLY),
     ],
+    "api/v1/submissions/<int:pk>/feedback": [
+        ("/api/v1/submissions/{own}/feedback", OWN, READ_ONLY),
+        ("/api/v1/submissions/{held}/feedback", "INNNAAAA", READ_ONLY),
+    ],
+    "api/v1/batches": [("/api/v1/batches", SIGNED_IN, SIGNED_IN)],
+    "api/v1/batches/<int:pk>": [("/api/v1/batches/{batch}", "IANNNNNN", READ_ONLY)],
+    "api/v1/batches/<int:pk>/feedback": [("/api/v1/batches/{batch}/feedback", "IANNNNNN", READ_ONLY)],
+    "api/v1/batches/<int:pk>/events": [("/api/v1/batches/{batch}/events", "IANNNNNN", NOT_SENT)],
+    "api/v1/batches/<int:pk>/cancel": [("/api/v1/batches/{batch}/cancel", "IMMMMMMM", "IANNNNNN")],
     "api/v1/submissions/<int:pk>/events": [("/api/v1/submissions/{own}/events", OWN, NOT_SENT)],
     "api/v1/submissions/<int:pk>/review": [
         ("/api/v1/submissions/{own}/review", OWN, READ_ONLY),
@@ -710,4 +720,5 @@ OF_ONE = (
     *("/submissions/{pk}", "/entries/{pk}", "/entries/{pk}/code", "/api/v1/entries/{pk}"),
     "/api/v1/entries/{pk}/signed",
     *("/api/v1/submissions/{pk}", "/api/v1/submissions/{pk}/events", "/api/v1/submissions/{pk}/review"),
+    "/api/v1/submissions/{pk}/feedback",
 )

@@ -122,13 +122,15 @@ class BoundedJSON(BaseParser):
     """JSON bodies within a size limit. DRF's own parser reads bodies of any size and dies of deep nesting."""
 
     media_type = "application/json"
+    limit_bytes = LIMIT_BYTES
+    too_large = "too large; a source file may have 1,000,000 bytes"
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        raw = stream.read(LIMIT_BYTES + 1)
-        if len(raw) > LIMIT_BYTES:
-            raise UserError("body", None, "too large; a source file may have 1,000,000 bytes", status=413)
+        raw = stream.read(self.limit_bytes + 1)
+        if len(raw) > self.limit_bytes:
+            raise UserError("body", None, self.too_large, status=413)
         try:
             return json.loads(raw.decode("utf-8"), parse_constant=refuse_constant)
         except (ValueError, RecursionError) as error:
@@ -174,6 +176,17 @@ class CsvRenderer(BaseRenderer):
         shape = getattr(data, "serializer", None)
         names = list(rows[0]) if rows else list(getattr(getattr(shape, "child", None), "fields", ()))
         return csv_lines([names, *([row[name] for name in names] for row in rows)]).encode()
+
+
+class PlainText(BaseRenderer):
+    media_type = "text/plain"
+    format = "text"
+    charset = "utf-8"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        return str(data).encode()
 
 
 class Octets(BaseRenderer):

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from leaderboard.errors import CODES
 from leaderboard.web.limits import ApiThrottle
+from runner.evidence.feedback import schema_text
 
 Node = dict[str, Any]  # of the schema
 
@@ -74,6 +75,12 @@ class Schema(SpectacularJSONAPIView):
 def _schema() -> Node:
     schema: Node = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     return schema
+
+
+@require_safe
+def feedback_schema(request: HttpRequest) -> HttpResponse:
+    """GET /api/feedback.schema.json: the JSON schema of `feedback/1`."""
+    return HttpResponse(schema_text(), content_type="application/schema+json")
 
 
 @require_safe

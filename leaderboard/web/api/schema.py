@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from leaderboard.errors import CODES
+from runner.evidence.feedback import Feedback
 
 Node = dict[str, Any]  # of the schema
 
@@ -51,12 +52,14 @@ SHAPES: Final = {
         "required": ["field", "value", "message"],
     },
 }
+FEEDBACK: Final[Node] = {"$ref": "#/components/schemas/Feedback"}
 AREAS: Final = {  # tag → meaning
     "Account": "The caller, and signing in from a command line.",
     "Boards": "Boards, rankings, published entries, and problems.",
     "Competitions": "Competitions, their standings, awards and news.",
     "Teams": "The caller's entries, teams and invites.",
     "Submissions": "Sending kernels, their verdicts and quotas.",
+    "Batches": "Many candidates under one budget, for programs, with feedback on each.",
     "People": "Profiles, comparison of entries, and search.",
     "Notifications": "The caller's messages, their channels, and a webhook.",
     "Discussion": "Write-ups and comments of a board.",
@@ -87,6 +90,7 @@ _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that
     ("/notifications", "Notifications"),
     ("/keys", "Boards"),
     ("/submissions", "Submissions"),
+    ("/batches", "Batches"),
     ("/quota", "Submissions"),
     ("/rewards", "Submissions"),
     ("/review", "Review"),
@@ -148,6 +152,7 @@ MAX_DEPTH: Final = 6
 def describe_areas(result: Node, **_: Any) -> Node:
     """Give each call the tag of its area, a summary and an example of its body and of its answer."""
     shapes = result["components"]["schemas"]
+    shapes.update(feedback_shapes())
     for path, methods in result["paths"].items():
         for call in methods.values():
             call["tags"] = [area_of(path.removeprefix("/api/v1"))]
@@ -161,6 +166,33 @@ def describe_areas(result: Node, **_: Any) -> Node:
                     answer["headers"] = answer.get("headers", {}) | rate_headers()
     result["tags"] = [{"name": name, "description": meaning} for name, meaning in AREAS.items()]
     return result
+
+
+def feedback_shapes() -> Node:
+    """Return the model of `feedback/1` and its parts as OpenAPI 3.0 writes them."""
+    whole = Feedback.model_json_schema(mode="serialization")
+    parts = whole.pop("$defs")
+    return {"Feedback": _as_openapi(whole), **{f"Feedback{name}": _as_openapi(part) for name, part in parts.items()}}
+
+
+def _as_openapi(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_as_openapi(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(given := node.get("properties"), dict):
+        parts = {name: _as_openapi(part) for name, part in given.items()}
+        return {"type": "object", "properties": parts, "required": list(node["required"])}
+    if reference := node.get("$ref"):
+        return {"$ref": f"#/components/schemas/Feedback{reference.rpartition('/')[2]}"}
+    if choices := node.get("anyOf"):
+        (kept,) = (_as_openapi(one) for one in choices if one != {"type": "null"})
+        about = {"description": node["description"]} if "description" in node else {}
+        return {"allOf": [kept], "nullable": True} | about if "$ref" in kept else kept | about | {"nullable": True}
+    plain = {name: _as_openapi(value) for name, value in node.items() if name not in ("title", "default")}
+    if plain.get("additionalProperties") is True:
+        plain["additionalProperties"] = {}
+    return {"enum": [plain.pop("const")]} | plain if "const" in plain else plain
 
 
 def area_of(path: str) -> str:

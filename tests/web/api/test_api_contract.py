@@ -319,6 +319,8 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/submissions/{id}/cancel",
         *(f"/api/v1/submissions/{{id}}/{act}" for act in ("retract", "restore", "publish-code")),
         *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal", "seeds", "files/{name}")),
+        "/api/v1/submissions/{id}/feedback",
+        *(f"/api/v1/batches{part}" for part in ("", "/{id}", "/{id}/feedback", "/{id}/cancel")),
         *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
         *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
         "/api/v1/admission",

@@ -1,0 +1,411 @@
+"""Batches over /api/v1: many candidates under one budget, and feedback on each as it comes; feedback on a submission.
+
+A call with `wait` answers once there is news. It is a stream with a single part, because a request holds its place only
+until the body of its answer begins (web/places.py).
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any, Final
+
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers as drf
+from rest_framework.exceptions import APIException
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from leaderboard import pipeline
+from leaderboard.accounts.models import User
+from leaderboard.judging.batches import TOPIC, batches_of, cancel_batch, counts_of, spent_s
+from leaderboard.judging.lease import clock
+from leaderboard.judging.models import Attempt
+from leaderboard.submissions.intake import Upload
+from leaderboard.submissions.models import Batch as BatchRow
+from leaderboard.submissions.models import Candidate as CandidateRow
+from leaderboard.submissions.models import Submission
+from leaderboard.web import limits
+from leaderboard.web.api.base import BoundedJSON, PlainText, Private, paged, parse, reader_of
+from leaderboard.web.api.schema import FEEDBACK
+from leaderboard.web.api.serializers import REMIXED_FROM, STATUSES, Keyed, optional_text
+from leaderboard.web.api.views import HEADER, KEYED, answer_once
+from leaderboard.web.errors import code_of
+from leaderboard.web.forms import MAX_KEY
+from leaderboard.web.stream import PING_S, RETRY_AFTER_S, Seat, hub, message, reads, refuse, whole
+from leaderboard.web.submissions import view
+from leaderboard.web.submissions.feedback import feedback_on
+from runner.evidence.feedback import LEAST_TEXT, MOST_TEXT, as_text
+
+MODES: Final = ("test", "benchmark", "ranked")
+STATES: Final = ("running", "done", BatchRow.CANCELLED, BatchRow.BUDGET_SPENT)
+MOST: Final = 256  # candidates of a batch
+MOST_BUDGET_S: Final = 86_400
+MOST_WAIT_S: Final = 60
+AT_ONCE: Final = 50  # feedback objects of an answer
+
+
+class BatchJSON(BoundedJSON):
+    limit_bytes = 3 * pipeline.MOST_BATCH_BYTES
+    too_large = f"too large; the sources of a batch may have {pipeline.MOST_BATCH_BYTES:,} bytes together"
+
+
+class NewCandidate(drf.Serializer[Any]):
+    code = drf.CharField(trim_whitespace=False, allow_blank=True)
+    board = optional_text(200, "Default: the batch's, else the file's directive.")
+    hardware = optional_text(200, "Default: the batch's, else the file's directive.")
+    filename = optional_text(255)
+    licence = optional_text(200)
+    remixed_from = drf.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MAX_KEY, help_text=REMIXED_FROM
+    )
+
+
+class NewBatch(drf.Serializer[Any]):
+    board = optional_text(200, "Of candidates that name none.")
+    hardware = optional_text(200, "Of candidates that name none.")
+    mode = drf.ChoiceField(choices=MODES)
+    budget_s = drf.FloatField(
+        min_value=1, max_value=MOST_BUDGET_S, help_text="Device seconds of all candidates together, from claim to end."
+    )
+    candidates = drf.ListField(child=NewCandidate(), min_length=1, max_length=MOST)
+
+
+class BatchSummary(drf.Serializer[Any]):
+    id = drf.IntegerField()
+    state = drf.ChoiceField(
+        choices=STATES,
+        help_text="`budget_spent`: candidates were ended without a verdict, at no cost of quota.",
+    )
+    mode = drf.ChoiceField(choices=MODES)
+    size = drf.IntegerField(help_text="Number of candidates.")
+    arrived = drf.IntegerField(help_text="Candidates with an end; each has feedback.")
+    budget_s = drf.FloatField()
+    spent_s = drf.FloatField(help_text="Device seconds used so far.")
+    stages = drf.DictField(child=drf.IntegerField(), help_text="Candidates by status.")
+    outcomes = drf.DictField(child=drf.IntegerField(), help_text="Judged candidates by outcome.")
+    created_at = drf.DateTimeField()
+    settled_at = drf.DateTimeField(allow_null=True, help_text="Time of the last candidate's end; null: not yet.")
+    feedback = drf.CharField(help_text="Address of the feedback.")
+    events = drf.CharField(help_text="Address of the feedback as server-sent events.")
+
+
+class Candidate(drf.Serializer[Any]):
+    """A candidate, by its submission's current attempt."""
+
+    number = drf.IntegerField(source="submission.candidate.number", help_text="Place in the request, from 1.")
+    submission = drf.IntegerField(source="submission_id")
+    board = drf.CharField(source="submission.board.slug")
+    hardware = drf.CharField(source="submission.board.hardware")
+    status = drf.CharField(source="state", help_text=STATUSES)
+    outcome = drf.CharField(allow_blank=True)
+    arrival = drf.IntegerField(
+        source="submission.candidate.arrival",
+        allow_null=True,
+        help_text="Place of its end among the batch's; null: none yet.",
+    )
+
+
+class Batch(BatchSummary):
+    candidates = Candidate(many=True)
+
+
+class WaitQuery(drf.Serializer[Any]):
+    wait = drf.IntegerField(
+        default=0, min_value=0, max_value=MOST_WAIT_S, help_text="Seconds to wait for the end of the batch, at most 60."
+    )
+
+
+class FeedbackQuery(drf.Serializer[Any]):
+    after = drf.IntegerField(
+        default=0, min_value=0, max_value=MOST, help_text="Arrival of the last feedback that is known; 0: begin."
+    )
+    limit = drf.IntegerField(default=AT_ONCE, min_value=1, max_value=AT_ONCE, help_text="At most 50.")
+    wait = drf.IntegerField(
+        default=0, min_value=0, max_value=MOST_WAIT_S, help_text="Seconds to wait for further feedback, at most 60."
+    )
+
+
+class TextQuery(drf.Serializer[Any]):
+    limit = drf.IntegerField(
+        default=2_000,
+        min_value=LEAST_TEXT,
+        max_value=MOST_TEXT,
+        help_text="Characters of the text, with `format=text`.",
+    )
+
+
+def shown(batches: Sequence[BatchRow], now: datetime) -> list[Any]:
+    """Return batches as BatchSummary reads them."""
+    keys = [batch.pk for batch in batches]
+    spent, counts, found = spent_s(keys, now), counts_of(keys), []
+    for batch in batches:
+        states, outcomes = counts[batch.pk]
+        address = f"/api/v1/batches/{batch.pk}"
+        found.append(
+            SimpleNamespace(
+                id=batch.pk,
+                state=batch.ended_as or ("done" if batch.settled_at else "running"),
+                mode=batch.mode,
+                size=batch.size,
+                arrived=batch.candidates.exclude(arrival=None).count(),
+                budget_s=batch.budget_s,
+                spent_s=round(spent[batch.pk], 3),
+                stages=dict(states),
+                outcomes=dict(outcomes),
+                created_at=batch.created_at,
+                settled_at=batch.settled_at,
+                feedback=f"{address}/feedback",
+                events=f"{address}/events",
+            )
+        )
+    return found
+
+
+def in_full(batch: BatchRow) -> dict[str, Any]:
+    (summary,) = shown([batch], timezone.now())
+    current = Attempt.objects.current().filter(submission__candidate__batch=batch).order_by("submission__candidate")
+    parts = current.select_related("submission__board", "submission__candidate")
+    summary.candidates = list(parts.defer("submission__source"))
+    told: dict[str, Any] = Batch(summary).data
+    return told
+
+
+def arrivals(batch: BatchRow, viewer: User, after: int, most: int) -> list[dict[str, Any]]:
+    """Return the feedback after an arrival, in the order in which the candidates ended."""
+    rows = CandidateRow.objects.filter(batch=batch, arrival__gt=after).order_by("arrival")[:most]
+    keys = [row.submission_id for row in rows]
+    parts = Submission.objects.select_related("board__competition", "owner", "entrant", "takedown").defer("source")
+    found = parts.in_bulk(keys)
+    return [one.model_dump(mode="json") for one in feedback_on([found[pk] for pk in keys], viewer)]
+
+
+class Batches(Private):
+    parser_classes = [BatchJSON]
+
+    @extend_schema(parameters=[Keyed], responses=BatchSummary(many=True))
+    def get(self, request: Request) -> Response:
+        """List the batches of the caller's account, newest first."""
+        query, mine = parse(Keyed, request.query_params), batches_of(self.caller(request))
+        return paged(request, mine, query, BatchSummary, ("-pk",), prepare=lambda rows: shown(rows, timezone.now()))
+
+    @extend_schema(request=NewBatch, responses={201: Batch}, parameters=[KEYED])
+    def post(self, request: Request) -> Response:
+        """Send up to 256 candidates as submissions of one mode under one budget, all or none."""
+        sent = parse(NewBatch, request.data)
+        owner, now = self.caller(request), clock()
+
+        def take() -> dict[str, Any]:
+            uploads = [_upload(sent, candidate) for candidate in sent["candidates"]]
+            told = {"mode": sent["mode"], "budget_s": sent["budget_s"], "owner": owner, "now": now}
+            return in_full(pipeline.submit_batch(uploads, **told))
+
+        key, was_kept = request.headers.get(HEADER), False
+        if key is None:
+            answer = take()
+        else:
+            answer, was_kept = answer_once(account_id=owner.account_id, key=key, sent=sent, now=now, act=take)
+        headers = {"Location": f"/api/v1/batches/{answer['id']}"}
+        return Response(answer, status=201, headers=headers | ({"Idempotent-Replayed": "true"} if was_kept else {}))
+
+
+def _upload(sent: dict[str, Any], candidate: dict[str, Any]) -> Upload:
+    return Upload(
+        board=candidate["board"] or sent["board"],
+        hardware=candidate["hardware"] or sent["hardware"],
+        mode=sent["mode"],
+        filename=candidate["filename"],
+        data=candidate["code"].encode("utf-8", "surrogatepass"),
+        licence=candidate["licence"],
+        remixed_from=candidate.get("remixed_from"),
+    )
+
+
+class OneBatch(Private):
+    @extend_schema(operation_id="batch", parameters=[WaitQuery], responses=Batch)
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
+        """Return a batch with its candidates. With `wait` it answers at the batch's end, or when the time is up."""
+        within_s, caller = parse(WaitQuery, request.query_params)["wait"], self.caller(request)
+        get_object_or_404(batches_of(caller), pk=pk)
+
+        def look() -> tuple[Any, bool]:
+            found = batches_of(caller).get(pk=pk)
+            return in_full(found), found.settled_at is not None
+
+        return _answer(request, pk, within_s, look)
+
+
+class FeedbackOfBatch(Private):
+    @extend_schema(
+        operation_id="batch_feedback",
+        parameters=[FeedbackQuery],
+        responses={200: {"type": "array", "items": FEEDBACK}},
+    )
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
+        """List feedback on a batch's candidates as they ended. The last `about.arrival` is the next call's `after`.
+
+        With `wait` it answers as soon as there is any, or the batch has ended.
+        """
+        query, caller = parse(FeedbackQuery, request.query_params), self.caller(request)
+        get_object_or_404(batches_of(caller), pk=pk)
+
+        def look() -> tuple[Any, bool]:
+            batch = batches_of(caller).get(pk=pk)
+            found = arrivals(batch, caller, query["after"], query["limit"])
+            return found, bool(found) or batch.settled_at is not None
+
+        return _answer(request, pk, query["wait"], look)
+
+
+def _answer(request: Request, pk: int, within_s: int, look: Callable[[], tuple[Any, bool]]) -> HttpResponseBase:
+    """Answer with what `look` returns, once it says that this is final or after `within_s`."""
+    found, is_final = look()
+    if is_final or not within_s:
+        return Response(found)
+    where = limits.address(request)
+    parts = _later(pk, Private.caller(request).pk, where, within_s, look)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(parts, content_type=JSONRenderer.media_type, headers=headers)
+
+
+async def _later(
+    pk: int, user_id: int, address: str, within_s: int, look: Callable[[], tuple[Any, bool]]
+) -> AsyncIterator[bytes]:
+    seat = hub.reserve(TOPIC.format(pk), user_id, address)
+    ends = time.monotonic() + (within_s if seat else 0)
+    try:
+        async for found, is_final in _looks(seat, look):
+            left = ends - time.monotonic()
+            if is_final or left <= 0 or seat is None or seat.is_lost or hub.has_ended:
+                yield JSONRenderer().render(found)
+                return
+            await _woken(seat, left)
+    finally:
+        if seat is not None:
+            hub.leave(seat)
+
+
+async def _looks(seat: Seat | None, look: Callable[[], tuple[Any, bool]]) -> AsyncIterator[tuple[Any, bool]]:
+    """Look again and again; the reader waits for the seat in between."""
+    hub.listen()
+
+    def once() -> tuple[Any, bool]:
+        try:
+            return look()
+        finally:
+            connection.close_if_unusable_or_obsolete()
+
+    if seat is not None:
+        seat.is_read = True
+    while True:
+        if seat is not None:
+            seat.wake.clear()
+        async with reads:
+            found = await sync_to_async(once)()
+        yield found
+
+
+async def _woken(seat: Seat, within_s: float) -> bool:
+    """Return whether news came in time."""
+    try:
+        await asyncio.wait_for(seat.wake.wait(), min(within_s, PING_S))
+    except TimeoutError:
+        return False
+    return True
+
+
+async def events(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """GET /api/v1/batches/{id}/events: the owner follows the feedback on a batch as server-sent events."""
+    if request.method != "GET":
+        return refuse(405, "This address answers GET only.")
+    try:
+        user = await reader_of(request)
+    except APIException as refused:
+        return refuse(refused.status_code, str(refused.detail), code=code_of(refused))
+    if wait_s := limits.floods.take((limits.STREAM_USER, str(user.pk))):
+        return refuse(429, f"Too many streams were opened. Try again in {wait_s} s.", wait_s)
+    if not await sync_to_async(batches_of(user).filter(pk=pk).exists)():
+        return refuse(404, "This batch does not exist, or you have no access to it.")
+    seat = hub.reserve(TOPIC.format(pk), user.pk, limits.address(request))
+    if seat is None:
+        way_out = f"Try again in {RETRY_AFTER_S} s, or poll /api/v1/batches/{pk}/feedback."
+        return refuse(429, f"Too many open streams. {way_out}", RETRY_AFTER_S)
+    after = whole(request.headers.get("Last-Event-ID", ""))
+    return StreamingHttpResponse(
+        _follow(seat, user, pk, after),
+        content_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _follow(seat: Seat, user: User, pk: int, after: int) -> AsyncIterator[str]:
+    def look() -> tuple[Any, bool]:
+        # As they are now: a stream lasts longer than an account may.
+        reader = User.objects.filter(pk=user.pk, is_active=True).first()
+        batch = batches_of(reader).filter(pk=pk).first() if reader else None
+        if batch is None or reader is None:
+            return [None], False
+        found = arrivals(batch, reader, after, AT_ONCE)
+        is_over = not found and batch.settled_at is not None
+        return [in_full(batch)] if is_over else found, is_over
+
+    try:
+        yield ": hello\n\n"
+        async for found, is_over in _looks(seat, look):
+            if found == [None]:
+                return
+            if is_over:
+                yield message("done", after, found[0])
+                return
+            for one in found:
+                after = one["about"]["arrival"]
+                yield message("feedback", after, one)
+            if seat.is_lost or hub.has_ended:
+                return
+            if not found and not await _woken(seat, PING_S):
+                yield ": ping\n\n"
+    finally:
+        hub.leave(seat)
+
+
+class CancelBatch(Private):
+    @extend_schema(operation_id="batch_cancel", request=None, responses=Batch)
+    def post(self, request: Request, pk: int) -> Response:
+        """Cancel the unfinished candidates of a batch. 409 if there are none. Their quota stays spent."""
+        found = get_object_or_404(batches_of(self.caller(request)), pk=pk)
+        return Response(in_full(cancel_batch(batch=found, reason="cancelled over the API", **self.by(request))))
+
+
+class FeedbackOfSubmission(Private):
+    renderer_classes = [JSONRenderer, PlainText]
+
+    @extend_schema(
+        operation_id="submission_feedback",
+        parameters=[TextQuery, OpenApiParameter("format", str, enum=["json", "text"])],
+        responses={(200, "application/json"): FEEDBACK, (200, "text/plain"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Return feedback on a submission for a program, as `feedback/1` or as text for a prompt."""
+        limit, caller = parse(TextQuery, request.query_params)["limit"], self.caller(request)
+        found = get_object_or_404(view.visible_to(caller).select_related("takedown").defer("source"), pk=pk)
+        (told,) = feedback_on([found], caller)
+        is_text = request.accepted_renderer.format == PlainText.format
+        return Response(as_text(told, limit) if is_text else told.model_dump(mode="json"))
+
+
+URLS: list[URLPattern] = [
+    path("batches", Batches.as_view()),
+    path("batches/<int:pk>", OneBatch.as_view()),
+    path("batches/<int:pk>/feedback", FeedbackOfBatch.as_view()),
+    path("batches/<int:pk>/events", events),
+    path("batches/<int:pk>/cancel", CancelBatch.as_view()),
+]
