@@ -71,7 +71,7 @@ def submit(
     wanted = [name for part in hardware or () for name in part.split(",") if name] or [""]
     if len(wanted) > MAX_HARDWARE:
         raise Misuse(f"hardware: name at most {MAX_HARDWARE}")
-    code, name = _read(file, filename)
+    code, name = read(file, filename)
     found: list[Mapping[str, Any]] = []
     with connected(context) as site:
         sent = []
@@ -279,7 +279,7 @@ def figure(value: float | None) -> str:
     return NONE if value is None else significant(value)
 
 
-def _read(file: str, filename: str) -> tuple[str, str]:
+def read(file: str, filename: str) -> tuple[str, str]:
     """Return the code and its name on the site. Raises Misuse."""
     try:
         if file == "-":
@@ -435,7 +435,7 @@ def _whole(value: object) -> int:
 def _code_of(site: Client, name: str) -> tuple[str, str]:
     """Return a title and the code of a submission, of a published entry, or of a file. Raises Misuse, Refused."""
     if not name.isdecimal():
-        code, _ = _read(name, "")
+        code, _ = read(name, "")
         return name, code
     try:
         with known(name):

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from ..client import ClientError
-from . import accounts, admin, boards, contests, inbox, kernels, people, problem, teams, tools
+from . import accounts, admin, batches, boards, contests, inbox, kernels, people, problem, teams, tools
 from .api import exit_code
 from .config import Options
 from .render import Screen
@@ -52,6 +52,8 @@ app.command()(kernels.report)
 app.command()(kernels.reward)
 app.command()(kernels.cancel)
 app.command("rm")(kernels.remove)
+app.add_typer(batches.app, name="batch")
+app.command()(batches.feedback)
 app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)

@@ -233,6 +233,59 @@ def cancel(pk: int | str) -> Call[shapes.Submission]:
     return _act(f"/submissions/{submission_id(pk)}/cancel")
 
 
+def feedback(pk: int | str) -> Call[shapes.Feedback]:
+    """Return feedback on a submission for a program: stage, places of errors, first failing case, times."""
+    return _get(f"/submissions/{submission_id(pk)}/feedback")
+
+
+def feedback_text(pk: int | str, limit: int = 2_000) -> Call[bytes]:
+    """Return the same as text for a prompt, of at most `limit` characters, in UTF-8."""
+    params = {"format": "text", "limit": str(limit)}
+    path, accept = f"/submissions/{submission_id(pk)}/feedback", {"Accept": "text/plain"}
+    return Call("GET", path, params, headers=accept, is_safe=True, is_file=True)
+
+
+def submit_batch(
+    candidates: Sequence[Mapping[str, Any]],
+    *,
+    mode: str,
+    budget_s: float,
+    board: str = "",
+    hardware: str = "",
+    key: str = "",
+) -> Call[shapes.Batch]:
+    """Send up to 256 candidates under one budget of device seconds, all or none.
+
+    A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, and a `board` and `hardware` of its own.
+    With a key, a repetition counts once; the call chooses one by itself.
+    """
+    body = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}
+    headers = {"Idempotency-Key": key or str(uuid4())}
+    sent = {**body, "candidates": [dict(candidate) for candidate in candidates]}
+    return Call("POST", "/batches", body=sent, headers=headers, is_safe=True)
+
+
+def batches(most: int = 20) -> Call[list[shapes.BatchSummary]]:
+    """Return the batches of the caller's account, newest first."""
+    return _list("/batches", most=most)
+
+
+def batch(pk: int | str, wait_s: int = 0) -> Call[shapes.Batch]:
+    """Return a batch with its candidates; with `wait_s`, at its end or after that time."""
+    return _get(f"/batches/{submission_id(pk)}", wait=str(wait_s) if wait_s else "")
+
+
+def batch_feedback(pk: int | str, after: int = 0, wait_s: int = 0) -> Call[list[shapes.Feedback]]:
+    """Return feedback on the candidates that ended after this arrival; with `wait_s`, wait for the first."""
+    wait = str(wait_s) if wait_s else ""
+    return _list(f"/batches/{submission_id(pk)}/feedback", after=str(after), wait=wait)
+
+
+def cancel_batch(pk: int | str) -> Call[shapes.Batch]:
+    """Cancel the unfinished candidates of a batch."""
+    return _act(f"/batches/{submission_id(pk)}/cancel")
+
+
 def retract(pk: int | str, reason: str = "") -> Call[shapes.Retracted]:
     """Withdraw the kernel of a submission from every board, for good."""
     return _act(f"/submissions/{submission_id(pk)}/retract", reason=reason)

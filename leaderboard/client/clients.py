@@ -47,6 +47,7 @@ WAITING: Final = "waiting"  # status of a reward
 SENT: Final = {"hardware": "", "mode": "benchmark", "filename": "kernel.py"}  # of a kernel that is sent for its reward
 STREAM_FAILURES: Final = 3  # in a row and without news, before polling
 POLL_S: Final = 2.0
+WAIT_S: Final = 20  # of a call that waits for feedback; below the time limit of an answer
 PATIENCE_S: Final = 180.0  # maximum time without the site before watching ends
 _OUR_PATHS: Final = re.compile(
     r"(?<!\S)/(?:tokens|device|submissions|competitions|boards|review|sign-in|sign-up|account|api)\b"
@@ -64,6 +65,7 @@ class ServerEvent:
 
 
 OnEvent = Callable[[ServerEvent], None]
+OnFeedback = Callable[[shapes.Feedback], None]
 
 
 class _Method(Generic[P, T]):
@@ -122,6 +124,13 @@ class _Calls:
     submit = _Method(calls.submit)
     cancel = _Method(calls.cancel)
     rewards = _Method(calls.rewards)
+    feedback = _Method(calls.feedback)
+    feedback_text = _Method(calls.feedback_text)
+    submit_batch = _Method(calls.submit_batch)
+    batches = _Method(calls.batches)
+    batch = _Method(calls.batch)
+    batch_feedback = _Method(calls.batch_feedback)
+    cancel_batch = _Method(calls.cancel_batch)
     retract = _Method(calls.retract)
     person = _Method(calls.person)
     person_entries = _Method(calls.person_entries)
@@ -338,6 +347,18 @@ class Client(_Calls):
                 return line
             time.sleep(POLL_S)
 
+    def follow_batch(self, batch: int | str, on_feedback: OnFeedback = lambda feedback: None) -> shapes.Batch:
+        """Return the finished batch, after the feedback on each candidate as it came. Raises SiteProblem, Refused."""
+        after = 0
+        while True:
+            for found in (fresh := self.batch_feedback(batch, after, WAIT_S)):
+                after = _arrival(found)
+                on_feedback(found)
+            if not fresh and (seen := self.batch(batch))["settled_at"] and after >= seen["arrived"]:
+                return seen
+            if not fresh:
+                time.sleep(POLL_S)  # a busy site answers at once
+
     def _tried(self, call: Call[T]) -> tuple[T, str]:
         for attempt in range(TRIES - 1 if call.is_safe else 0):
             try:
@@ -439,6 +460,18 @@ class AsyncClient(_Calls):
             if line["status"] != WAITING:
                 return line
             await asyncio.sleep(POLL_S)
+
+    async def follow_batch(self, batch: int | str, on_feedback: OnFeedback = lambda feedback: None) -> shapes.Batch:
+        """Return the finished batch, after the feedback on each candidate as it came. Raises SiteProblem, Refused."""
+        after = 0
+        while True:
+            for found in (fresh := await self.batch_feedback(batch, after, WAIT_S)):
+                after = _arrival(found)
+                on_feedback(found)
+            if not fresh and (seen := await self.batch(batch))["settled_at"] and after >= seen["arrived"]:
+                return seen
+            if not fresh:
+                await asyncio.sleep(POLL_S)
 
     async def _tried(self, call: Call[T]) -> tuple[T, str]:
         for attempt in range(TRIES - 1 if call.is_safe else 0):
@@ -547,6 +580,14 @@ class _Watch:
         """Raise the SiteProblem at hand if the site stays away for too long."""
         if time.monotonic() > self._give_up_at:
             raise
+
+
+def _arrival(found: shapes.Feedback) -> int:
+    """Return the place of a candidate's end in its batch. Raises SiteProblem."""
+    about = found.get("about")
+    if about is None or not isinstance(about.get("arrival"), int):
+        raise SiteProblem("the site's feedback has another shape than this version expects; update one of them")
+    return about["arrival"] or 0
 
 
 def backoff_s(attempt: int) -> float:

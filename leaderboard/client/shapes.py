@@ -163,6 +163,39 @@ class BanRequest(TypedDict):
     confirm: NotRequired[bool]
 
 
+class Batch(TypedDict):
+    id: int
+    state: str
+    mode: str
+    size: int
+    arrived: int
+    budget_s: float
+    spent_s: float
+    stages: dict[str, int]
+    outcomes: dict[str, int]
+    created_at: str
+    settled_at: str | None
+    feedback: str
+    events: str
+    candidates: list[Candidate]
+
+
+class BatchSummary(TypedDict):
+    id: int
+    state: str
+    mode: str
+    size: int
+    arrived: int
+    budget_s: float
+    spent_s: float
+    stages: dict[str, int]
+    outcomes: dict[str, int]
+    created_at: str
+    settled_at: str | None
+    feedback: str
+    events: str
+
+
 class Board(TypedDict):
     slug: str
     title: str
@@ -213,6 +246,16 @@ class BoardResult(TypedDict):
 class ByItself(TypedDict):
     rejected: int | None
     overturned: int | None
+
+
+class Candidate(TypedDict):
+    number: int
+    submission: int
+    board: str
+    hardware: str
+    status: str
+    outcome: str
+    arrival: int | None
 
 
 class CaseDetail(TypedDict):
@@ -628,6 +671,93 @@ class Error(TypedDict):
     errors: list[WrongField]
 
 
+class Feedback(TypedDict):
+    format: str
+    about: FeedbackAbout | None
+    outcome: str
+    reason: str
+    message: str
+    stage: str
+    diagnostics: list[FeedbackDiagnostic]
+    failing: FeedbackFailing | None
+    checks_passed: int
+    errors: list[FeedbackErrors]
+    times: list[FeedbackTimes]
+    ratio: float | None
+    half_width: float | None
+    score_us: float | None
+    light_share: float | None
+    bound: FeedbackBound | None
+    flags: list[str]
+    problem: str
+
+
+class FeedbackAbout(TypedDict):
+    submission: int
+    candidate: int | None
+    arrival: int | None
+    board: str
+    hardware: str
+    mode: str
+    filename: str
+    status: str
+    review: str | None
+    published: bool
+
+
+class FeedbackBound(TypedDict):
+    by: str
+    sentence: str
+    hot: list[str]
+
+
+class FeedbackDiagnostic(TypedDict):
+    file: str
+    line: int
+    column: int | None
+    message: str
+
+
+class FeedbackElement(TypedDict):
+    output: int
+    index: list[int]
+    expected: str
+    got: str
+
+
+class FeedbackErrors(TypedDict):
+    case: str
+    output: int
+    good: bool
+    elements: int
+    different: int
+    relative_l2: float | None
+    limit_l2: float | None
+    worst_abs: float | None
+    worst_share: float | None
+
+
+class FeedbackFailing(TypedDict):
+    case: str
+    public: bool
+    arguments: dict[str, Any] | None
+    reason: str
+    message: str
+    first: FeedbackElement | None
+    worst: FeedbackElement | None
+
+
+class FeedbackTimes(TypedDict):
+    case: str
+    measured_us: float
+    baseline_us: float
+    ratio: float
+    low: float
+    high: float
+    light_share: float | None
+    limited_by: str
+
+
 class FinaliseRequest(TypedDict):
     reason: str
     anyway: NotRequired[bool]
@@ -848,12 +978,29 @@ class Name(TypedDict):
     name: str
 
 
+class NewBatch(TypedDict):
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    mode: str
+    budget_s: float
+    candidates: list[NewCandidate]
+
+
 class NewBoard(TypedDict):
     digest: str
     hardware: str
     slug: NotRequired[str]
     deadline: NotRequired[str | None]
     tags: NotRequired[list[str]]
+
+
+class NewCandidate(TypedDict):
+    code: str
+    board: NotRequired[str]
+    hardware: NotRequired[str]
+    filename: NotRequired[str]
+    licence: NotRequired[str]
+    remixed_from: NotRequired[int | None]
 
 
 class NewCodes(TypedDict):

@@ -1,0 +1,171 @@
+"""`photofinish batch` and `photofinish feedback`: many kernels at once, and feedback on a verdict for programs."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from ..client import Misuse
+from ..client.values import JSON, mapping, mappings, number
+from ..wording.figures import NONE, duration_us, speedup
+from . import api, render
+from .api import known
+from .config import connected
+from .kernels import read
+from .render import AsJson, Columns, Screen, clean, line, when
+
+app = typer.Typer(no_args_is_help=True, help="Many kernels at once, under one budget of device time.")
+
+MODES: Final = ("test", "benchmark", "ranked")
+MOST: Final = 256
+BatchId = Annotated[str, typer.Argument(metavar="BATCH", help="Number of the batch.")]
+BATCHES: Final[Columns] = {
+    "batch": "id",
+    "when": when("created_at", NONE),
+    "mode": "mode",
+    "state": lambda item: line(item.get("state", ""), 32).replace("_", " "),
+    "candidates": "size",
+    "ended": "arrived",
+    "device time": lambda item: _spent(item),
+}
+
+
+@app.command()
+def submit(
+    context: typer.Context,
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Up to 256 source files.")],
+    board: Annotated[str, typer.Option(help="Name of the board (default: the files' directives).")] = "",
+    hardware: Annotated[str, typer.Option(help="Required for a board with several.")] = "",
+    mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
+    budget: Annotated[float, typer.Option(help="Device seconds of all files together.")] = 600.0,
+    licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
+    watch: Annotated[bool, typer.Option("--watch", help="Wait, and print each verdict as it comes.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Submit files as a batch, all or none. With --watch, the exit code is the first of 3, 1, 5 that a verdict has."""
+    if mode not in MODES:
+        raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
+    if len(files) > MOST:
+        raise Misuse(f"files: a batch has at most {MOST}, and these are {len(files)}; send several")
+    candidates = []
+    for file in files:
+        code, name = read(file, "")
+        candidates.append({"code": code, "filename": name, "licence": licence})
+    with connected(context) as site:
+        sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware)
+        if not watch:
+            Screen().answer(sent, line(sent["id"], 64), as_json)
+            return
+        _watch(site, str(sent["id"]), as_json)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    batch: BatchId,
+    watch: Annotated[bool, typer.Option("--watch", help="Wait until its end, and print each verdict.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a batch: its state, device time, and candidates."""
+    with connected(context) as site:
+        if watch:
+            _watch(site, batch, as_json)
+        found: JSON = site.batch(batch)
+    screen = Screen()
+    if as_json:
+        screen.json(found)
+        return
+    screen.say(_headline(found))
+    columns: Columns = {
+        "candidate": "number",
+        "submission": "submission",
+        "board": "board",
+        "hardware": "hardware",
+        "verdict": lambda item: line(item.get("outcome") or item.get("status", ""), 32).replace("_", " "),
+    }
+    screen.table(mappings(found.get("candidates")), columns)
+
+
+@app.command("list")
+def list_batches(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1_000)] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List your batches, newest first."""
+    with connected(context) as site:
+        found = site.batches(limit)
+    Screen().table(found, BATCHES, ("candidates", "ended"), ("when", "mode"), as_json)
+
+
+@app.command()
+def cancel(context: typer.Context, batch: BatchId, as_json: AsJson = False) -> None:
+    """Cancel the candidates of a batch that wait or run."""
+    with connected(context) as site:
+        found: JSON = site.cancel_batch(batch)
+    Screen().answer(found, _headline(found), as_json)
+
+
+def feedback(
+    context: typer.Context,
+    submission: Annotated[str, typer.Argument(metavar="ID")],
+    text: Annotated[bool, typer.Option("--text", help="As text for a prompt.")] = False,
+    limit: Annotated[int, typer.Option(min=100, max=20_000, help="Characters of the text.")] = 2_000,
+) -> None:
+    """Print feedback on a submission for a program: as JSON, or as text of limited length."""
+    screen = Screen()
+    with connected(context) as site, known(submission):
+        if text:
+            screen.say(site.feedback_text(submission, limit).decode("utf-8", "replace"))
+        else:
+            screen.json(site.feedback(submission))
+
+
+def _watch(site: Any, batch: str, as_json: bool) -> None:
+    """Print the verdicts of a batch as they come, and end the command with their exit code."""
+    screen, found = Screen(), list[JSON]()
+
+    def tell(one: JSON) -> None:
+        found.append(one)
+        if not as_json:
+            screen.say(_verdict(one))
+
+    try:
+        ended: JSON = site.follow_batch(batch, tell)
+    except KeyboardInterrupt:
+        screen.note(f"The batch goes on without you: `photofinish batch show {line(batch, 64)}` has its state.")
+        raise typer.Exit(130) from None
+    if as_json:
+        screen.json({**ended, "results": found})
+    else:
+        screen.note(_headline(ended))
+    raise typer.Exit(api.worst([_code(one) for one in found]))
+
+
+def _code(found: JSON) -> int:
+    about = mapping(found.get("about"))
+    return api.verdict_code({**about, "outcome": found.get("outcome")})
+
+
+def _verdict(found: JSON) -> str:
+    about = mapping(found.get("about"))
+    name = f"{line(about.get('candidate', ''), 8)} {line(about.get('filename', ''), 64)}"
+    title = render.headline({**about, "outcome": found.get("outcome"), "reason": found.get("reason")})
+    figures = f": {speedup(number(found.get('ratio')))}, {duration_us(number(found.get('score_us')))}"
+    why = line(clean(found.get("message") or "").split("\n")[0], 200)
+    return f"{name}: {title}{figures if found.get('ratio') else f': {why}' if why else ''}"
+
+
+def _spent(found: Mapping[str, Any]) -> str:
+    return f"{number(found.get('spent_s')) or 0:.1f} of {number(found.get('budget_s')) or 0:g} s"
+
+
+def _headline(found: Mapping[str, Any]) -> str:
+    state = line(found.get("state", ""), 32).replace("_", " ")
+    outcomes = ", ".join(
+        f"{line(count, 8)} {line(name, 32).replace('_', ' ')}" for name, count in mapping(found.get("outcomes")).items()
+    )
+    ended = f"{line(found.get('arrived', ''), 8)} of {line(found.get('size', ''), 8)} candidates ended"
+    return f"batch {line(found.get('id', ''), 32)}: {state}, {ended}{f' ({outcomes})' if outcomes else ''}, " + (
+        f"{_spent(found)} of device time"
+    )

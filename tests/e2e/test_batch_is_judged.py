@@ -1,0 +1,93 @@
+"""A batch on the real judge: right, wrong, slow and non-compiling candidates, a budget, and the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from leaderboard.client import Client
+from tests.e2e.conftest import Stage
+
+pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(480)]
+
+SAMPLES = Path("problems/library/kernels101/softmax/submissions")
+SCHEMA = json.loads(Path("docs/feedback.schema.json").read_text())
+BROKEN_C = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+module = load_inline(name="broken", cpp_sources="int f() { return nothing; }", functions=["f"])
+
+
+def custom_kernel(data):
+    return data[1]
+"""
+CANDIDATES = {
+    "right": (SAMPLES / "accepted/torch_copy.py").read_text(),
+    "wrong": (SAMPLES / "wrong/no_maximum.py").read_text(),
+    "slow": (SAMPLES / "slow/row_by_row.py").read_text(),
+    "syntax": "def custom_kernel(data):\n    return (\n",
+    "compile": BROKEN_C,
+    "raises": "def custom_kernel(data):\n    raise ValueError('odd')\n",
+}
+
+
+def test_batch_of_right_wrong_slow_and_broken_candidates(stage: Stage) -> None:
+    stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
+    found: dict[str, Any] = {}
+    with Client(stage.url, stage.environment["PHOTOFINISH_TOKEN"]) as site:
+        sent = site.submit_batch(
+            [{"code": code, "filename": f"{name}.py"} for name, code in CANDIDATES.items()],
+            mode="benchmark",
+            budget_s=400,
+            board="softmax",
+            hardware="cpu",
+        )
+
+        def keep(one: Any) -> None:
+            Draft202012Validator(SCHEMA).validate(one)
+            found[one["about"]["filename"].removesuffix(".py")] = one
+
+        ended = site.follow_batch(sent["id"], keep)
+        text = site.feedback_text(found["wrong"]["about"]["submission"], 1_000).decode()
+    assert ended["state"] == "done"
+    assert set(found) == set(CANDIDATES)
+    stages = {name: (one["outcome"], one["reason"], one["stage"]) for name, one in found.items()}
+    for name in ("right", "slow"):
+        assert stages[name] in (("passed", "", "timed"), ("unmeasurable", "voids", "correct")), stages
+    if found["right"]["ratio"] and found["slow"]["ratio"]:
+        assert found["slow"]["ratio"] > found["right"]["ratio"]
+        assert all(time["low"] < time["ratio"] < time["high"] for time in found["slow"]["times"])
+    assert stages["wrong"] == ("wrong", "nan", "ran")
+    assert found["wrong"]["failing"]["reason"] == "nan"
+    assert text.startswith("Outcome: wrong (nan). Stage reached: ran.")
+    assert stages["syntax"] == ("build_error", "syntax", "sent")
+    assert found["syntax"]["diagnostics"][0]["line"] == 2
+    assert stages["compile"] == ("build_error", "compile", "parsed")
+    (error,) = (one for one in found["compile"]["diagnostics"] if "nothing" in one["message"])
+    assert error["column"] > 1
+    assert stages["raises"] == ("runtime_error", "raised", "built")
+    assert found["raises"]["diagnostics"][-1]["message"] == "ValueError: odd"
+    assert 0 < ended["spent_s"] < 400
+
+
+def test_batch_over_its_budget_ends_at_the_command_line(stage: Stage, tmp_path: Path) -> None:
+    stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
+    files = [tmp_path / f"k{number}.py" for number in range(3)]
+    for number, file in enumerate(files):
+        file.write_text(f"{CANDIDATES['right']}\n# {number}\n")
+    done = stage.photofinish(
+        *("batch", "submit", *map(str, files), "--board", "softmax", "--hardware", "cpu"), "--budget", "1", "--watch"
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    first, *rest = done.stdout.splitlines()
+    assert "Passed" in first
+    assert len(rest) == 2
+    assert all("Cancelled" in line and "device seconds are spent" in line for line in rest)
+    assert "budget spent, 3 of 3 candidates ended (1 passed)" in done.stderr
+    assert stage.rows("SELECT act, count(*) FROM submissions_quotaline GROUP BY act ORDER BY act") == [
+        ("given_back", 2),
+        ("spent", 3),
+    ]
