@@ -78,6 +78,7 @@ Made = TypeVar("Made")
 PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation, a test or a compiled timing takes its turns
 LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the operator's tests of open boards, for which nobody waits
 MOST_BATCH_BYTES: Final = 4_000_000  # of source; reading 1 MB takes up to a second
+STORED_AT_ONCE: Final = 50  # submissions of a statement, each with its source
 CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner does those tests
 OTHER_WORK: Final = (AdmissionTest, CompiledTiming, Confirmation)
 # Every claim runs this query, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
@@ -114,7 +115,9 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
 
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
-    submission = _check(upload, owner, now)
+    submission = intake.check(upload, owner=owner, now=now)
+    _check(submission, upload, owner, now)
+    _check_board(submission.board, owner)
     # Without a lock: a refusal that costs no quota costs no reading of the source, which takes up to a second.
     _check_usage(owner.account, now)
     check_left(owner=owner.account, board=submission.board, mode=submission.mode, now=now)
@@ -122,7 +125,7 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     with transaction.atomic():
         account = _lock_account(owner)
         _check_usage(account, now)
-        _store(checked, account, now)
+        _store([checked], account, now)
     return submission
 
 
@@ -136,10 +139,14 @@ def submit_batch(uploads: Sequence[Upload], *, mode: str, budget_s: float, owner
     if total > MOST_BATCH_BYTES:
         text = f"{total:,} bytes of source in all; a batch has at most {MOST_BATCH_BYTES:,}, so send several"
         raise UserError("candidates", None, text, 413)
-    submissions = []
+    submissions, known, boards = [], intake.Boards(), set[Board]()
     for number, upload in enumerate(uploads):
         with _named(number):
-            submissions.append(_check(upload, owner, now))
+            submissions.append(intake.check(upload, owner=owner, now=now, known=known))
+            _check(submissions[-1], upload, owner, now)
+            if (board := submissions[-1].board) not in boards:
+                _check_board(board, owner)
+            boards.add(board)
     _check_batch_usage(owner.account, len(uploads), now)
     for board, wanted in Counter(submission.board for submission in submissions).items():
         check_left(owner=owner.account, board=board, mode=mode, now=now, wanted=wanted)
@@ -148,9 +155,7 @@ def submit_batch(uploads: Sequence[Upload], *, mode: str, budget_s: float, owner
         account = _lock_account(owner)
         _check_batch_usage(account, len(uploads), now)
         batch = Batch.objects.create(owner=account, mode=mode, budget_s=budget_s, size=len(uploads), created_at=now)
-        for number, checked in enumerate(candidates):
-            with _named(number):
-                _store(checked, account, now)
+        _store(candidates, account, now)
         Candidate.objects.bulk_create(
             Candidate(batch=batch, submission=checked.submission, number=number)
             for number, checked in enumerate(candidates, 1)
@@ -170,17 +175,17 @@ def _named(number: int) -> Iterator[None]:
         raise UserError(place, error.value, error.message, error.status, error.code) from None
 
 
-def _check(upload: Upload, owner: User, now: datetime) -> Submission:
-    """Return the submission if everything but the owner's limits allows it."""
-    submission = intake.check(upload, owner=owner, now=now)
+def _check(submission: Submission, upload: Upload, owner: User, now: datetime) -> None:
     if submission.mode == "ranked":
         check_confirmed_email(owner)
     if upload.remixed_from is not None:
         submission.remixed_from = origin_for(owner, upload.remixed_from, now)
-    check_admitted(submission.board)
-    suspending.check_not_suspended(owner, submission.board.competition)
-    entering.check_accepted(owner.account, submission.board.competition)
-    return submission
+
+
+def _check_board(board: Board, owner: User) -> None:
+    check_admitted(board)
+    suspending.check_not_suspended(owner, board.competition)
+    entering.check_accepted(owner.account, board.competition)
 
 
 def _read(submission: Submission) -> _Checked:
@@ -196,14 +201,17 @@ def _lock_account(owner: User) -> User:
     return account
 
 
-def _store(checked: _Checked, owner: User, now: datetime) -> None:
-    submission = checked.submission
-    submission.owner, submission.code_digest = owner, checked.code_digest
-    submission.entrant = entering.enter_by_submitting(user=owner, competition=submission.board.competition, now=now)
-    submission.save(force_insert=True)
-    spend(submission=submission, now=now)
-    fingerprints.keep(checked.taken, submission=submission)
-    enqueue(submission=submission, now=now)
+def _store(checked: Sequence[_Checked], owner: User, now: datetime) -> None:
+    competitions = {one.submission.board.competition for one in checked}
+    entrants = {one: entering.enter_by_submitting(user=owner, competition=one, now=now) for one in competitions}
+    for one in checked:
+        one.submission.owner, one.submission.code_digest = owner, one.code_digest
+        one.submission.entrant = entrants[one.submission.board.competition]
+    Submission.objects.bulk_create([one.submission for one in checked], batch_size=STORED_AT_ONCE)
+    spend(submissions=[one.submission for one in checked], now=now)
+    for one in checked:
+        fingerprints.keep(one.taken, submission=one.submission)
+        enqueue(submission=one.submission, now=now)
 
 
 def _check_batch_usage(owner: User, wanted: int, now: datetime) -> None:

@@ -45,10 +45,13 @@ class Upload:
     remixed_from: int | None = None  # the submission whose code it began with
 
 
-def check(upload: Upload, *, owner: User, now: datetime) -> Submission:
+Boards = dict[tuple[str, str, Directives], Board]  # by the names that an upload and its file give
+
+
+def check(upload: Upload, *, owner: User, now: datetime, known: Boards | None = None) -> Submission:
     """Return the checked submission without its owner, entrant and code digest. Raise UserError on an error.
 
-    A board that is invisible to the owner does not exist.
+    A board that is invisible to the owner does not exist. `known`: boards of the uploads before, within a batch.
     """
     if upload.filename:
         check_filename(upload.filename)
@@ -59,7 +62,9 @@ def check(upload: Upload, *, owner: User, now: datetime) -> Submission:
         raise UserError("code", error.value, error.message, error.status) from None
     except DirectiveError as error:
         raise UserError("code", error.line[:QUOTED_CHARS], error.message) from None
-    board = _board(owner, upload, directives)
+    known = {} if known is None else known
+    names = (upload.board, upload.hardware, directives)
+    board = known[names] = known.get(names) or _board(owner, upload, directives)
     wanted = board.version.part("submission_name", "submission.py")
     filename = upload.filename or wanted
     suffix = next((one for one in LANGUAGES if wanted.endswith(one)), ".py")

@@ -5,7 +5,7 @@ owner write no row, so they return no token.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -65,12 +65,16 @@ def check_left(*, owner: User, board: Board, mode: str, now: datetime, wanted: i
     check_bucket(level, mode=mode, board=str(board), now=now, wanted=wanted)
 
 
-def spend(*, submission: Submission, now: datetime) -> None:
-    """Spend a token for the submission. Raise RateLimited if none is left.
+def spend(*, submissions: Sequence[Submission], now: datetime) -> None:
+    """Spend a token for each of these submissions of an owner. Raise RateLimited if too few are left.
 
     The caller holds the owner's row, so two calls cannot both take the last token.
     """
-    _write(submission, QuotaLine.SPENT, now)
+    by_bucket: dict[tuple[int, str], list[Submission]] = defaultdict(list)
+    for submission in submissions:
+        by_bucket[submission.board_id, submission.mode].append(submission)
+    for some in by_bucket.values():
+        _write(some, QuotaLine.SPENT, now)
 
 
 def give_back(*, submission: Submission, now: datetime) -> bool:
@@ -78,21 +82,26 @@ def give_back(*, submission: Submission, now: datetime) -> bool:
     User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)
     if set(submission.quota_lines.values_list("act", flat=True)) != {QuotaLine.SPENT}:
         return False
-    _write(submission, QuotaLine.GIVEN_BACK, now)
+    _write([submission], QuotaLine.GIVEN_BACK, now)
     return True
 
 
-def _write(submission: Submission, act: str, now: datetime) -> None:
-    board, mode = submission.board, submission.mode
-    known = [line for line in _newest_lines(submission.owner, [board]) if line.mode == mode]
-    line = QuotaLine(
-        user=submission.owner, board=board, mode=mode, submission=submission, act=act, created_at=now, filled_us=0
-    )
-    bucket = _buckets(submission.owner, [board], now)[board.pk, mode]
-    if act == QuotaLine.SPENT:
-        check_bucket(_replay(bucket, known, now), mode=mode, board=str(board), now=now)
-    line.filled_us = _replay(bucket, [*known, line], now).filled // _US
-    line.save(force_insert=True)
+def _write(submissions: Sequence[Submission], act: str, now: datetime) -> None:
+    """Write a line for each of these submissions of an owner to the same board, in the same mode."""
+    owner, board, mode = submissions[0].owner, submissions[0].board, submissions[0].mode
+    known = [line for line in _newest_lines(owner, [board]) if line.mode == mode]
+    bucket = _buckets(owner, [board], now)[board.pk, mode]
+    fresh = []
+    for submission in submissions:
+        line = QuotaLine(
+            user=owner, board=board, mode=mode, submission=submission, act=act, created_at=now, filled_us=0
+        )
+        if act == QuotaLine.SPENT:
+            check_bucket(_replay(bucket, known, now), mode=mode, board=str(board), now=now)
+        line.filled_us = _replay(bucket, [*known, line], now).filled // _US
+        known = [*known, line][-READ_LINES:]
+        fresh.append(line)
+    QuotaLine.objects.bulk_create(fresh)
 
 
 def _newest_lines(owner: User, boards: list[Board]) -> list[QuotaLine]:
