@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from leaderboard.client import Client
 from tests.e2e.conftest import Stage
 
-pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timed, pytest.mark.timeout(480)]
+pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(480)]
 
 SAMPLES = Path("problems/library/kernels101/softmax/submissions")
 SCHEMA = json.loads(Path("docs/feedback.schema.json").read_text())
@@ -40,7 +40,7 @@ def test_batch_of_right_wrong_slow_and_broken_candidates(stage: Stage) -> None:
     with Client(stage.url, stage.environment["PHOTOFINISH_TOKEN"]) as site:
         sent = site.submit_batch(
             [{"code": code, "filename": f"{name}.py"} for name, code in CANDIDATES.items()],
-            mode="benchmark",
+            mode="test",
             budget_s=400,
             board="softmax",
             hardware="cpu",
@@ -55,11 +55,8 @@ def test_batch_of_right_wrong_slow_and_broken_candidates(stage: Stage) -> None:
     assert ended["state"] == "done"
     assert set(found) == set(CANDIDATES)
     stages = {name: (one["outcome"], one["reason"], one["stage"]) for name, one in found.items()}
-    for name in ("right", "slow"):
-        assert stages[name] in (("passed", "", "timed"), ("unmeasurable", "voids", "correct")), stages
-    if found["right"]["ratio"] and found["slow"]["ratio"]:
-        assert found["slow"]["ratio"] > found["right"]["ratio"]
-        assert all(time["low"] < time["ratio"] < time["high"] for time in found["slow"]["times"])
+    assert stages["right"] == stages["slow"] == ("passed", "", "correct")
+    assert found["right"]["errors"][0]["good"]
     assert stages["wrong"] == ("wrong", "nan", "ran")
     assert found["wrong"]["failing"]["reason"] == "nan"
     assert text.startswith("Outcome: wrong (nan). Stage reached: ran.")
