@@ -15,14 +15,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(480)]
 SAMPLES = Path("problems/library/kernels101/softmax/submissions")
 SCHEMA = json.loads(Path("docs/feedback.schema.json").read_text())
 BROKEN_C = """
-import torch
-from torch.utils.cpp_extension import load_inline
+import subprocess
 
-module = load_inline(name="broken", cpp_sources="int f() { return nothing; }", functions=["f"])
-
-
-def custom_kernel(data):
-    return data[1]
+command = ["g++", "-x", "c++", "-c", "-o", "/tmp/broken.o", "-"]
+done = subprocess.run(command, input="int f() { return nothing; }", capture_output=True, text=True)
+if done.returncode:
+    raise ImportError(done.stderr)
 """
 CANDIDATES = {
     "right": (SAMPLES / "accepted/torch_copy.py").read_text(),
@@ -62,7 +60,7 @@ def test_batch_of_right_wrong_slow_and_broken_candidates(stage: Stage) -> None:
     assert text.startswith("Outcome: wrong (nan). Stage reached: ran.")
     assert stages["syntax"] == ("build_error", "syntax", "sent")
     assert found["syntax"]["diagnostics"][0]["line"] == 2
-    assert stages["compile"] == ("build_error", "compile", "parsed")
+    assert stages["compile"] == ("build_error", "import", "parsed")
     (error,) = (one for one in found["compile"]["diagnostics"] if "nothing" in one["message"])
     assert error["column"] > 1
     assert stages["raises"] == ("runtime_error", "raised", "built")
