@@ -185,11 +185,13 @@ class Trial:
     def measure(self, telemetry: Telemetry) -> None:
         """Time all benchmark cases in a random order. A wrong output in a timed call ends the timing, as in `check`.
 
+        Cases that differ in their seeds alone are one case: each call draws a seed of its own.
         Raises Fault, OracleFailed.
         """
         self._charge(A)  # it was loaded since, maybe with an incumbent
         stage = self._stage("Timing", self.problem.ranked_timeout_s)
-        cases = self.problem.benchmarks
+        by_name = {case_name(case): case for case in reversed(self.problem.benchmarks)}  # the last place counts
+        cases = [*by_name.values()][::-1]
         self.recorder.add_circumstances(telemetry=telemetry.level)
         recorders = self.recorder.begin_timing({case_name(case): dict(case) for case in cases})
         for done, index in enumerate(self.calls.chance.sample(range(len(cases)), len(cases))):

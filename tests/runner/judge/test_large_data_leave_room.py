@@ -1,6 +1,7 @@
 """Data that fill much of the judge's memory reduce the calls made at a time, and no side is blamed for it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -106,6 +107,21 @@ def test_memory_that_the_baseline_took_is_not_the_submissions_fault() -> None:
     made._charge(A)
     with pytest.raises(TooLarge), made._enough_memory():
         raise NoMemory("none")
+
+
+def test_benchmarks_that_differ_in_their_seeds_alone_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trial(1)
+    made.problem = replace(made.problem, benchmarks=({"n": 4, "seed": 1}, {"n": 8, "seed": 2}, {"n": 4, "seed": 3}))
+    timed = []
+
+    def measure(case: Any, recorder: Any, *rest: Any) -> None:
+        timed.append((case["n"], recorder.timing.case))
+
+    monkeypatch.setattr(made, "_measure_case", measure)
+    made._stage = lambda name, limit_s: None
+    made.measure(SimpleNamespace(level="none"))
+    assert sorted(timed) == [(4, "n=4"), (8, "n=8")]
+    assert [one.case for one in made.evidence.timing] == ["n=8", "n=4"], "the last one ranks in some problems"
 
 
 def test_memory_that_the_oracle_holds_is_not_the_submissions_fault() -> None:
