@@ -238,7 +238,7 @@ class Calls:
         Raises OracleFailed where the check fails for another reason than this output, or on the baseline's output.
         """
         try:
-            return self.oracle.check(given.number, given.layout, output)
+            return self._checked(given, output)
         except OracleFailed as failed:
             if side == A or (failed.share is not None and failed.share.is_starved):
                 raise
@@ -253,10 +253,21 @@ class Calls:
             last_line = raised.strip().rsplit("\n", 1)[-1][:SAID_CHARS]
             return False, f"the problem's own check failed on your output: {last_line}"
 
+    def _checked(self, given: Input, output: Buffer) -> tuple[bool, str]:
+        """Return the answer of the problem's check. If it finds too little memory, the judge frees its buffers and asks
+        once more."""
+        try:
+            return self.oracle.check(given.number, given.layout, output)
+        except OracleFull as full:
+            log.warning("the problem's check finds too little memory beside the judge's buffers: %s", full)
+        self.let_go()
+        return self.oracle.check(given.number, given.layout, output)
+
     def _is_outputs_fault(self, oracle: Oracle, given: Input, output: Buffer) -> bool:
         """Ask another oracle, which replaces the trial's from then on."""
         oracle.follow(self.oracle)
         self.oracle = oracle
+        self.let_go()
         try:
             oracle.load(dict(self.problem.files), self.recorder.evidence.init_seed)
             (again,) = oracle.make_all(given.arguments, [given.drawn_from])

@@ -25,6 +25,7 @@ from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import room
 from runner.judge.data.call import Input, WallClock
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFull, TooLarge, of_baseline
+from runner.judge.data.layout import Layout
 from runner.judge.data.memory import NoMemory
 from runner.judge.data.room import Plan, Sizes
 from runner.judge.device.processor import Watch
@@ -164,7 +165,7 @@ class Trial:
             self.calls.let_go()
         fp64 = self.calls.rule(plan.case).fp64(timed=False)
         (given,) = self.calls.make_all(plan.case, [(plan.seed, None)], fp64=fp64)
-        self._sizes = self._sizes.most(Sizes.of(given.layout))
+        self._note_sizes(given.layout)
         call, output = self.calls.call(B, given, stage, 0, public=plan.public)
         check = self.calls.judge_output(given, call, output, public=plan.public)
         self.calls.oracle.release(given)
@@ -214,7 +215,10 @@ class Trial:
     ) -> Check | None:
         """Time one case. Returns the check of a wrong output, or None."""
         self.calls.queueing = True
-        self.calls.plan = room.BARE if self._is_large else Plan(self._most_calls)  # until the case's sizes are known
+        (first,) = self.calls.make_all(case, [(fresh_seed(self.calls.chance), None)], fp64="")
+        self.calls.oracle.release(first)
+        self._note_sizes(first.layout)
+        self.calls.plan = room.BARE if self._is_large else Plan(self._most_calls)  # until all sides were called
         sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
         idle, given = self._idle(sides[A])
         own_calls = [sample for samples in self.evidence.own_calls.values() for sample in samples]
@@ -222,14 +226,14 @@ class Trial:
         layout = given[0].layout
         eager_ns = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
         recorder.add(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)
-        self._sizes = self._sizes.most(Sizes.of(layout))
+        sizes = self._note_sizes(layout)
         if self.calls.memory.moves:
-            most_calls = min(room.most_calls(Sizes.of(layout).kept, self.calls.memory.snapshot_bytes), self._most_calls)
             for name in self.calls.chance.sample(list(sides), len(sides)):
-                if (unlike := sides[name].visit(most_calls)) is not None:
+                if (unlike := sides[name].visit(self._most_calls)) is not None:
                     return unlike
                 self._charge(name)
-        self.calls.plan = self._planned(Sizes.of(layout))
+        self.calls.oracle.forget()
+        self.calls.plan = self._planned(sizes)
         recorder.add(given_up=self.calls.plan.given_up)
         order = ABIIBA if I in self.calls.sides else ABBA
         plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls)
@@ -295,37 +299,53 @@ class Trial:
                 wanted += self.profile.idle_calls
         return samples, given
 
+    def _note_sizes(self, layout: Layout) -> Sizes:
+        """Return a call's sizes, after they have raised the largest so far."""
+        sizes = Sizes.of(layout, own_check=self.calls.oracle.checks)
+        self._sizes = self._sizes.most(sizes)
+        return sizes
+
     @property
     def _most_calls(self) -> int:
         """The number of calls of a block that the judge's memory holds, with the largest data so far."""
-        return room.most_calls(self._sizes.kept, self.calls.memory.snapshot_bytes)
+        return room.most_calls(self._sizes.kept, self._snapshot_bytes)
 
     @property
     def _is_large(self) -> bool:
         """Whether the judge frees its buffers before each request, since data are large for its memory."""
-        return self._sizes.kept > self.calls.memory.snapshot_bytes // LARGE
+        return self._sizes.kept > self._snapshot_bytes // LARGE
+
+    @property
+    def _snapshot_bytes(self) -> int:
+        """Memory of one block before a case is planned. Of shared memory, half of the free is left to all code."""
+        memory = self.calls.memory
+        free = memory.free_bytes() if memory.is_shared else None
+        return memory.snapshot_bytes if free is None else min(memory.snapshot_bytes, free // 2)
 
     def _planned(self, sizes: Sizes) -> Plan:
         """Return the plan of a timed case, by the memory that is free after all sides have been called.
 
-        A submission that takes more than its share gets no defence given up: then, NoRoom is raised.
+        A submission that takes more than it may gets no defence given up: then, NoRoom is raised.
         """
         memory = self.calls.memory
         free = memory.free_bytes()
         plan = room.plan(
             sizes,
-            free=None if free is None else free + max(self._taken[B] - self._share(sizes), 0),
+            free=None if free is None else free + max(self._taken[B] - self._allowed(sizes), 0),
             snapshot_bytes=memory.snapshot_bytes,
             calls=self.profile.most_calls,
             oracle_bytes=self.calls.oracle.peak_bytes,
+            check_bytes=self.calls.oracle.check_bytes,
         )
         if free is not None and plan.needs(sizes) > free:
             raise room.NoRoom(plan.needs(sizes), free)
         return plan
 
-    def _share(self, sizes: Sizes) -> int:
-        """Return the bytes that a side may take of the device's memory, beside its regions."""
-        return sizes.of_a_side(self._start or 0)
+    def _allowed(self, sizes: Sizes) -> int:
+        """Return the bytes that the submission may take of the device's memory, beside its regions: its share, or as
+        much as the baseline took and libraries."""
+        start = self._start or 0
+        return max(sizes.of_a_side(start), self._taken[A] + int(start * room.CODE))
 
     def _charge(self, side: str) -> None:
         """Count the memory that is gone since the last account as this side's: all other sides were frozen."""
@@ -364,7 +384,7 @@ class Trial:
             )
         taken = self._taken[B]
         others = oracle.held_bytes + sum(self._taken.values()) - taken
-        if room.is_submissions_fault(need, taken=taken, allowed=self._share(self._sizes), others=others, start=start):
+        if room.is_submissions_fault(need, taken=taken, allowed=self._allowed(self._sizes), others=others, start=start):
             sentence = room.left_too_little(need, taken, free)
             return Fault("out_of_memory", "judge", sentence)
         return TooLarge(room.refusal(need, free, start, where="device" if memory.is_shared else "host"))

@@ -10,11 +10,13 @@ the judge: the bytes that a submission produced). Requests are JSON over one con
         → {"made": [{"layout", "near": bool, "eager_ns", "first_ns", "fp64": reason why there is none, or "", "terms",
            "condition": {slot: n}}…]}
     {"do": "check", "number"} → {"good", "message"}
+    {"do": "forget", "done"} → {}
 
 Every request has a number, `request`, and its answer has the same. Every answer has `took_ns` and, on a device, the
-memory that this program holds and held at most: `held_bytes` and `peak_bytes`. A failed request has {"error", "full":
-whether memory ran out, "large": whether no region has the room}. `constructed_ns` and `first_ns` are how long Model's
-construction and the reference's first call of the case took.
+memory that this program holds and held at most: `held_bytes` and `peak_bytes`; and `work_bytes`, the most that tensors
+took beyond those of the request before. A failed request has {"error", "full": whether memory ran out, "large": whether
+no region has the room}. `constructed_ns` and `first_ns` are how long Model's construction and the reference's first
+call of the case took.
 
 Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
 previous input ends.
@@ -130,6 +132,7 @@ class DeviceWatch:
     def __init__(self) -> None:
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._used = 0  # bytes of tensors, after the last request
 
     def start(self) -> None:
         torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
@@ -146,16 +149,19 @@ class DeviceWatch:
     def finish(self) -> dict[str, int]:
         """Wait for all work, and give back much memory kept for the next input, since processes share a device.
 
-        Returns the memory that this process holds, and the most that it held.
+        Returns the memory that this process holds, the most that it held, and the most that its tensors took beyond
+        those of the request before.
         """
         torch.cuda.synchronize()
         kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
         reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
-        peak = kept["reserved_bytes"]["all"]["peak"]
+        peak, most_used = (kept[name]["all"]["peak"] for name in ("reserved_bytes", "allocated_bytes"))
+        work, self._used = max(most_used - self._used, 0), used
+        torch.cuda.reset_peak_memory_stats()
         if reserved - used > SPARE_BYTES:
             torch.cuda.empty_cache()
             reserved = torch.cuda.memory_reserved()
-        return {"held_bytes": reserved, "peak_bytes": peak}
+        return {"held_bytes": reserved, "peak_bytes": peak, "work_bytes": work}
 
     def left_bytes(self) -> None:
         """Return None: torch raises an error where a device is full, and the program goes on."""
@@ -223,8 +229,7 @@ class Oracle:
 
     def make(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write inputs and their expected outputs into the regions."""
-        for number in request["done"]:
-            self.kept.pop(number, None)
+        self.forget(request)
         made: list[dict[str, Any]] = []
         at, began = (0, 0, 0), time.monotonic()
         for wanted in request["wanted"]:
@@ -234,7 +239,11 @@ class Oracle:
             try:
                 made.append(self._make(request | wanted))
             except Full:
+                self.kept.pop(wanted["number"], None)
                 break
+            except Exception:  # the judge gets none of them
+                self.forget({"done": [one["number"] for one in request["wanted"]]})
+                raise
             layout = made[-1]["layout"]
             if len(made) * len(layout["slots"]) > MOST_SLOTS_AT_ONCE:
                 break
@@ -409,10 +418,19 @@ class Oracle:
                 )
         return sizes
 
+    def forget(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Free the data kept for checks that are over."""
+        for number in request["done"]:
+            self.kept.pop(number, None)
+        return {}
+
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Run the problem's own check on the bytes in `answer`, with the data of the `make` that has this number."""
+        """Run the problem's own check on the bytes in `answer`, with the data of the `make` that has this number.
+
+        The check works on the region itself, which saves a copy: the judge writes it anew for each check.
+        """
         kept = self.kept[request["number"]]
-        return self._checked(kept.drawn.data(), kept, self.regions[2])
+        return self._checked(kept.drawn.data(), kept, outputs_in(self.regions[2], kept.layout))
 
     def _is_sound(self, drawn: slots.Drawn) -> bool:
         """Return whether the problem's own check accepts the reference's own output for this data.
@@ -423,20 +441,24 @@ class Oracle:
         if not self.problem.checks:
             return True
         copies = {index: slots.clone(base) for index, base in drawn.bases.items()}
-        return self._checked(drawn.data(copies), next(reversed(self.kept.values())), self.expected)["good"] is True
+        kept = next(reversed(self.kept.values()))
+        outputs = {n: slots.clone(output) for n, output in outputs_in(self.expected, kept.layout).items()}
+        return self._checked(drawn.data(copies), kept, outputs)["good"] is True
 
-    def _checked(self, data: Any, kept: Kept, region: Any) -> dict[str, Any]:
+    def _checked(self, data: Any, kept: Kept, outputs: dict[int, torch.Tensor]) -> dict[str, Any]:
         nothing, layout = torch.empty(0), kept.layout
-        tensors = [nothing] * len(layout["slots"])
-        for index, slot in enumerate(layout["slots"]):
-            if slots.is_output(slot):
-                tensors[index] = slots.clone(slots.view(region, slot, "output"))
+        tensors = [outputs.get(index, nothing) for index in range(len(layout["slots"]))]
         for index, slot in enumerate(layout["slots"]):
             if slot["role"] == "view" and slots.is_output(layout["slots"][slot["of"]]):
                 tensors[index] = slots.looked_at(slot, tensors[slot["of"]])
         output = tree.build(layout["result"], tensors)
         answer: dict[str, Any] = self.problem.check(data, output, on_host=kept.on_host)
         return answer
+
+
+def outputs_in(region: Any, layout: Layout) -> dict[int, torch.Tensor]:
+    """Return the outputs that lie in a region, by slot."""
+    return {n: slots.view(region, slot, "output") for n, slot in enumerate(layout["slots"]) if slots.is_output(slot)}
 
 
 def changed_elements(tensors: list[torch.Tensor], chance: random.Random) -> list[int]:
@@ -518,7 +540,8 @@ def main() -> None:
         request, _ = protocol.receive(connection)
         start = time.perf_counter_ns()
         try:
-            answer = {"load": oracle.load, "make": oracle.make, "check": oracle.check}[request["do"]](request)
+            acts = {"load": oracle.load, "make": oracle.make, "check": oracle.check, "forget": oracle.forget}
+            answer = acts[request["do"]](request)
             answer |= oracle.watch.finish()
             answer["took_ns"] = time.perf_counter_ns() - start
         except (tree.TreeError, TooLarge) as err:

@@ -14,7 +14,7 @@ that the data leave free.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Final
 
 from runner.judge.data.layout import Layout
@@ -29,27 +29,31 @@ GIB: Final = 1 << 30
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of a call's inputs and outputs, and of its outputs in double precision."""
+    """Bytes of a call's inputs and outputs, of its outputs in double precision, and of the data that the oracle keeps
+    until the problem's own check has seen the output."""
 
     inputs: int = 0
     outputs: int = 0
     doubles: int = 0
+    held: int = 0
 
     @classmethod
-    def of(cls, layout: Layout) -> Sizes:
+    def of(cls, layout: Layout, *, own_check: bool) -> Sizes:
+        """Return the sizes of a call. With `own_check` the oracle keeps the data: inputs, and places of outputs."""
         once = layout.wide_places()[1]
         fitting = [size for size in (2 * once, once) if size <= WIDE_MOST_BYTES]  # with their spreads, without, or none
-        return cls(layout.input_bytes, layout.output_bytes, max(fitting, default=0))
+        held = layout.input_bytes + sum(slot.nbytes for slot in layout.outputs if slot.input < 0)
+        return cls(layout.input_bytes, layout.output_bytes, max(fitting, default=0), held if own_check else 0)
 
     def most(self, other: Sizes) -> Sizes:
         """Return sizes that hold both."""
-        pairs = ((self.inputs, other.inputs), (self.outputs, other.outputs), (self.doubles, other.doubles))
-        return Sizes(*(max(pair) for pair in pairs))
+        return Sizes(*map(max, astuple(self), astuple(other)))
 
     @property
     def kept(self) -> int:
-        """Bytes that the judge keeps of one call: inputs, expected outputs, outputs."""
-        return self.inputs + 2 * self.outputs
+        """Bytes of one call until its block is compared: the judge's inputs, expected outputs and outputs, and the
+        oracle's data."""
+        return self.inputs + 2 * self.outputs + self.held
 
     def of_a_side(self, start: int) -> int:
         """Return the bytes that honest code may take beside its regions, of `start` that were free before it ran: a
@@ -79,7 +83,7 @@ class Plan:
         """Return the bytes of a whole block, with one input staged for its call."""
         inputs = self.calls + self.near
         calls = inputs + self.repeats
-        drawn = inputs * (sizes.inputs + sizes.outputs) + self.strict * sizes.doubles
+        drawn = inputs * (sizes.inputs + sizes.outputs + sizes.held) + self.strict * sizes.doubles
         return drawn + calls * sizes.outputs + sizes.inputs
 
 
@@ -97,22 +101,29 @@ class NoRoom(Exception):
 
 
 def most_calls(each_bytes: int, snapshot_bytes: int) -> int:
-    """Return the number of calls of a block that `snapshot_bytes` hold, if the judge keeps `each_bytes` of a call."""
+    """Return the number of calls of a block that `snapshot_bytes` hold, if `each_bytes` of a call are kept."""
     return int(max(snapshot_bytes // max(each_bytes, 1) - 1, 1))
 
 
 def plan(
-    sizes: Sizes, *, free: int | None, snapshot_bytes: int, calls: int = MOST_AT_ONCE, oracle_bytes: int = 0
+    sizes: Sizes,
+    *,
+    free: int | None,
+    snapshot_bytes: int,
+    calls: int = MOST_AT_ONCE,
+    oracle_bytes: int = 0,
+    check_bytes: int = 0,
 ) -> Plan:
     """Return the plan of a case, or raise NoRoom.
 
     `free`: bytes that the judge may take, of which SPARE stays free; None: unknown, and nothing is given up. `calls`:
-    of a block, at most. `oracle_bytes`: what the oracle takes at most while it makes an input.
+    of a block, at most. `oracle_bytes`: what the oracle takes at most while it makes an input. `check_bytes`: what the
+    problem's own check takes at most, while the judge holds a block.
     """
     full = Plan(min(calls, most_calls(sizes.kept, snapshot_bytes)))
     if free is None:
         return full
-    room = int(free * (1 - SPARE))
+    room = int(free * (1 - SPARE)) - check_bytes
     fitting = (room - Plan(0).needs(sizes)) // max(sizes.kept, 1)  # what does not grow with the calls comes first
     if fitting >= 1:
         found = replace(full, calls=min(full.calls, fitting))
@@ -123,7 +134,7 @@ def plan(
         steps = (without_near, without_strict, without_repeats)
         least = next((step for step in steps if step.needs(sizes) <= room), None)
         if least is None:
-            raise NoRoom(without_repeats.needs(sizes), free)
+            raise NoRoom(without_repeats.needs(sizes) + check_bytes, free)
         found = least
     return replace(found, keeps=found.needs(sizes) + oracle_bytes <= room)
 

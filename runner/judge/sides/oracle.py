@@ -67,6 +67,7 @@ class Oracle:
         self.constructed_s = 0.0  # the construction of Model
         self.held_bytes = 0  # of a device's memory, by its container's report; of the last request
         self.peak_bytes = 0  # the most of all requests
+        self.check_bytes = 0  # the most that a check took beside the data kept for it
         self._known: tuple[Case, Fp64] = {}, ""  # case and fp64 of the last request, and the time per input
         self._each_ns = 0.0
 
@@ -127,7 +128,10 @@ class Oracle:
         return self.make_all(case, [(seed, near)], fp64=fp64)[0]
 
     def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> list[Input]:
-        """Return inputs for several (seed, near) at once: a request costs as much as making a small input."""
+        """Return inputs for several (seed, near) at once: a request costs as much as making a small input.
+
+        Raises OracleFull with all of them released, so that the caller may ask again.
+        """
         if case != self._known[0] and self._free_bytes > KEPT_BYTES:
             self.let_go()
         made: list[Input] = []
@@ -135,7 +139,12 @@ class Oracle:
             while left := seeds[len(made) :]:
                 is_known = (case, fp64) == self._known and self._each_ns > 0
                 at_once = int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE)) if is_known else 1
-                made += self._make(case, left[:at_once], fp64)
+                try:
+                    made += self._make(case, left[:at_once], fp64)
+                except OracleFull:
+                    for given in made:
+                        self.release(given)
+                    raise
         return made
 
     def _make(self, case: Case, seeds: Sequence[Seeds], fp64: Fp64) -> list[Input]:
@@ -205,6 +214,12 @@ class Oracle:
             self._free[length].pop()
             self._free_bytes -= length
 
+    def forget(self) -> None:
+        """Have the container free the data of released inputs now, instead of with the next request."""
+        if self._done:
+            self._ask({"do": "forget", "done": self._done})
+            self._done = []
+
     def let_go(self) -> None:
         """Free all memory kept for the next inputs."""
         self._free.clear()
@@ -217,6 +232,7 @@ class Oracle:
         with self.asked.running(), blaming_the_problem(UNREADABLE):
             self._memory.copy(self._answer.bytes, output, layout.output_bytes)
             answer = self._ask({"do": "check", "number": number})
+            self.check_bytes = max(self.check_bytes, _whole(answer, "work_bytes"))
             return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from runner.judge.calls import Calls
 from runner.judge.data import room
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, OracleFull, TooLarge
+from runner.judge.data.layout import Layout, Slot
 from runner.judge.data.memory import NoMemory
 from runner.judge.data.room import Plan, Sizes
 from runner.judge.trial import MOST_IDLE, Trial
@@ -56,7 +57,8 @@ class Shared:
 
 def trial(each_bytes: int, memory: Any = None) -> Any:
     memory = memory or Shared()
-    oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False, held_bytes=0, peak_bytes=0, let_go=lambda: None)
+    sizes = {"held_bytes": 0, "peak_bytes": 0, "check_bytes": 0}
+    oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False, let_go=lambda: None, **sizes)
     problem = Problem("p", "P", "", {"reference.py": ""}, ({"n": 4},))
     made: Any = Trial(Calls(problem, oracle, {}, memory), "ranked", profile=schedule.CPU, emit=lambda *told: None)
     made._sizes = Sizes(inputs=each_bytes)
@@ -107,6 +109,47 @@ def test_memory_that_the_baseline_took_is_not_the_submissions_fault() -> None:
     made._charge(A)
     with pytest.raises(TooLarge), made._enough_memory():
         raise NoMemory("none")
+
+
+def test_memory_that_the_baseline_takes_too_is_not_the_submissions_fault() -> None:
+    memory = Shared()
+    made = trial(SNAPSHOTS // 10, memory)
+    memory.free = START * 3 // 5
+    made._charge(A)
+    memory.free = START // 5 - 1  # two containers of one code differ a little
+    made._charge(B)
+    with pytest.raises(TooLarge), made._enough_memory():
+        raise room.NoRoom(START // 4, START // 5)
+
+
+def test_data_that_the_oracle_keeps_for_the_problems_check_leave_room_for_fewer_calls() -> None:
+    slot = Slot("out", "float32", (100,), (1,), 400, -1, 0)
+    layout = Layout((slot,), SNAPSHOTS // 10, SNAPSHOTS // 10, b"{}")
+    made = trial(1)
+    made._note_sizes(layout)
+    without = made._most_calls
+    made.calls.oracle.checks = True
+    assert made._note_sizes(layout).held == SNAPSHOTS // 10 + 400
+    assert made._most_calls < without
+
+
+def test_a_block_before_the_plan_leaves_half_of_the_free_memory_to_code() -> None:
+    memory = Shared()
+    made = trial(SNAPSHOTS // 4, memory)
+    assert (made._most_calls, made._is_large) == (3, False)
+    memory.free = SNAPSHOTS
+    assert (made._most_calls, made._is_large) == (1, True)
+
+
+def test_memory_of_the_problems_check_is_not_planned_for_a_block() -> None:
+    memory = Shared()
+    sizes = Sizes(SNAPSHOTS // 10, SNAPSHOTS // 10)
+    made = trial(1, memory)
+    memory.free = Plan(2).needs(sizes) * 16 // 15 + 1
+    made._charge(A)
+    assert made._planned(sizes).calls == 2
+    made.calls.oracle.check_bytes = sizes.kept
+    assert made._planned(sizes).calls == 1
 
 
 def test_benchmarks_that_differ_in_their_seeds_alone_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from runner.judge.calls import Calls
 from runner.judge.data.call import Input
-from runner.judge.data.faults import OracleFailed, OracleFull
+from runner.judge.data.faults import OracleFailed, OracleFull, ProblemRaised
 from runner.judge.data.memory import Memory
 from runner.judge.sides import oracle as asking
 from runner.judge.sides.oracle import Oracle
@@ -177,6 +177,58 @@ def test_a_request_ends_before_its_time_does(tmp_path: Path, monkeypatch: pytest
     assert [one.seed for one in made] == [seed for seed, _ in SEEDS[:8]]
     assert answered[0] == 1
     assert max(answered) <= 3, "as many as begin within a second"
+
+
+FULL_LATER = RAGGED.replace(
+    "    g = torch", "    if seed == 300:\n        raise MemoryError('none is left')\n    g = torch"
+)
+
+
+def test_inputs_made_before_memory_ran_out_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with oracle_of(FULL_LATER, tmp_path) as oracle:
+        first = oracle.make(CASE, 5)
+        monkeypatch.setattr(asking, "MOST_AT_ONCE", 1)
+        with pytest.raises(OracleFull, match="none is left"):
+            oracle.make_all(CASE, [(6, None), (7, None), (300, None)])
+        oracle.make(CASE, 8)
+        assert oracle.check(first.number, first.layout, first.expected)[0] is True
+        with pytest.raises(ProblemRaised, match="KeyError"):
+            oracle.check(first.number + 1, first.layout, first.expected)
+
+
+def test_a_request_that_runs_out_of_memory_keeps_none_of_its_inputs(tmp_path: Path) -> None:
+    with oracle_of(FULL_LATER, tmp_path) as oracle:
+        first = oracle.make(CASE, 5)
+        with pytest.raises(OracleFull, match="none is left"):
+            oracle.make_all(CASE, [(6, None), (7, None), (300, None)])
+        with pytest.raises(ProblemRaised, match="KeyError"):
+            oracle.check(first.number + 1, first.layout, first.expected)
+
+
+def test_released_inputs_are_forgotten_without_a_further_input(small: Oracle) -> None:
+    kept, released = small.make_all(CASE, SEEDS[:2])
+    small.release(released)
+    small.forget()
+    assert small.check(kept.number, kept.layout, kept.expected)[0] is True
+    with pytest.raises(ProblemRaised, match="KeyError"):
+        small.check(released.number, kept.layout, kept.expected)
+
+
+ONCE_FULL = RAGGED.replace(
+    "def check_implementation(data, output):",
+    "tries = 0\n\ndef check_implementation(data, output):\n    global tries\n    tries += 1\n"
+    "    if tries == 1:\n        raise MemoryError('none is left')",
+)
+
+
+def test_a_check_without_memory_is_asked_once_more_without_the_judges_buffers(tmp_path: Path) -> None:
+    problem: Any = SimpleNamespace()
+    with oracle_of(ONCE_FULL, tmp_path) as oracle:
+        calls = Calls(problem, oracle, {}, Memory())
+        given = oracle.make(CASE, 5)
+        calls.buffer(0, 256)
+        assert calls._own_check(given, given.expected, "candidate") == (True, "differs")
+        assert calls._buffers == []
 
 
 FULL = """

@@ -90,6 +90,16 @@ def test_the_submission_is_at_fault_only_for_what_would_have_fitted(taken: int, 
     assert room.is_submissions_fault(20, taken=taken, allowed=10, others=others, start=100) is is_fault
 
 
+def test_data_kept_for_the_problems_check_are_part_of_the_plan() -> None:
+    """GPU MODE's vectoradd_v2 on 80 GB: a block of eight left 0.9 GiB to the check."""
+    sizes = Sizes(GIB, GIB // 2, held=3 * GIB // 2)
+    found = plan(sizes, free=28 * GIB, snapshot_bytes=SNAPSHOTS, calls=8, check_bytes=4 * GIB)
+    assert (found.calls, found.given_up) == (4, [])
+    with pytest.raises(NoRoom) as refused:
+        plan(sizes, free=8 * GIB, snapshot_bytes=SNAPSHOTS, check_bytes=4 * GIB)
+    assert refused.value.need == BARE.needs(sizes) + 4 * GIB
+
+
 def test_sentences_name_need_rest_and_way_out() -> None:
     said = room.refusal(32 * GIB, 2 * GIB, 75 * GIB, where="device")
     assert said == (
