@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What setup.sh needs on a bare GPU host without a network, packed where there is one (Debian or Ubuntu, this checkout's
-# virtual environment): Docker Engine's programs and the runner's wheels, some 50 MB.
+# virtual environment): Docker Engine's programs and the runner's wheels, some 35 MB. What travels to a host may be limited.
 # usage: benchmarks/gpu/pack.sh FOLDER [PYTHON]     PYTHON: the GPU host's version, 3.12 where it is not given
 # own_stack.py wants Engine 25 or later: pack on Debian 13 for it, and before setup.sh write /etc/docker/daemon.json:
 # {"features": {"cdi": true}, "userland-proxy": false}
@@ -18,7 +18,7 @@ for program in dockerd docker docker-proxy containerd containerd-shim-runc-v2 ru
 done
 find "$work/root" -name 'lib*.so*' -exec cp -a {} "$work/docker/lib/" \;
 strip --strip-unneeded "$work"/docker/bin/* 2>/dev/null || true
-nice tar -C "$work/docker" -c bin lib | nice xz -T2 -6 >"$folder/docker.tar.xz"
+nice tar -C "$work/docker" -c bin lib | nice xz --x86 --lzma2=preset=9e,dict=256MiB >"$folder/docker.tar.xz"
 
 # torch, triton and cuda-bindings are the host's own
 rm -rf "$folder/wheels" && mkdir "$folder/wheels"
