@@ -91,14 +91,14 @@ ROWS: Final[tuple[tuple[str, Callable[[Took], float]], ...]] = (
     ("in checking and timing", lambda took: took.phase("checking") + took.phase("timing")),
     ("  calls and freezing", lambda took: took.phase("calls")),
     ("  around the calls: poison, probe, digests, pause", lambda took: took.phase("steps") - took.phase("calls")),
-    ("  inputs and expected outputs: the problem's own code", lambda took: took.phase("problem")),
-    ("  inputs and expected outputs: asking, copying", lambda took: took.phase("inputs") - took.phase("problem")),
+    ("  waiting for inputs and expected outputs, copying them", lambda took: took.phase("inputs")),
+    ("  the problem's own code, meanwhile and beside comparing", lambda took: took.phase("problem")),
     ("  comparing", lambda took: took.phase("comparing")),
     ("cleared away after the report", lambda took: took.after),
     ("platform overhead: neither building, checking nor timing", lambda took: took.warm - took.working),
     ("warm less the calls alone", lambda took: took.beyond_calls),
-    ("  less the problem's own code", lambda took: took.beyond_calls - took.phase("problem")),
-    ("  less that and all steps of a call", lambda took: took.warm - took.phase("problem") - took.phase("steps")),
+    ("  less waiting for inputs", lambda took: took.beyond_calls - took.phase("inputs")),
+    ("  less that and all steps of a call", lambda took: took.warm - took.phase("inputs") - took.phase("steps")),
 )
 
 
@@ -147,7 +147,9 @@ def run_jobs(settings: config.JudgeSettings, problem: Problem, source: str, coun
             quads = [len(timing["quads"]) for timing in report.evidence["timing"]]
             say(
                 f"job {number + 1}: {report.outcome} {report.reason}{', '.join(report.flags)}, quads {quads}, "
-                f"warm {took.warm:.2f} s, device {took.phase('calls'):.2f} s, load {os.getloadavg()[0]:.2f}"
+                f"warm {took.warm:.2f} s, device {took.phase('calls'):.2f} s, "
+                f"{1000 * took.phase('timing') / max(sum(quads), 1):.1f} ms of timing a quad, "
+                f"load {os.getloadavg()[0]:.2f}"
             )
             yield took
 

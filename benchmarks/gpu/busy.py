@@ -78,6 +78,7 @@ def main() -> None:
     for took in jobs:
         busy, known = busy_s(samples, took.claimed_at, took.claimed_at + took.warm)
         print(f"{took.warm:.2f} | {took.phase('calls'):.2f} | {busy:.2f} ({known:.2f}) | {took.warm - busy:.2f}")
+    print(*judge.table(jobs), sep="\n")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ def test_overhead_is_what_is_left_of_the_warm_time_beside_the_jobs_work() -> Non
     assert shown["cold: from nothing to report"][0] == "12.00"
     assert shown["platform overhead: neither building, checking nor timing"][0] == "0.75"
     assert shown["warm less the calls alone"][0] == "6.00"
-    assert shown["less the problem's own code"][0] == "4.00"
-    assert shown["less that and all steps of a call"][0] == "3.00"
+    assert shown["less waiting for inputs"][0] == "3.00"
+    assert shown["less that and all steps of a call"][0] == "2.00"
     assert shown["the rest: hand-over, end of the candidate, verdict, report"][0] == "0.50"
 
 
