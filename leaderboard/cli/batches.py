@@ -139,12 +139,8 @@ def _watch(site: Any, batch: str, as_json: bool) -> None:
         screen.json({**ended, "results": found})
     else:
         screen.note(_headline(ended))
-    raise typer.Exit(api.worst([_code(one) for one in found]))
-
-
-def _code(found: JSON) -> int:
-    about = mapping(found.get("about"))
-    return api.verdict_code({**about, "outcome": found.get("outcome")})
+    verdicts = [{**mapping(one.get("about")), "outcome": one.get("outcome")} for one in found]
+    raise typer.Exit(api.worst([api.verdict_code(verdict) for verdict in verdicts]))
 
 
 def _verdict(found: JSON) -> str:

@@ -171,7 +171,13 @@ def feedback(
         half_width=_finite(report.get("half_width")),
         score_us=_positive(report.get("score_us")),
         light_share=min(1.0, math.exp(fmean(map(math.log, shares)))) if len(shares) == len(times) > 0 else None,
-        bound=None if profile is None else _bound(profile),
+        bound=None
+        if profile is None
+        else Bound(
+            by=profile.bound,
+            sentence=profile.sentence,
+            hot=[f"{row.name}: {100 * row.share:.0f} %" for row in profile.rows[:5]],
+        ),
         flags=[str(flag) for flag in report.get("flags") or ()],
         problem=problem,
     )
@@ -263,11 +269,6 @@ def _times(case: Mapping[str, Any], evidence: Evidence | None) -> Times:
         light_share=hard.ns / 1e3 / measured if hard and measured else None,
         limited_by=hard.resource if hard else "",
     )
-
-
-def _bound(profile: profiled.Profiled) -> Bound:
-    hot = [f"{row.name}: {100 * row.share:.0f} %" for row in profile.rows[:5]]
-    return Bound(by=profile.bound, sentence=profile.sentence, hot=hot)
 
 
 def _finite(value: object) -> float | None:

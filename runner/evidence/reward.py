@@ -80,7 +80,8 @@ def reward(judged: Judged, parameters: Parameters | None = None) -> Reward:
     if judged.ratio is None or chosen.only_correct:
         at = chosen.correct
         if chosen.only_correct:
-            return Reward(at, at, at, _speedup(judged.ratio), CORRECT, "The kernel is correct.")
+            speedup = None if judged.ratio is None else 1 / judged.ratio
+            return Reward(at, at, at, speedup, CORRECT, "The kernel is correct.")
         return Reward(at, at, at, None, NOT_TIMED, "The kernel is correct; this mode times no kernel.")
     speedup = 1 / judged.ratio
     value = chosen.correct + min(speedup, chosen.cap)
@@ -92,10 +93,6 @@ def reward(judged: Judged, parameters: Parameters | None = None) -> Reward:
     low = chosen.correct + min(1 / slowest, chosen.cap)
     high = chosen.correct + (chosen.cap if fastest * chosen.cap <= 1 else 1 / fastest)
     return Reward(value, low, high, speedup, CORRECT, sentence)
-
-
-def _speedup(ratio: float | None) -> float | None:
-    return None if ratio is None else 1 / ratio
 
 
 def _nothing(reason: str, sentence: str) -> Reward:

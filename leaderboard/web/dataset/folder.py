@@ -81,9 +81,11 @@ def write(folder: Path, *, site: str, now: datetime) -> dict[str, Counter[str]]:
             for row in found(now):
                 if row.group != group:
                     group, kept = row.group, Kept()
-                left_out = "beyond the limit" if len(kept) >= MOST_IN_GROUP else _duplicate(row, kept)
-                if left_out:
-                    count[left_out] += 1
+                if len(kept) >= MOST_IN_GROUP:
+                    count["beyond the limit"] += 1
+                    continue
+                if kind := kept.add(row.digest, sketch_of(read(row.source).tokens)):
+                    count[f"{kind} duplicates"] += 1
                     continue
                 split = split_of(keys[row.group[0]])
                 if split not in files:
@@ -95,11 +97,6 @@ def write(folder: Path, *, site: str, now: datetime) -> dict[str, Counter[str]]:
                 file.end()
     (folder / CARD).write_text(card(counts, sorted(licences), site=site, now=now), encoding="utf-8")
     return counts
-
-
-def _duplicate(row: rows.Row, kept: Kept) -> str:
-    kind = kept.add(row.digest, sketch_of(read(row.source).tokens))
-    return f"{kind} duplicates" if kind else ""
 
 
 def card(counts: Mapping[str, Counter[str]], licences: list[str], *, site: str, now: datetime) -> str:
