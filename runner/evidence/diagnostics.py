@@ -11,7 +11,7 @@ MOST_READ: Final = 60_000  # characters of a message
 MOST_FOUND: Final = 50
 MOST_SAID: Final = 300  # characters of an error
 _NAMED: Final = re.compile(
-    r"""^\s{0,8}(?:
+    r"""^(?:Case[ ][^"\n]{1,300}?:)?\s{0,8}(?:
         File[ ]"(?P<frame>[^"\n]{1,200})",[ ]line[ ](?P<frame_line>\d{1,7})
         | (?P<python>[^,:(\n]{1,200}),[ ]line[ ](?P<python_line>\d{1,7})(?:,[ ]column[ ](?P<python_column>\d{1,7}))?
           :[ ](?P<python_text>[^\n]*)

@@ -187,6 +187,11 @@ def test_the_syntax_check_executes_nothing(tmp_path) -> None:
             '  File "submission.py", line 8, in helper\n    1 / 0\nZeroDivisionError: division by zero\n',
             [(4, "ZeroDivisionError: division by zero"), (8, "ZeroDivisionError: division by zero")],
         ),
+        (
+            'Case rows=1, cols=2:   File "submission.py", line 2, in custom_kernel\n    raise ValueError("odd")\n'
+            "ValueError: odd\n",
+            [(2, "ValueError: odd")],
+        ),
         ("kernel.cu(12): error: expected a ;\nmain.cu(3): error: no", [(12, "expected a ;")]),
         ("/tmp/work/kernel.cu:7:5: error: no member\n", [(7, "no member")]),
         ("The output differs in line 5.", []),
