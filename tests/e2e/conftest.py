@@ -107,7 +107,14 @@ def made_database(template: str) -> Iterator[str]:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     yield name
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        give_up_at = time.monotonic() + 60
+        while True:
+            try:
+                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+                return
+            except psycopg.errors.InsufficientPrivilege:  # the server's own vacuum is in it, for some seconds
+                assert time.monotonic() < give_up_at
+                time.sleep(0.5)
 
 
 def url_of(database: str) -> str:

@@ -73,7 +73,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
 }
 REFUSALS: Final = {"/nothing": 404, "/sign-out": 405}  # pages of refusal that a visitor can see, by address
 NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnings of routes
-    "an API": ("api/v1/", "api/runner/v1/", "popcorn/", "api/schema", r"^api(?:/.*)?\Z"),
+    "an API": ("api/v1/", "api/runner/v1/", "popcorn/", "api/schema", "api/feedback.schema.json", r"^api(?:/.*)?\Z"),
     "Django's own pages": ("admin/",),
     "another program reads it": (
         *("readyz", "metrics", "robots.txt", "sitemap.xml", "feeds/", "competitions/<slug:slug>/records.atom"),

@@ -33,7 +33,7 @@ PROBLEM = kernelbench.parse(FILE, "1_Linear_Softmax.py", 2, "bf16")
 FORWARD = "return torch.softmax(self.linear(x), dim=-1)"
 ACCEPTED = "y = x.float() @ self.linear.weight.float().T + self.linear.bias.float(); return y.softmax(-1).bfloat16()"
 WRONG = {
-    "mismatch": f"{FORWARD} * 1.05",
+    "mismatch": f"{FORWARD} * 1.5",
     "dtype": ACCEPTED.removesuffix(".bfloat16()"),
 }
 
