@@ -21,6 +21,7 @@ from runner.evidence.sample import CANDIDATE, INCUMBENT
 
 MOST_SENTENCE_CHARS: Final = 1_000
 MOST_RELAYED: Final = 256  # of the judge's findings
+OF_OTHERS: Final = {"similar_source", "jump_with_copy", "case_faster_than_best"}  # rules that show others' work
 LIKE: Final = 0.5  # similarity from which a jump is worth a look
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
 # Exceptions of arithmetic over values that each fit the schema but contradict each other.
@@ -81,6 +82,14 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
         said = str(error) if isinstance(error, schema.ReportError) else f"{type(error).__name__}: {str(error)[:200]}"
         return Measured([*found, Measure("unreadable_evidence", 1.0, f"Its samples cannot be read ({said}).")])
     return Measured([*found, *measures], ratios)
+
+
+def held_by_run(reported: Reported, opaque_chars: int, thresholds: Thresholds) -> list[Evidence]:
+    """Return the evidence that holds a run by its report and source, without board and history.
+
+    The same arguments have the same answer, whatever others have sent.
+    """
+    return held_by(measure(reported, Known(), Source(opaque_chars=opaque_chars)).measures, thresholds)
 
 
 def read(report: Mapping[str, Any]) -> tuple[list[Run], list[Run]]:
