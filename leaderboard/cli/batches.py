@@ -38,6 +38,14 @@ def submit(
     hardware: Annotated[str, typer.Option(help="Required for a board with several.")] = "",
     mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
     budget: Annotated[float, typer.Option(help="Device seconds of all files together.")] = 600.0,
+    bar: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATIO",
+            help="With --mode benchmark: end the timing of files that cannot take less than RATIO times the baseline's "
+            "time.",
+        ),
+    ] = None,
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
     watch: Annotated[bool, typer.Option("--watch", help="Wait, and print each verdict as it comes.")] = False,
     as_json: AsJson = False,
@@ -52,7 +60,7 @@ def submit(
         code, name = read(file, "")
         candidates.append({"code": code, "filename": name, "licence": licence})
     with connected(context) as site:
-        sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware)
+        sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware, bar=bar)
         if not watch:
             Screen().answer(sent, line(sent["id"], 64), as_json)
             return

@@ -252,14 +252,18 @@ def submit_batch(
     budget_s: float,
     board: str = "",
     hardware: str = "",
+    bar: float | None = None,
     key: str = "",
 ) -> Call[shapes.Batch]:
     """Send up to 256 candidates under one budget of device seconds, all or none.
 
     A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, and a `board` and `hardware` of its own.
+    `bar`, in mode benchmark: a ratio of candidate to baseline; the timing of a candidate that cannot beat it ends early.
     With a key, a repetition counts once; the call chooses one by itself.
     """
-    body = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}
+    body: dict[str, Any] = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}
+    if bar is not None:
+        body["bar"] = bar
     headers = {"Idempotency-Key": key or str(uuid4())}
     sent = {**body, "candidates": [dict(candidate) for candidate in candidates]}
     return Call("POST", "/batches", body=sent, headers=headers, is_safe=True)
