@@ -1,4 +1,4 @@
-"""`photofinish batch` and `photofinish feedback`: many kernels at once, and feedback on a verdict for programs."""
+"""`photofinish batch`, `feedback` and `parents`: many kernels at once, feedback for programs, kernels to build on."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -27,6 +27,16 @@ BATCHES: Final[Columns] = {
     "candidates": "size",
     "ended": "arrived",
     "device time": lambda item: _spent(item),
+}
+
+PARENTS: Final[Columns] = {
+    "submission": "submission",
+    "speedup": lambda item: speedup(number(item.get("ratio"))),
+    "shared": lambda item: f"{100 * (number(item.get('similarity')) or 0):.0f} %",
+    "by": lambda item: "you" if item.get("own") else line(item.get("user", ""), 64),
+    "model": "model",
+    "licence": "licence",
+    "idea": "idea",
 }
 
 
@@ -120,6 +130,20 @@ def feedback(
             screen.say(site.feedback_text(submission, limit).decode("utf-8", "replace"))
         else:
             screen.json(site.feedback(submission))
+
+
+def parents(
+    context: typer.Context,
+    board: Annotated[str, typer.Argument(help="Name of the board.")],
+    hardware: Annotated[str, typer.Option(help="Hardware of the board.")],
+    limit: Annotated[int, typer.Option(min=1, max=16)] = 8,
+    similarity: Annotated[float, typer.Option(min=0.0, max=1.0, help="Largest shared part of two kernels.")] = 0.7,
+    as_json: AsJson = False,
+) -> None:
+    """List the fastest kernels that differ from each other: public ones and yours. With --json, with their code."""
+    with connected(context) as site:
+        found = site.parents(board, hardware, limit=limit, similarity=similarity)
+    Screen().table(found, PARENTS, ("speedup", "shared"), ("idea", "licence"), as_json)
 
 
 def _watch(site: Any, batch: str, as_json: bool) -> None:

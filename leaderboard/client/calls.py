@@ -249,6 +249,12 @@ def feedback_text(pk: int | str, limit: int = 2_000) -> Call[bytes]:
     return Call("GET", path, params, headers=accept, is_safe=True, is_file=True)
 
 
+def parents(slug: str, hardware: str, *, limit: int = 8, similarity: float = 0.7) -> Call[list[shapes.ParentKernel]]:
+    """List the fastest kernels of a board that differ from each other, with code: public ones and the caller's."""
+    path = f"/boards/{segment(slug)}/{segment(hardware)}/parents"
+    return _list(path, limit=str(limit), similarity=str(similarity))
+
+
 def submit_batch(
     candidates: Sequence[Mapping[str, Any]],
     *,

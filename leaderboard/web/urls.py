@@ -16,6 +16,7 @@ from leaderboard.web.api import inbox as inbox_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import organised_boards as organised_boards_api
+from leaderboard.web.api import parents as parents_api
 from leaderboard.web.api import people as people_api
 from leaderboard.web.api import problems as problems_api
 from leaderboard.web.api import reference, signed
@@ -237,6 +238,7 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/problem", api.ProblemOfBoard.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/parents", parents_api.Parents.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
     path("compare", people_api.Compare.as_view()),

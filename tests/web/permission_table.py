@@ -377,6 +377,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/boards/{secret}/problem", "NNNNNNNA", NOT_SENT),
     ],
     "api/v1/boards/<slug:slug>/<str:hardware>/entries": [("/api/v1/boards/softmax/cpu/entries", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>/<str:hardware>/parents": [("/api/v1/boards/softmax/cpu/parents", SIGNED_IN, READ_ONLY)],
     "api/v1/competitions": [("/api/v1/competitions", ALL, NOT_SENT)],
     "api/v1/competitions/<slug:slug>": [
         ("/api/v1/competitions/{slug}", ALL, NOT_SENT),

@@ -109,13 +109,13 @@ def rewards_of(ids: Sequence[int], parameters: rewards.Parameters, now: datetime
     reviews = reviews_of([attempt.pk for attempt in by_id.values()])
     results = [attempt.result for attempt in by_id.values() if hasattr(attempt, "result")]
     rules: dict[int, list[str] | None] = {}  # of a result that nobody screened; None: its report is gone
-    for some in with_reports([result for result in results if _is_unscreened(result)]):
+    for some in with_reports([result for result in results if is_unscreened(result)]):
         for result in some:
             rules[result.pk] = publication.foresee_rules_of(result, now) if result.loaded else None
     return [{"id": pk, **_line(by_id[pk], reviews.get(by_id[pk].pk), rules, parameters)} for pk in ids]
 
 
-def _is_unscreened(result: Result) -> bool:
+def is_unscreened(result: Result) -> bool:
     """Return whether a timed pass was not screened when it arrived: it is of mode benchmark, or cannot rank."""
     is_screened = result.attempt.submission.mode == "ranked" and publication.could_rank(result)
     return result.ratio is not None and not is_screened
