@@ -46,8 +46,8 @@ from leaderboard.web.people import compare, discussion, messages, problems, prof
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.sharing import feeds, pictures
+from leaderboard.web.submissions import lineage, workbench
 from leaderboard.web.submissions import pages as submissions
-from leaderboard.web.submissions import workbench
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -92,6 +92,8 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
+    path("submissions/<int:pk>/lineage", lineage.tree),
+    path("runs", lineage.runs),
     path("submissions/<int:pk>/cancel", submissions.cancel),
     path("submissions/<int:pk>/send", workbench.send_again),
     path("submissions/<int:pk>/note", workbench.note),

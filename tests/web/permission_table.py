@@ -136,6 +136,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/submissions/{own}", OWN, READ_ONLY),
         ("/submissions/{held}", "INNNAAAA", READ_ONLY),
     ],
+    "submissions/<int:pk>/lineage": [
+        ("/submissions/{published}/lineage", "NAANAAAA", NOT_SENT),
+        ("/submissions/{held}/lineage", "NNNNAAAA", NOT_SENT),
+    ],
+    "runs": [("/runs", SIGNED_IN, READ_ONLY)],
     "submissions/<int:pk>/cancel": [("/submissions/{own}/cancel", "IMMMMMMM", OWN)],
     "submissions/<int:pk>/send": [("/submissions/{own}/send", "IMMMMMMM", "IANNNNNN")],
     "submissions/<int:pk>/compare/<int:other>": [("/submissions/{own}/compare/{published}", "IAANNNNN", READ_ONLY)],
