@@ -1,4 +1,4 @@
-"""`photofinish batch` and `photofinish feedback`: many kernels at once, and feedback on a verdict for programs."""
+"""`photofinish batch`, `feedback` and `parents`: many kernels at once, feedback for programs, kernels to build on."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -11,7 +11,7 @@ from ..wording.figures import NONE, duration_us, speedup
 from . import api, render
 from .api import known
 from .config import connected
-from .kernels import read
+from .kernels import Lineage, lineage_of, read
 from .render import AsJson, Columns, Screen, clean, line, when
 
 app = typer.Typer(no_args_is_help=True, help="Many kernels at once, under one budget of device time.")
@@ -27,6 +27,16 @@ BATCHES: Final[Columns] = {
     "candidates": "size",
     "ended": "arrived",
     "device time": lambda item: _spent(item),
+}
+
+PARENTS: Final[Columns] = {
+    "submission": "submission",
+    "speedup": lambda item: speedup(number(item.get("ratio"))),
+    "shared": lambda item: f"{100 * (number(item.get('similarity')) or 0):.0f} %",
+    "by": lambda item: "you" if item.get("own") else line(item.get("user", ""), 64),
+    "model": "model",
+    "licence": "licence",
+    "idea": "idea",
 }
 
 
@@ -47,6 +57,7 @@ def submit(
         ),
     ] = None,
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
+    lineage: Lineage = None,
     watch: Annotated[bool, typer.Option("--watch", help="Wait, and print each verdict as it comes.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,10 +66,10 @@ def submit(
         raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
     if len(files) > MOST:
         raise Misuse(f"files: a batch has at most {MOST}, and these are {len(files)}; send several")
-    candidates = []
+    candidates, told = list[JSON](), lineage_of(lineage)
     for file in files:
         code, name = read(file, "")
-        candidates.append({"code": code, "filename": name, "licence": licence})
+        candidates.append({"code": code, "filename": name, "licence": licence, **({"lineage": told} if told else {})})
     with connected(context) as site:
         sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware, bar=bar)
         if not watch:
@@ -127,6 +138,20 @@ def feedback(
             screen.say(site.feedback_text(submission, limit).decode("utf-8", "replace"))
         else:
             screen.json(site.feedback(submission))
+
+
+def parents(
+    context: typer.Context,
+    board: Annotated[str, typer.Argument(help="Name of the board.")],
+    hardware: Annotated[str, typer.Option(help="Hardware of the board.")],
+    limit: Annotated[int, typer.Option(min=1, max=16)] = 8,
+    similarity: Annotated[float, typer.Option(min=0.0, max=1.0, help="Largest shared part of two kernels.")] = 0.7,
+    as_json: AsJson = False,
+) -> None:
+    """List the fastest kernels that differ from each other: public ones and yours. With --json, with their code."""
+    with connected(context) as site:
+        found = site.parents(board, hardware, limit=limit, similarity=similarity)
+    Screen().table(found, PARENTS, ("speedup", "shared"), ("idea", "licence"), as_json)
 
 
 def _watch(site: Any, batch: str, as_json: bool) -> None:

@@ -205,17 +205,21 @@ def submit(
     code: str,
     licence: str = "",
     remix_of: int = 0,
+    lineage: Mapping[str, Any] | None = None,
     key: str = "",
 ) -> Call[shapes.Accepted]:
     """Send a submission. With a key, a repetition counts once; the call chooses one by itself.
 
-    `remix_of`: number of the submission whose code this began with; 0: none.
+    `remix_of`: number of the submission whose code this began with; 0: none. `lineage`: how a program came to it, with
+    any of `parents`, `idea`, `model`, `prompt_sha256`, `sampling`, `cost_usd`, `strategy` and `run`.
     """
     body: dict[str, Any] = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
     if licence:
         body["licence"] = licence
     if remix_of:
         body["remixed_from"] = remix_of
+    if lineage:
+        body["lineage"] = dict(lineage)
     return Call("POST", "/submissions", body=body, headers={"Idempotency-Key": key or str(uuid4())}, is_safe=True)
 
 
@@ -245,6 +249,12 @@ def feedback_text(pk: int | str, limit: int = 2_000) -> Call[bytes]:
     return Call("GET", path, params, headers=accept, is_safe=True, is_file=True)
 
 
+def parents(slug: str, hardware: str, *, limit: int = 8, similarity: float = 0.7) -> Call[list[shapes.ParentKernel]]:
+    """List the fastest kernels of a board that differ from each other, with code: public ones and the caller's."""
+    path = f"/boards/{segment(slug)}/{segment(hardware)}/parents"
+    return _list(path, limit=str(limit), similarity=str(similarity))
+
+
 def submit_batch(
     candidates: Sequence[Mapping[str, Any]],
     *,
@@ -257,7 +267,8 @@ def submit_batch(
 ) -> Call[shapes.Batch]:
     """Send up to 256 candidates under one budget of device seconds, all or none.
 
-    A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, and a `board` and `hardware` of its own.
+    A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, `lineage`, and a `board` and `hardware`
+    of its own.
     `bar`, in mode benchmark: a ratio of candidate to baseline; the timing of a candidate that cannot beat it ends early.
     With a key, a repetition counts once; the call chooses one by itself.
     """

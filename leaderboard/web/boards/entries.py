@@ -28,7 +28,7 @@ from leaderboard.standings.publish import may_retract
 from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import Standing, look, records_of, standing_of
-from leaderboard.standings.read.code import PARTS, is_public, origin_seen, remixes_seen
+from leaderboard.standings.read.code import PARTS, is_public, lineage_seen, origin_seen, remixes_seen
 from leaderboard.standings.read.table import is_shown
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for, may_dispose, release_code
@@ -59,13 +59,18 @@ class Published:
         """The file's name; "": private, as the code is."""
         return self.submission.filename if self.code is not None else ""
 
+    @property
+    def model(self) -> str:
+        """The model that wrote the code, as its sender says; "": none was named."""
+        return self.submission.lineage.model if hasattr(self.submission, "lineage") else ""
+
 
 def published(pk: int, viewer: Viewer, now: datetime) -> Published:
     """Return an entry.
 
     Raises Http404 if it is not published, or not for this viewer: not shown yet, or on a board hidden from them.
     """
-    parts = (*PARTS, "submission__owner", "board__problem", "attempt__result")
+    parts = (*PARTS, "submission__owner", "submission__lineage", "board__problem", "attempt__result")
     entries = Entry.objects.select_related(*parts).defer("attempt__result__inline")
     entry = get_object_or_404(entries, submission=pk, board__in=boards_seen_by(viewer))
     shown, submission = is_shown(entry.board, entry.submitted_at, now), entry.submission
@@ -107,6 +112,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
         "others": others(found, request.user),
         "origin": origin_seen(found.submission, request.user, now),
         "remixes": remixes_seen(pk, request.user, now),
+        "lineage": lineage_seen(found.submission, request.user, now) if found.code is not None else None,
         "may_remix": not found.is_own and found.code is not None and found.entry.board.is_open_at(now),
         "neighbours": neighbours(found),
     }

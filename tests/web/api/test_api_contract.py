@@ -16,7 +16,7 @@ SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code taken_down created_at status outcome reason message score_us ratio
     half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
-    events licence withdrawn remixed_from profile files queue
+    events licence withdrawn remixed_from lineage profile files queue
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
@@ -303,7 +303,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/boards/{slug}/{hardware}/history",
         "/api/v1/boards",
         "/api/v1/boards/{slug}",
-        "/api/v1/boards/{slug}/{hardware}/entries",
+        *(f"/api/v1/boards/{{slug}}/{{hardware}}/{part}" for part in ("entries", "parents")),
         "/api/v1/entries/{id}",
         *("/api/v1/compare", "/api/v1/people/{username}", "/api/v1/people/{username}/entries"),
         *("/api/v1/competitions/{slug}/entrants/{name}", "/api/v1/search", "/api/v1/problems"),
