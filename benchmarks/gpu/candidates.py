@@ -20,7 +20,6 @@ from dataclasses import replace
 from benchmarks import judge
 from benchmarks.gpu.busy import Utilisation, busy_s
 from runner import config
-from runner.commands import local
 from runner.daemon.canary import own_job
 from runner.daemon.judge_handle import JudgeProcess
 from runner.host import accelerators
@@ -45,29 +44,30 @@ def custom_kernel(data):
 CUDA = '''from torch.utils.cpp_extension import load_inline
 
 SOURCE = """
-__global__ void rows(const float* x, float* out, int cols) {{
+__global__ void rows(const float* x, float* out, int cols) {
     __shared__ float part[256];
     x += (long) blockIdx.x * cols; out += (long) blockIdx.x * cols;
     float most = -INFINITY, sum = 0;
     for (int at = threadIdx.x; at < cols; at += 256) most = fmaxf(most, x[at]);
     part[threadIdx.x] = most; __syncthreads();
-    for (int half = 128; half; half /= 2) {{
+    for (int half = 128; half; half /= 2) {
         if (threadIdx.x < half) part[threadIdx.x] = fmaxf(part[threadIdx.x], part[threadIdx.x + half]);
         __syncthreads();
-    }}
+    }
     most = part[0]; __syncthreads();
     for (int at = threadIdx.x; at < cols; at += 256) sum += expf(x[at] - most);
     part[threadIdx.x] = sum; __syncthreads();
-    for (int half = 128; half; half /= 2) {{
+    for (int half = 128; half; half /= 2) {
         if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
         __syncthreads();
-    }}
+    }
     for (int at = threadIdx.x; at < cols; at += 256) out[at] = expf(x[at] - most) / part[0];
-}}
+}
 
-void softmax(torch::Tensor x, torch::Tensor out) {{
-    rows<<<x.size(0), 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.size(1));
-}}
+void softmax(torch::Tensor x, torch::Tensor out) {
+    auto stream = at::cuda::getCurrentCUDAStream();
+    rows<<<x.size(0), 256, 0, stream>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.size(1));
+}
 """
 HEAD = "#include <ATen/cuda/CUDAContext.h>\\n#include <torch/extension.h>\\n"
 module = load_inline("rows", "void softmax(torch::Tensor x, torch::Tensor out);", HEAD + SOURCE, ["softmax"])
@@ -103,7 +103,7 @@ def sources(count: int) -> list[tuple[str, str]]:
     found = []
     for number in range(count):
         name, source = ("CUDA, right", CUDA) if number % EVERY_CUDA == EVERY_CUDA - 1 else next(kinds)
-        found.append((name, f"{source}\nNUMBER = {number}\n".replace("SOURCE = \"\"\"", f'SOURCE = """// {number}')))
+        found.append((name, f"{source}\nNUMBER = {number}\n".replace('SOURCE = """', f'SOURCE = """// {number}')))
     return found
 
 
@@ -144,7 +144,9 @@ def _say(name: str, found: list[tuple[Report, float]]) -> None:
     early = sum("stopped_early" in report.flags for report, _ in found)
     ratios = " ".join(f"{report.ratio:.3f}" for report, _ in found if report.ratio)
     phases = [report.evidence.get("phases_s", {}) for report, _ in found]
-    spent = {part: sum(one.get(part, 0.0) for one in phases) / len(phases) for part in ("building", "checking", "timing")}
+    spent = {
+        part: sum(one.get(part, 0.0) for one in phases) / len(phases) for part in ("building", "checking", "timing")
+    }
     seconds = " ".join(f"{one:.1f}" for _, one in found)
     shares = ", ".join(f"{part} {value:.2f}" for part, value in spent.items())
     print(f"{name} | {dict(verdicts)} | early {early} | ratio {ratios} | s {seconds} | mean s: {shares}")

@@ -269,7 +269,7 @@ def submit_batch(
 
     A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, `lineage`, and a `board` and `hardware`
     of its own.
-    `bar`, in mode benchmark: a ratio of candidate to baseline; the timing of a candidate that cannot beat it ends early.
+    `bar`, in mode benchmark: a ratio of candidate to baseline; the timing of one that cannot beat it ends early.
     With a key, a repetition counts once; the call chooses one by itself.
     """
     body: dict[str, Any] = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}

@@ -148,7 +148,7 @@ class Feedback(_Strict):
     score_us: float | None
     light_share: Share | None = Field(description="geometric mean over the timed cases, 1 at most")
     bound: Bound | None = Field(description="null: no profile")
-    held_by: list[HeldBy] = Field(description="without rules about other entrants; empty beside under_review: one of them")
+    held_by: list[HeldBy] = Field(description="none of rules about other entrants, which may hold it, too")
     flags: list[str]
     problem: str = Field(description="why details are missing; empty: they are there")
 

@@ -84,14 +84,6 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
     return Measured([*found, *measures], ratios)
 
 
-def held_by_run(reported: Reported, opaque_chars: int, thresholds: Thresholds) -> list[Evidence]:
-    """Return the evidence that holds a run by its report and source, without board and history.
-
-    The same arguments have the same answer, whatever others have sent.
-    """
-    return held_by(measure(reported, Known(), Source(opaque_chars=opaque_chars)).measures, thresholds)
-
-
 def read(report: Mapping[str, Any]) -> tuple[list[Run], list[Run]]:
     """Return the runs of a report, and the incumbent's runs alone beside a confirmation. Raises ReportError."""
     parsed = schema.parse(report.get("evidence") or {})
@@ -135,6 +127,14 @@ def held_by(measures: Iterable[Measure], thresholds: Thresholds = USUAL) -> list
         sentence = f"{sentence} {rule.look}"[:MOST_SENTENCE_CHARS]
         held.append(Evidence(rule.id, threshold, sentence, figures | one.figures, one.samples))
     return held
+
+
+def held_by_run(reported: Reported, opaque_chars: int, thresholds: Thresholds) -> list[Evidence]:
+    """Return the evidence that holds a run by its report and source, without board and history.
+
+    The same arguments have the same answer, whatever others have sent.
+    """
+    return held_by(measure(reported, Known(), Source(opaque_chars=opaque_chars)).measures, thresholds)
 
 
 def _without_samples(reported: Reported, known: Known, source: Source) -> Iterator[Measure]:

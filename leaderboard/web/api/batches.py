@@ -216,8 +216,8 @@ class Batches(Private):
 
         def take() -> dict[str, Any]:
             uploads = [_upload(sent, candidate) for candidate in sent["candidates"]]
-            told = {"mode": sent["mode"], "budget_s": sent["budget_s"], "bar": sent.get("bar"), "owner": owner, "now": now}
-            return in_full(pipeline.submit_batch(uploads, **told))
+            told = {name: sent.get(name) for name in ("mode", "budget_s", "bar")}
+            return in_full(pipeline.submit_batch(uploads, **told, owner=owner, now=now))
 
         key, was_kept = request.headers.get(HEADER), False
         if key is None:

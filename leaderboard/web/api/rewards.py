@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from leaderboard.errors import RateLimited, UserError
-from leaderboard.judging.models import UNFINISHED, Attempt, Result
+from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.judging.verdicts import is_spoiled, with_reports
 from leaderboard.review.rules.screen import held_alone, is_unscreened
 from leaderboard.review.standing import REJECTED, UNDER_REVIEW, reviews_of

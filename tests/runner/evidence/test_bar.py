@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runner.evidence import bar, verdict
+from runner.evidence.estimates import Run
 from runner.evidence.schedule import CPU, FIRST_LOOK, GPU, Profile
 from tests.runner.evidence.test_plausible_stored import STORED, read
 from tests.runner.evidence.whole import parsed
@@ -58,7 +59,7 @@ def test_real_runs_at_the_bar_are_let_go_as_seldom_as_stated(path: Any) -> None:
     evidence = parsed(read(path) | {"profile": asdict(CPU)})
     chance, let_go = random.Random(7), 0
     quads = [[quad for quad in timing.quads if quad.compares()] for timing in evidence.timing]
-    at = verdict.decide(evidence).ratio
+    at = Run(evidence).ratio
     assert at is not None
     for _ in range(DRAWN):
         drawn = [
