@@ -19,7 +19,7 @@ CODE = "def custom_kernel(data):\n    return data\n"
 SCHEMA = Path(__file__).parents[3] / "docs" / "feedback.schema.json"
 FIELDS = set(
     """
-    id state mode size arrived budget_s spent_s stages outcomes created_at settled_at feedback events candidates
+    id state mode size arrived budget_s spent_s bar stages outcomes created_at settled_at feedback events candidates
     """.split()  # noqa: SIM905
 )
 
@@ -172,6 +172,25 @@ def test_feedback_on_a_submission_as_json_and_as_text(stage, tool) -> None:
     assert "limit" in errors_of(client.get(f"{address}?format=text&limit=99"))
     assert "format" in errors_of(client.get(f"{address}?format=csv"))
     assert tool(stage.cleo).get(address).status_code == 404
+
+
+def test_the_bar_of_a_batch_travels_with_each_job(stage, tool) -> None:
+    client = tool(stage.ada)
+    made = post(client, body(2, mode="benchmark", bar=0.5)).json()
+    assert made["bar"] == 0.5
+    assert [stage.claim().bar for _ in range(2)] == [0.5, 0.5]
+    post(client, body(1, mode="benchmark"))
+    stage.submit(mode="benchmark")
+    assert [stage.claim().bar for _ in range(2)] == [None, None]
+
+
+def test_a_bar_ends_benchmarks_alone_and_has_limits(stage, tool) -> None:
+    client = tool(stage.ada)
+    for sent in ({"mode": "ranked", "bar": 1}, *({"mode": "benchmark", "bar": bar} for bar in (0, 1e9, "nan", "x"))):
+        answer = post(client, body(1, **sent))
+        assert answer.status_code == 400, sent
+        assert "bar" in errors_of(answer), sent
+    assert "only mode 'benchmark' may end early" in errors_of(post(client, body(1, mode="ranked", bar=1)))["bar"]
 
 
 def test_a_held_result_names_the_rules_about_its_run_alone(stage, tool) -> None:
