@@ -13,15 +13,22 @@ from runner.evidence.schedule import FIRST_LOOK
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.timed]
 
 KERNEL = "import torch\n\ndef custom_kernel(data):\n    x, y, out = data\n    return torch.add(x, y, out=out)\n"
+
+
+TRIES = 3  # a disturbed machine: it may be quiet next time
 
 
 def judged(bar: float, locks: Path) -> Report:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=locks)
     job = local.job_from(local.find_problem("vectoradd").on("cpu"), KERNEL, "mine.py", "benchmark", "cpu")
-    return local.judge_here(replace(job, bar=bar), settings, lambda event: None)
+    for _ in range(TRIES):
+        report = local.judge_here(replace(job, bar=bar), settings, lambda event: None)
+        if report.outcome != "unmeasurable":
+            break
+    return report
 
 
 def test_a_kernel_that_cannot_beat_the_bar_gets_a_first_look(tmp_path: Path) -> None:
