@@ -39,7 +39,6 @@ from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import is_own
 from leaderboard.web import limits
 from leaderboard.web.api.base import Private, parse
-from leaderboard.web.api.serializers import check_finite
 from leaderboard.web.boards import cards
 
 MOST: Final = 16
@@ -52,7 +51,6 @@ class ParentsQuery(drf.Serializer[Any]):
     limit = drf.IntegerField(default=8, min_value=1, max_value=MOST, help_text=f"At most {MOST}.")
     similarity = drf.FloatField(
         default=0.7,
-        validators=[check_finite],
         min_value=0,
         max_value=1,
         help_text="A kernel that shares more than this part of its token fingerprints with a faster one is left out.",

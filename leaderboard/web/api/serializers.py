@@ -2,7 +2,6 @@
 
 import re
 from functools import cached_property
-from math import isfinite
 from operator import attrgetter
 from typing import Any, Final
 
@@ -258,12 +257,6 @@ class Page(Keyed):
     board = optional_text(64, "Only this board.")
 
 
-def check_finite(value: float) -> None:
-    """Refuse a NaN, which passes every limit."""
-    if not isfinite(value):
-        raise drf.ValidationError("expected a number")
-
-
 def a_name(pattern: str, most: int, help_text: str) -> drf.RegexField:
     """Return a request's field for a name without spaces, which may be missing."""
     signs = " ".join(sign for sign in "._:/+@-" if sign in pattern)
@@ -294,12 +287,7 @@ class NewLineage(drf.Serializer[Any]):
         default=dict, help_text="The model's settings, such as `temperature`: at most 16 numbers, texts and booleans."
     )
     cost_usd = drf.FloatField(
-        validators=[check_finite],
-        min_value=0,
-        max_value=MOST_COST_USD,
-        allow_null=True,
-        default=None,
-        help_text="US dollars for this candidate.",
+        min_value=0, max_value=MOST_COST_USD, allow_null=True, default=None, help_text="US dollars for this candidate."
     )
     strategy = a_name(NAME, 64, "The strategy of the search, such as `beam`.")
     run = a_name(NAME, 64, "Groups the submissions of a search; your own choice.")

@@ -232,7 +232,8 @@ def nodes_of(submissions: Iterable[Submission], own: Iterable[int]) -> list[Node
         parents[child].append(parent)
     judged = Attempt.objects.filter(submission__in=keys, is_shadow=False, finished_at__isnull=False)
     spent = judged.exclude(state=LOST).exclude(cause=REJUDGE).order_by().values_list("submission")
-    seconds = {pk: took.total_seconds() for pk, took in spent.annotate(Sum(F("finished_at") - F("claimed_at"))) if took}
+    sums = spent.annotate(took=Sum(F("finished_at") - F("claimed_at")))
+    seconds = {pk: took.total_seconds() for pk, took in sums if took}
     return [
         Node(
             item,

@@ -123,7 +123,7 @@ def test_private_and_absent_parents_are_refused_alike(stage, tool, published) ->
         ({"sampling": [1]}, "sampling", "dictionary"),
         ({"cost_usd": -1}, "cost_usd", "0"),
         ({"cost_usd": 2_000_000}, "cost_usd", "1000000"),
-        ({"cost_usd": "nan"}, "cost_usd", "expected a number"),
+        ({"cost_usd": "nan"}, "cost_usd", "A valid number"),
     ],
 )
 def test_a_wrong_field_of_a_lineage_is_named(stage, tool, wrong, field, text) -> None:
