@@ -29,7 +29,7 @@ from leaderboard.submissions.models import Lineage, Parent, Submission
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards.curves import BOTTOM, LEFT, MOST_CURVES, RIGHT, SHARES, TOP, Curve, Plot, Tick
 from leaderboard.web.submissions import view
-from leaderboard.wording.figures import speedup
+from leaderboard.wording.figures import significant, speedup
 
 MOST_NODES: Final = 500  # of a tree
 MOST_COMPARED: Final = 2_000  # newest submissions of the runs on a board
@@ -207,8 +207,7 @@ class Comparison:
         curves = []
         for place, one in enumerate(drawn):
             steps = [(x(spent), _height(1 / (node.ratio or 1), top)) for spent, node in one.steps]
-            (first, up), *others = steps
-            line = f"M{first:.1f} {up:.1f}" + "".join(f"H{at:.1f}V{to:.1f}" for at, to in others)
+            line = f"M{LEFT} {BOTTOM}" + "".join(f"H{at:.1f}V{to:.1f}" for at, to in steps)
             said = f"{one.name}: {speedup(one.best.ratio if one.best else None)} after {one.spent:.4g}"
             curves.append(Curve(place, one.name, f"{line}H{x(one.spent):.1f}", said))
         across = tuple(Tick(x(share * most), f"{share * most:.3g}") for share in SHARES)
@@ -220,7 +219,7 @@ def _height(value: float, top: float) -> float:
 
 
 def _up(top: float) -> list[Tick]:
-    return [Tick(round(_height(share * top, top), 1), f"{share * top:.3g}×") for share in SHARES]
+    return [Tick(round(_height(share * top, top), 1), f"{significant(share * top, 2)}×") for share in SHARES]
 
 
 def nodes_of(submissions: Iterable[Submission], own: Iterable[int]) -> list[Node]:
