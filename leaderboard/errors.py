@@ -33,6 +33,7 @@ CODES: Final = {
     "unauthenticated": "No sign-in.",
     "token_invalid": "A token that is unknown, expired or revoked.",
     "forbidden": "A missing permission.",
+    "agents_not_admitted": "The competition is without the division agent.",
     "scope_missing": "The token lacks the scope of the call.",
     "second_factor_missing": "An administrator without a second factor.",
     "network_banned": "The caller's network is banned for a while.",

@@ -27,7 +27,7 @@ from django.db.models import Max
 
 from leaderboard import broker, publication
 from leaderboard.accounts.logins import unlink
-from leaderboard.accounts.models import User
+from leaderboard.accounts.models import ApiToken, User
 from leaderboard.accounts.permissions import check_confirmed_email
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
 from leaderboard.admissions.compiled import claim_compiled, record_compiled
@@ -55,7 +55,7 @@ from leaderboard.judging.lease import lock_held
 from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Result, Runner
 from leaderboard.judging.report import keep_content, receive, record_result
 from leaderboard.judging.runners import lock_able
-from leaderboard.judging.verdicts import give_back_if_ours, kernel_runs, usage_of
+from leaderboard.judging.verdicts import check_token, give_back_if_ours, kernel_runs, usage_of
 from leaderboard.review import suspension as suspending
 from leaderboard.review.case import acts, holds
 from leaderboard.review.models import Decision, Suspension
@@ -111,8 +111,8 @@ class _Checked:
     taken: fingerprints.Taken
 
 
-def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
-    """Take a submission in and queue it.
+def submit(upload: Upload, *, owner: User, now: datetime, token: ApiToken | None = None) -> Submission:
+    """Take a submission in and queue it. `token`: that sent it; None: a session of a browser did.
 
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
@@ -120,18 +120,25 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     _check(submission, upload, owner, now, readable_among(upload.parents, owner, now))
     _check_board(submission.board, owner)
     # Without a lock: a refusal that costs no quota costs no reading of the source, which takes up to a second.
-    _check_usage(owner.account, now)
+    _check_usage(owner.account, now, token)
     check_left(owner=owner.account, board=submission.board, mode=submission.mode, now=now)
     checked = _read(submission, upload)
     with transaction.atomic():
         account = _lock_account(owner)
-        _check_usage(account, now)
-        _store([checked], account, now)
+        _check_usage(account, now, token)
+        _store([checked], account, now, token)
     return submission
 
 
 def submit_batch(
-    uploads: Sequence[Upload], *, mode: str, budget_s: float, owner: User, now: datetime, bar: float | None = None
+    uploads: Sequence[Upload],
+    *,
+    mode: str,
+    budget_s: float,
+    owner: User,
+    now: datetime,
+    bar: float | None = None,
+    token: ApiToken | None = None,
 ) -> Batch:
     """Take in a batch of candidates as submissions of the same mode, all or none, and queue them.
 
@@ -155,17 +162,17 @@ def submit_batch(
             if (board := submissions[-1].board) not in boards:
                 _check_board(board, owner)
             boards.add(board)
-    _check_batch_usage(owner.account, len(uploads), now)
+    _check_batch_usage(owner.account, len(uploads), budget_s, now, token)
     for board, wanted in Counter(submission.board for submission in submissions).items():
         check_left(owner=owner.account, board=board, mode=mode, now=now, wanted=wanted)
     candidates = [_read(*pair) for pair in zip(submissions, uploads, strict=True)]
     with transaction.atomic():
         account = _lock_account(owner)
-        _check_batch_usage(account, len(uploads), now)
+        _check_batch_usage(account, len(uploads), budget_s, now, token)
         batch = Batch.objects.create(
             owner=account, mode=mode, budget_s=budget_s, bar=bar, size=len(uploads), created_at=now
         )
-        _store(candidates, account, now)
+        _store(candidates, account, now, token)
         Candidate.objects.bulk_create(
             Candidate(batch=batch, submission=checked.submission, number=number)
             for number, checked in enumerate(candidates, 1)
@@ -189,6 +196,8 @@ def _check(submission: Submission, upload: Upload, owner: User, now: datetime, r
     if submission.mode == "ranked":
         check_confirmed_email(owner)
     check_parents(upload.parents, readable)
+    if owner.account.agent_of_id is not None and not upload.lineage.get("model"):
+        raise UserError("lineage.model", "", "missing; an agent names the model that wrote the code")
     if upload.remixed_from is not None:
         submission.remixed_from = origin_for(owner, upload.remixed_from, now)
 
@@ -196,6 +205,8 @@ def _check(submission: Submission, upload: Upload, owner: User, now: datetime, r
 def _check_board(board: Board, owner: User) -> None:
     check_admitted(board)
     suspending.check_not_suspended(owner, board.competition)
+    if owner.account.agent_of is not None:
+        suspending.check_not_suspended(owner.account.agent_of, board.competition)
     entering.check_accepted(owner.account, board.competition)
 
 
@@ -212,11 +223,15 @@ def _lock_account(owner: User) -> User:
     return account
 
 
-def _store(checked: Sequence[_Checked], owner: User, now: datetime) -> None:
-    competitions = {one.submission.board.competition for one in checked}
-    entrants = {one: entering.enter_by_submitting(user=owner, competition=one, now=now) for one in competitions}
+def _store(checked: Sequence[_Checked], owner: User, now: datetime, token: ApiToken | None) -> None:
+    models = {one.submission.board.competition: one.upload.lineage.get("model", "") for one in checked}
+    entrants = {
+        one: entering.enter_by_submitting(user=owner, competition=one, now=now, model_name=model)
+        for one, model in models.items()
+    }
     for one in checked:
         one.submission.owner, one.submission.code_digest = owner, one.code_digest
+        one.submission.token_key = token.pk if token else None
         one.submission.entrant = entrants[one.submission.board.competition]
     Submission.objects.bulk_create([one.submission for one in checked], batch_size=STORED_AT_ONCE)
     Lineage.objects.bulk_create(
@@ -233,7 +248,9 @@ def _store(checked: Sequence[_Checked], owner: User, now: datetime) -> None:
         enqueue(submission=one.submission, now=now)
 
 
-def _check_batch_usage(owner: User, wanted: int, now: datetime) -> None:
+def _check_batch_usage(owner: User, wanted: int, budget_s: float, now: datetime, token: ApiToken | None) -> None:
+    if token is not None:
+        check_token(token, wanted=wanted, budget_s=budget_s, now=now)
     check_batch_quota(
         usage_of(owner, now=now, in_batches=True),
         wanted=wanted,
@@ -243,7 +260,9 @@ def _check_batch_usage(owner: User, wanted: int, now: datetime) -> None:
     )
 
 
-def _check_usage(owner: User, now: datetime) -> None:
+def _check_usage(owner: User, now: datetime, token: ApiToken | None) -> None:
+    if token is not None:
+        check_token(token, wanted=1, budget_s=0, now=now)
     check_quota(
         usage_of(owner, now=now),
         per_hour=settings.SUBMISSIONS_PER_HOUR,

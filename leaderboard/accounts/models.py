@@ -1,6 +1,7 @@
 """Tables of people: User and ApiToken. A token's text is shown once; only its digest is stored.
 
-A User is a login. A linked login acts as its account (logins.py); an account is not linked.
+A User is a login. A linked login acts as its account (logins.py); an account is not linked. An agent is an account of
+a program: it has an owner, acts by tokens alone, and competes in the division Agent (entrants/enter.py).
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ USUAL_SCOPES: Final = ("read", "submit")  # default scopes of a token
 class User(AbstractUser):
     linked_to = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="other_logins")
     session_generation = models.PositiveIntegerField(default=0)  # of an account; an increment ends all of its sessions
+    agent_of = models.ForeignKey(  # the account that owns this program; null: a person's login
+        "self", on_delete=models.PROTECT, null=True, related_name="agents", db_index=False
+    )
     let_into: int | None = None  # no column: the competition of a person in a preview (web/preview.py)
 
     class Meta:
@@ -43,6 +47,7 @@ class User(AbstractUser):
             # For the beginning of a name (desk/search.py); with another collation LIKE uses no index.
             models.Index(Collate(Lower("username"), "C"), name="user_by_beginning"),
             models.Index(Collate(Lower("email"), "C"), name="user_by_mail"),
+            models.Index(fields=["agent_of"], name="user_by_owner", condition=Q(agent_of__isnull=False)),
         ]
         constraints = [
             CheckConstraint(
@@ -78,6 +83,8 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)  # null: never
     revoked_at = models.DateTimeField(null=True)
+    device_s_per_day = models.PositiveIntegerField(null=True)  # of its submissions, in any 24 hours; null: no budget
+    per_hour = models.PositiveIntegerField(null=True)  # submissions in any hour; null: as the account's
 
     class Meta:
         ordering = ["-id"]

@@ -45,9 +45,19 @@ def tokens_of(owner: User, now: datetime) -> QuerySet[ApiToken]:
 
 
 def issue_token(
-    *, owner: User, name: str, scopes: Collection[str], now: datetime, lifetime: timedelta | None = None
+    *,
+    owner: User,
+    name: str,
+    scopes: Collection[str],
+    now: datetime,
+    lifetime: timedelta | None = None,
+    device_s_per_day: int | None = None,
+    per_hour: int | None = None,
 ) -> tuple[ApiToken, str]:
-    """Create a token; return it and its text, which cannot be shown again. `lifetime` None: it never expires."""
+    """Create a token; return it and its text, which cannot be shown again. `lifetime` None: it never expires.
+
+    `device_s_per_day`, `per_hour`: limits of the submissions that it sends; None: those of the account alone.
+    """
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise UserError("name", name, f"expected 1 to {MAX_NAME_CHARS} printable characters")
@@ -65,6 +75,8 @@ def issue_token(
         scopes=[scope for scope in SCOPES if scope in scopes],
         created_at=now,
         expires_at=None if lifetime is None else now + lifetime,
+        device_s_per_day=device_s_per_day,
+        per_hour=per_hour,
     )
     return token, secret.text
 
@@ -74,8 +86,10 @@ def find_token(text: str, *, now: datetime) -> ApiToken | None:
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
     valid = ApiToken.objects.filter(is_valid_at(now), digest=digest_of(text), owner__is_active=True)
-    token = valid.select_related("owner__linked_to").first()
+    token = valid.select_related("owner__linked_to", "owner__agent_of__linked_to").first()
     if token is None or not token.account.is_active:
+        return None
+    if token.account.agent_of is not None and not token.account.agent_of.account.is_active:
         return None
     if token.last_used_at is None or token.last_used_at < now - LAST_USE_GRAIN:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)

@@ -171,6 +171,7 @@ class Batch(TypedDict):
     arrived: int
     budget_s: float
     spent_s: float
+    bar: float | None
     stages: dict[str, int]
     outcomes: dict[str, int]
     created_at: str
@@ -188,6 +189,7 @@ class BatchSummary(TypedDict):
     arrived: int
     budget_s: float
     spent_s: float
+    bar: float | None
     stages: dict[str, int]
     outcomes: dict[str, int]
     created_at: str
@@ -614,6 +616,7 @@ class Entry(TypedDict):
     user: str
     division: str
     model_name: str
+    model: str
     cost_usd: str | None
     affiliation: str
     team: bool
@@ -690,6 +693,7 @@ class Feedback(TypedDict):
     score_us: float | None
     light_share: float | None
     bound: FeedbackBound | None
+    held_by: list[FeedbackHeldBy]
     flags: list[str]
     problem: str
 
@@ -747,6 +751,14 @@ class FeedbackFailing(TypedDict):
     message: str
     first: FeedbackElement | None
     worst: FeedbackElement | None
+
+
+class FeedbackHeldBy(TypedDict):
+    rule: str
+    case: str
+    value: float | None
+    threshold: float | None
+    sentence: str
 
 
 class FeedbackTimes(TypedDict):
@@ -996,6 +1008,7 @@ class NewBatch(TypedDict):
     hardware: NotRequired[str]
     mode: str
     budget_s: float
+    bar: NotRequired[float | None]
     candidates: list[NewCandidate]
 
 

@@ -1,17 +1,23 @@
-"""Enter a competition as a person alone, and link two logins of a person.
+"""Enter a competition as a person alone, make agents, and link two logins of a person.
 
 Entering is safe to run again: an earlier entrant stays as it is.
 
 If a competition has rules, entering means accepting the current rules; the digest of that text is kept with the
 membership. When the rules change, people with an older acceptance are asked again before the next submission. Without
 rules the first submission enters.
+
+An agent is the account of a program. Its owner makes its tokens; it has no password and cannot sign in. It competes in
+the division Agent, under the name of a model. Its owner answers for it: without that account its tokens do not work,
+and a suspended owner's agents are suspended with them.
 """
 
 import hashlib
 from datetime import datetime
+from typing import Final
 
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard.accounts import logins
 from leaderboard.accounts.logins import logins_of
@@ -21,8 +27,17 @@ from leaderboard.competitions.calendar import Phase, phase_at
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import may_see
 from leaderboard.entrants.models import Entrant, Membership
-from leaderboard.entrants.permissions import checked_division, lock_names, lock_person, membership_of, memberships_of
+from leaderboard.entrants.permissions import (
+    checked_division,
+    is_taken,
+    lock_names,
+    lock_person,
+    membership_of,
+    memberships_of,
+)
 from leaderboard.errors import UserError
+
+MOST_AGENTS: Final = 5  # of an account; each has quotas of its own
 
 
 def entrant_of(user: User, competition: Competition) -> Entrant | None:
@@ -94,13 +109,13 @@ def check_accepted(user: User, competition: Competition) -> None:
         raise UserError("competition", competition.slug, f"{text}; {where}", 409, "rules_not_accepted")
 
 
-def enter_by_submitting(*, user: User, competition: Competition, now: datetime) -> Entrant:
+def enter_by_submitting(*, user: User, competition: Competition, now: datetime, model_name: str = "") -> Entrant:
     """Return the entrant of a submission by this account, whose row the caller has locked.
 
-    Raise UserError as check_accepted does.
+    `model_name`: of an agent that enters by it. Raise UserError as check_accepted does.
     """
     check_accepted(user, competition)
-    return _enter_alone(user, competition, now)
+    return _enter_alone(user, competition, now, model_name=model_name)
 
 
 @transaction.atomic
@@ -126,7 +141,7 @@ def _enter_alone(
     somebody = Membership.objects.filter(entrant=OuterRef("pk"), left_at=None)  # a login that was once linked
     entrant = alone.exclude(Exists(somebody)).order_by("pk").first()
     if entrant is None:
-        division, model_name = checked_division(competition, division, model_name)
+        division, model_name = checked_division(person, competition, division, model_name)
         lock_names(competition)
         username = person.get_username()  # numbered if a team took it before this user existed
         taken = Entrant.objects.filter(competition=competition, name__istartswith=username)
@@ -153,6 +168,25 @@ def _known_or_may_enter(user: User, competition: Competition, now: datetime) -> 
     if known is None and phase_at(competition.schedule, now) in (Phase.REVIEW, Phase.FINAL):
         raise UserError("competition", competition.slug, "its contest is over; nobody enters it now", status=409)
     return known
+
+
+def agents_of(owner: User) -> QuerySet[User]:
+    return User.objects.filter(agent_of__in=logins_of(owner)).order_by("pk")
+
+
+@transaction.atomic
+def create_agent(*, owner: User, name: str, now: datetime) -> User:
+    """Create an agent of this person's account. The caller has checked the spelling of the name."""
+    account = User.objects.select_for_update(no_key=True).get(pk=owner.account_id)
+    if account.agent_of_id is not None:
+        raise UserError("owner", account.get_username(), "an agent owns no agents", status=403)
+    if agents_of(account).count() >= MOST_AGENTS:
+        raise UserError("name", name, f"you have {MOST_AGENTS} agents, the most for an account", status=409)
+    if is_taken(name):
+        raise UserError("name", name, "this name is taken, or too similar to a name that is; choose another")
+    agent = User.objects.create(username=name, password=make_password(None), agent_of=account, date_joined=now)
+    record("create_agent", agent, actor=account, now=now, after={"owner": account.get_username()})
+    return agent
 
 
 @transaction.atomic

@@ -115,8 +115,17 @@ def is_taken(username: str) -> bool:
     return Entrant.objects.filter(looks__contains=[look(username)]).exists()
 
 
-def checked_division(competition: Competition, division: str, model_name: str) -> tuple[str, str]:
-    """Return a division of this competition with its model; "" means human, if the competition has that division."""
+def checked_division(person: User, competition: Competition, division: str, model_name: str) -> tuple[str, str]:
+    """Return a division of this competition with its model.
+
+    "" means human, if the competition has that division, and agent for an agent's account, which takes no other.
+    """
+    if person.account.agent_of_id is not None:
+        if AGENT not in competition.divisions:
+            raise UserError("division", AGENT, f"{competition} admits no agents", 403, "agents_not_admitted")
+        if division not in ("", AGENT):
+            raise UserError("division", division, "an agent competes in the division agent", status=403)
+        division = AGENT
     offered = ", ".join(competition.divisions)
     if not division and HUMAN not in competition.divisions:
         text = f"this competition is for {offered}; say which at /competitions/{competition.slug}/team"

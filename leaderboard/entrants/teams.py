@@ -52,7 +52,7 @@ def create_team(
     was = _without_team(person, competition)
     if not division and was is not None:
         division, model_name = was.entrant.division, was.entrant.model_name
-    division, model_name = permissions.checked_division(competition, division, model_name)
+    division, model_name = permissions.checked_division(person, competition, division, model_name)
     name = clean_name("name", name)
     permissions.lock_names(competition)
     permissions.check_name_is_free(competition, "name", name)
@@ -215,6 +215,8 @@ def accept_invite(*, invite_id: int, user: User, now: datetime) -> Membership:
     found = _open(mine)
     if not may_see(person, team.competition):
         raise UserError("invite", "", NO_INVITE, status=404)
+    if person.agent_of_id is not None and team.division == HUMAN:
+        raise UserError("invite", "", "an agent joins no team of the division human", status=403)
     permissions.check_people_may_change(team.competition, now)
     _without_team(person, team.competition)
     _check_not_full(team)
@@ -263,7 +265,7 @@ def choose_division(*, entrant: Entrant, actor: User, division: str, model_name:
         raise UserError("division", division, text, status=409)
     if not division:
         raise UserError("division", "", "choose one")
-    division, model_name = permissions.checked_division(found.competition, division, model_name)
+    division, model_name = permissions.checked_division(actor, found.competition, division, model_name)
     values = {"division": division, "model_name": model_name}
     _set(found, actor, now, "choose_division", **values, **({"cost_usd": None} if division == HUMAN else {}))
 

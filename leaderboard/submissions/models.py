@@ -38,6 +38,7 @@ class Submission(models.Model):
     remixed_from = models.ForeignKey(  # as its sender named it; who may know: standings/read/code.py
         "self", on_delete=models.PROTECT, null=True, related_name="remixes", db_index=False
     )
+    token_key = models.BigIntegerField(null=True)  # of the ApiToken that sent it, which may be gone; null: by a session
     created_at = models.DateTimeField()  # deadlines and ties depend on it
 
     class Meta:
@@ -61,6 +62,9 @@ class Submission(models.Model):
             models.Index(fields=["entrant", "board"], name="submission_by_entrant"),
             models.Index(fields=["owner", "board", "-created_at"], name="submission_by_owner_and_board"),
             models.Index(fields=["remixed_from"], name="submission_by_origin", condition=Q(remixed_from__isnull=False)),
+            models.Index(
+                fields=["token_key", "-created_at"], name="submission_by_token", condition=Q(token_key__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

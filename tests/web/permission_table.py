@@ -276,6 +276,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "mailbox": [("/mailbox", STAFF, READ_ONLY)],
     "device": [("/device", SIGNED_IN, SIGNED_IN)],
     "tokens": [("/tokens", SIGNED_IN, SIGNED_IN)],
+    "agents": [("/agents", "IMMMMMMM", SIGNED_IN)],
     "account": [("/account", SIGNED_IN, READ_ONLY)],
     "account/password": [("/account/password", SIGNED_IN, SIGNED_IN)],
     "account/link": [("/account/link", "IMMMMMMM", SIGNED_IN)],

@@ -20,7 +20,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any, Final
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q
 
 from leaderboard.admissions.compiled import newest_timings
 from leaderboard.admissions.models import CompiledTiming
@@ -58,6 +58,7 @@ class RankedEntry:
     entry: Entry  # of the first of these runs
     score_us: float  # its measured time: the geometric mean over the value's runs
     telemetry: str  # the least that was watched in any of the runs
+    model: str  # that wrote the code of the entry, as its sender says; "": unsaid
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def lines_at(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
     """Return places of several tables, with their entries: two queries at most."""
     values = [place.value for _, place in places]
     rows = Entry.objects.filter(submission__in=[value.submissions[0] for value in values]).select_related("entrant")
+    rows = rows.annotate(model=F("submission__lineage__model"))
     entries = {entry.submission_id: entry for entry in rows} if values else {}
     further = [pk for value in values for pk in value.submissions[1:]]
     columns = Entry.objects.filter(submission__in=further).order_by().values_list("submission", "score_us", "telemetry")
@@ -142,6 +144,7 @@ def lines_at(places: Sequence[tuple[Table, Place]]) -> list[RankedEntry]:
                 value=place.value,
                 entry=entry,
                 score_us=mean_time_us([time_us for time_us, _ in runs]),
+                model=entry.model or "",
                 telemetry=next(level for level in ("", "none", "mask_only", "full") if level in telemetry),
             )
         )

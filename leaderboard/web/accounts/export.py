@@ -49,8 +49,9 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         "sessions": (UserSession.objects.filter(user__in=mine), "ip user_agent created_at"),
         "tokens": (
             ApiToken.objects.filter(owner__in=mine),
-            "name prefix scopes created_at last_used_at expires_at revoked_at",
+            "name prefix scopes device_s_per_day per_hour created_at last_used_at expires_at revoked_at",
         ),
+        "agents": (User.objects.filter(agent_of__in=mine), "username date_joined"),
         "data_sets": (DataSetChoice.objects.filter(account__in=mine), "choice changed_at"),
         "roles": (Role.objects.filter(user__in=mine), "competition__slug role"),
         "entries": (

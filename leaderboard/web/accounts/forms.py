@@ -18,6 +18,8 @@ from leaderboard.entrants.permissions import is_taken
 from leaderboard.web.forms import password_field, plain_input
 
 MAX_NAME_CHARS: Final = 32
+MOST_DEVICE_S: Final = 86_400 * 64  # of a token: as much as 64 devices do in a day
+MOST_PER_HOUR: Final = 100_000
 NAME_RULE: Final = "Letters, digits and . _ -, starting with a letter or digit; at most 32 characters."
 TAKEN: Final = "This name is taken, or too similar to a name that is. Choose another."
 EMAIL_HINT: Final = "Optional. For a forgotten password and for notices about your account; no page shows it."
@@ -169,9 +171,37 @@ class TokenForm(forms.Form):
         label="Expires", choices=[("90", "in 90 days"), ("30", "in 30 days"), ("365", "in a year")], required=False
     )
 
+    agent = forms.ChoiceField(label="For", required=False, choices=[("", "yourself")])
+    device_s_per_day = forms.IntegerField(
+        label="Device seconds a day",
+        required=False,
+        min_value=1,
+        max_value=MOST_DEVICE_S,
+        help_text="Of its submissions, in any 24 hours. Empty: no budget of its own.",
+    )
+    per_hour = forms.IntegerField(
+        label="Submissions an hour",
+        required=False,
+        min_value=1,
+        max_value=MOST_PER_HOUR,
+        help_text="Empty: as the account.",
+    )
+
+    def __init__(self, *arguments: Any, agents: Sequence[str] = (), **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.fields["agent"].choices = [("", "yourself"), *((name, name) for name in agents)]  # type: ignore[attr-defined]
+
     def arguments(self) -> dict[str, Any]:
         given = dict(self.cleaned_data)
+        del given["agent"]
         return {"lifetime": timedelta(days=int(given.pop("days") or 90)), **given}
+
+
+class AgentForm(forms.Form):
+    agent_name = forms.CharField(label="Name", max_length=MAX_NAME_CHARS, help_text=NAME_RULE, widget=plain_input())
+
+    def clean_agent_name(self) -> str:
+        return clean_username(self.cleaned_data["agent_name"])
 
 
 class CloseForm(forms.Form):

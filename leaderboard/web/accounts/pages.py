@@ -17,6 +17,7 @@ from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -30,6 +31,7 @@ from leaderboard.accounts.models import ALL, NONE, PUBLIC, USUAL_SCOPES, ApiToke
 from leaderboard.accounts.permissions import choose_data_sets, data_set_choice, lacks_second_factor
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
 from leaderboard.competitions.permissions import competitions_seen_by
+from leaderboard.entrants.enter import agents_of, create_agent
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.entrants.teams import open_invites_of
 from leaderboard.errors import UserError, error_body
@@ -37,7 +39,7 @@ from leaderboard.pipeline import close_account, link_logins
 from leaderboard.web import limits
 from leaderboard.web.accounts.adapters import TYPED_LOGIN, note_sign_in
 from leaderboard.web.accounts.export import export_of
-from leaderboard.web.accounts.forms import TAKEN, CloseForm, LinkForm, PasswordForm, TokenForm
+from leaderboard.web.accounts.forms import TAKEN, AgentForm, CloseForm, LinkForm, PasswordForm, TokenForm
 from leaderboard.web.api.base import NO_FACTOR
 from leaderboard.web.forms import add_refusal
 from leaderboard.web.middleware import APIS, Respond, refuse
@@ -235,17 +237,22 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         response: HttpResponse = _make_token(request)
         return response
-    form = TokenForm(initial={"scopes": list(USUAL_SCOPES)})
+    form = TokenForm(initial={"scopes": list(USUAL_SCOPES)}, agents=_agent_names(request))
     return _token_page(request, form, **request.session.pop(SHOW_ONCE, {}))
+
+
+def _agent_names(request: HttpRequest) -> list[str]:
+    return list(agents_of(user_of(request)).values_list("username", flat=True))
 
 
 @reauthentication_required  # type: ignore[untyped-decorator]
 def _make_token(request: HttpRequest) -> HttpResponse:
-    owner, form = user_of(request), TokenForm(request.POST)
+    owner, form = user_of(request), TokenForm(request.POST, agents=_agent_names(request))
     if form.is_valid():
+        agent = agents_of(owner).filter(username=form.cleaned_data["agent"]).first()
         try:
             with transaction.atomic():
-                token, secret = issue_token(owner=owner, now=timezone.now(), **form.arguments())
+                token, secret = issue_token(owner=agent or owner, now=timezone.now(), **form.arguments())
                 get_adapter().send_notification_mail("account/email/token_made", owner, {"token": token})
         except UserError as error:
             add_refusal(form, error)
@@ -255,16 +262,37 @@ def _make_token(request: HttpRequest) -> HttpResponse:
     return _token_page(request, form)
 
 
-def _token_page(request: HttpRequest, form: TokenForm, **context: Any) -> HttpResponse:
-    return form_page(
-        request, "tokens", form, tokens=tokens_of(user_of(request), timezone.now()), scopes=SCOPE_TEXTS, **context
-    )
+def _token_page(
+    request: HttpRequest, form: TokenForm, agent_form: AgentForm | None = None, status: int = 200, **context: Any
+) -> HttpResponse:
+    owner, now = user_of(request), timezone.now()
+    agents = list(agents_of(owner))
+    found = [token for account in (owner, *agents) for token in tokens_of(account, now).select_related("owner")]
+    told = {"tokens": found, "scopes": SCOPE_TEXTS, "agents": agents, "agent_form": agent_form or AgentForm()}
+    return form_page(request, "tokens", form, status=status, **told, **context)
+
+
+@reauthentication_required  # type: ignore[untyped-decorator]
+@require_POST
+def make_agent(request: HttpRequest) -> HttpResponse:
+    """Create an agent, a program's account, for which the page then makes tokens."""
+    form = AgentForm(request.POST)
+    if form.is_valid():
+        try:
+            create_agent(owner=user_of(request), name=form.cleaned_data["agent_name"], now=timezone.now())
+        except UserError as error:
+            add_refusal(form, error, {"name": "agent_name"})
+        else:
+            return redirect("/tokens")
+    empty = TokenForm(initial={"scopes": list(USUAL_SCOPES)}, agents=_agent_names(request))
+    return _token_page(request, empty, form, status=400)
 
 
 @login_required
 @require_POST
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    token = get_object_or_404(ApiToken, pk=pk, owner__in=logins_of(user_of(request)))
+    mine = Q(owner__in=logins_of(user_of(request))) | Q(owner__in=agents_of(user_of(request)).values("pk"))
+    token = get_object_or_404(ApiToken.objects.filter(mine), pk=pk)
     revoke_token(token=token, actor=user_of(request), now=timezone.now())
     return redirect("/tokens")
 

@@ -78,6 +78,7 @@ own: list[URLPattern | URLResolver] = [
     path("account/close", pages.close),
     path("device", device.page),
     path("tokens", pages.tokens),
+    path("agents", pages.make_agent),
     path("tokens/<int:pk>/revoke", pages.revoke),
     path("mailbox", mailbox.index),
 ]

@@ -253,6 +253,11 @@ class Private(Public):
         assert isinstance(request.user, User)  # IsAuthenticated checks it
         return request.user
 
+    @staticmethod
+    def token(request: Request) -> ApiToken | None:
+        """Return the token of the request; None: it comes from a session."""
+        return request.auth if isinstance(request.auth, ApiToken) else None
+
     def by(self, request: Request) -> dict[str, Any]:
         """Return the caller and the time, as acts take them."""
         return {"actor": self.caller(request), "now": timezone.now()}

@@ -216,8 +216,8 @@ class Batches(Private):
 
         def take() -> dict[str, Any]:
             uploads = [_upload(sent, candidate) for candidate in sent["candidates"]]
-            told = {name: sent.get(name) for name in ("mode", "budget_s", "bar")}
-            return in_full(pipeline.submit_batch(uploads, **told, owner=owner, now=now))
+            told: dict[str, Any] = {name: sent.get(name) for name in ("mode", "budget_s", "bar")}
+            return in_full(pipeline.submit_batch(uploads, **told, owner=owner, now=now, token=self.token(request)))
 
         key, was_kept = request.headers.get(HEADER), False
         if key is None:

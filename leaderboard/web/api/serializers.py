@@ -37,10 +37,11 @@ TELEMETRY_MEANS: Final = (
 TAKEN_DOWN: Final = "Why the site took the code down; empty: it did not. Only reviewers get the code then."
 REMIXED_FROM: Final = "Submission that this is a remix of; null: none, or hidden from the caller."
 LINEAGE: Final = "How a program came to it; null: none was named, or the code is hidden from the caller."
+MODEL_MEANS: Final = "The model that wrote the code of the entry; empty: none was named."
 MOST_SETTINGS: Final = 16
 MOST_SETTING: Final = 1e15  # JSON keeps whole numbers up to it
 MOST_SETTING_CHARS: Final = 64
-EMPTY: Final = ("", None, {})
+EMPTY: Final[tuple[Any, ...]] = ("", None, {})
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
@@ -143,6 +144,7 @@ class Entry(Rows):
     user = drf.CharField(source="ranked.entry.entrant.shown_name", help_text="Public name of the entrant.")
     division = drf.CharField(source="ranked.entry.entrant.division")
     model_name = drf.CharField(source="ranked.entry.entrant.model_name", allow_blank=True)
+    model = drf.CharField(source="ranked.model", allow_blank=True, help_text=MODEL_MEANS)
     cost_usd = drf.DecimalField(
         source="ranked.entry.entrant.cost_usd", max_digits=9, decimal_places=2, allow_null=True, help_text=COST
     )
@@ -261,8 +263,14 @@ def a_name(pattern: str, most: int, help_text: str) -> drf.RegexField:
     """Return a request's field for a name without spaces, which may be missing."""
     signs = " ".join(sign for sign in "._:/+@-" if sign in pattern)
     text = f"expected at most {most} letters, digits and {signs}, the first a letter or digit"
-    told = {"max_length": most, "allow_blank": True, "default": "", "help_text": help_text}
-    return drf.RegexField(pattern, error_messages={"invalid": text, "max_length": text}, **told)
+    return drf.RegexField(
+        pattern,
+        max_length=most,
+        allow_blank=True,
+        default="",
+        help_text=help_text,
+        error_messages={"invalid": text, "max_length": text},
+    )
 
 
 class NewLineage(drf.Serializer[Any]):
@@ -504,7 +512,7 @@ class EntryDetail(drf.Serializer[Any]):
     licence = drf.CharField(source="submission.licence", allow_blank=True)
     remixed_from = drf.SerializerMethodField(help_text=REMIXED_FROM)
     remixes = drf.SerializerMethodField(help_text="Shown entries that are remixes of this, at most 100, newest first.")
-    model = drf.CharField(allow_blank=True, help_text="The model that wrote the code; empty: none was named.")
+    model = drf.CharField(allow_blank=True, help_text=MODEL_MEANS)
     lineage = drf.SerializerMethodField(help_text=LINEAGE)
     code_public = drf.BooleanField(source="code_is_public")
     code_public_at = drf.DateTimeField(allow_null=True, help_text="null: not automatically.")

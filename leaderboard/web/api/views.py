@@ -171,7 +171,7 @@ class Submissions(Private):
 
         def take() -> dict[str, Any]:
             upload = Upload(**sent | serializers.lineage_of(sent))
-            item = view.Opened(pipeline.submit(upload, owner=owner, now=now), owner)
+            item = view.Opened(pipeline.submit(upload, owner=owner, now=now, token=self.token(request)), owner)
             notes = overruled_directives(item.code or "", board=item.board, hardware=item.hardware)
             return {**serializers.Sent(item).data, "notes": notes}
 

@@ -158,6 +158,7 @@ def person(request: HttpRequest, username: str) -> HttpResponse:
     page = page_at(request, profile.results.lines, order=NEWEST, name=name, size=PAGE_ROWS)
     context = _context(profile) | {
         "page": page,
+        "agent_of": User.objects.filter(agents__username=profile.name).first(),
         "teams": profile.teams,
         "hidden": hidden_entrants(viewer) if profile.is_own and isinstance(viewer, User) else [],
     }

@@ -181,7 +181,7 @@ class Submit(Private):
             raise UserError("file", None, "missing; send the source as the multipart part “file”, with a filename")
         ours, now = shapes.MODES[mode.lower()], clock()
         upload = Upload(board=leaderboard, hardware=gpu, mode=ours, filename=file.name or "", data=file.read())
-        made = pipeline.submit(upload, owner=self.caller(request), now=now)
+        made = pipeline.submit(upload, owner=self.caller(request), now=now, token=self.token(request))
         attempt = Attempt.objects.current().only("pk").get(submission=made)
         answer = {
             "status": "accepted",

@@ -12,7 +12,6 @@ from django import template
 from django.utils.safestring import SafeString
 
 from leaderboard.competitions.models import HUMAN, Competition
-from leaderboard.entrants.models import Entrant
 from leaderboard.web.boards.standing import BoardRow
 from leaderboard.web.templatetags.people import entrant_url
 from leaderboard.web.templatetags.photofinish import when
@@ -57,7 +56,7 @@ def _name(row: BoardRow, competition: Competition, *, is_board: bool) -> str:
     parts = [f'<a href="{escape(entrant_url(who, competition))}">{escape(who.shown_name)}</a>']
     if row.own:
         parts.append('<span class="detail">(you)</span>')
-    details = [escape(who.affiliation), _kind(who)] if is_board else []
+    details = [escape(who.affiliation), _kind(row)] if is_board else []
     details.append(f"mean of {row.runs} runs" if row.runs > 1 else "")
     parts += [f'<span class="detail line">{detail}</span>' for detail in details if detail]
     if row.record:
@@ -66,10 +65,13 @@ def _name(row: BoardRow, competition: Competition, *, is_board: bool) -> str:
     return f'<td class="name"><span>{" ".join(parts)}</span></td>'
 
 
-def _kind(who: Entrant) -> str:
+def _kind(row: BoardRow) -> str:
+    who, model = row.ranked.entry.entrant, row.ranked.model
     kinds = ["team"] if who.is_team else []
-    if who.division != HUMAN:
-        kinds.append(f"{who.division}: {who.model_name}")
+    if who.division == HUMAN:
+        kinds += [f"written by {model}"] if model else []
+    else:
+        kinds.append(f"{who.division}: {model or who.model_name}")
         kinds += [f"${who.cost_usd} declared"] if who.cost_usd is not None else []
     return escape(", ".join(kinds))
 

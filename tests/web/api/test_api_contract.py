@@ -90,7 +90,7 @@ def test_entries_are_best_first_one_line_an_owner(stage, browser) -> None:
     assert set(entries[0]) == set(
         """
         rank tied user score_us ratio half_width forgeable telemetry runs epoch submitted_at submission
-        division model_name cost_usd affiliation team light record
+        division model_name model cost_usd affiliation team light record
         """.split()  # noqa: SIM905
     )
 
