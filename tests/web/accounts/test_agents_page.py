@@ -21,3 +21,11 @@ def test_an_owner_makes_an_agent_and_its_token_on_the_page(stage, browser) -> No
     client.post(f"/tokens/{token.pk}/revoke")
     token.refresh_from_db()
     assert token.revoked_at is not None
+
+
+def test_the_desk_shows_owner_and_agents(stage, browser) -> None:
+    browser(stage.ada).post("/agents", {"agent_name": "robo"})
+    agent, desk = stage.ada.agents.get(), browser(stage.olga)
+    ada, robo = f'<a href="/desk/people/{stage.ada.pk}">ada</a>', f'<a href="/desk/people/{agent.pk}">robo</a>'
+    assert f"<dt>Agent of</dt><dd>{ada}</dd>" in desk.get(f"/desk/people/{agent.pk}").content.decode()
+    assert f"<dt>Agent</dt><dd>{robo}</dd>" in desk.get(f"/desk/people/{stage.ada.pk}").content.decode()
