@@ -18,7 +18,10 @@ are the sample: Wilson's interval of c / n, taken through 1 − (1 − q)^k, whi
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, geometric_mean
 from typing import Final, NamedTuple
 
@@ -27,16 +30,22 @@ from leaderboard.standings.ranking.overall import MOST_P, Solved, Step
 Z: Final = 1.959963984540054  # of a two-sided 95 % interval
 
 
-class Attempts(NamedTuple):
+@dataclass(frozen=True)
+class Attempts:
     """The judged attempts at a problem. `answers`: of the correct attempts that were timed."""
 
     total: int
     correct: int
     answers: tuple[Solved, ...] = ()
 
+    @cached_property
+    def least(self) -> list[float]:
+        """The lower ends of the speedups' intervals, in order."""
+        return sorted(answer.least_speedup for answer in self.answers)
+
     def winning(self, p: float) -> int:
-        """Return the number of attempts that count at p."""
-        return self.correct if p <= 0 else sum(answer.wins(p) for answer in self.answers)
+        """Return the number of attempts that count at p, as `Solved.wins` decides."""
+        return self.correct if p <= 0 else len(self.least) - bisect_right(self.least, p)
 
 
 class Interval(NamedTuple):
@@ -91,7 +100,7 @@ def ks(problems: Sequence[Attempts]) -> list[int]:
 
 def curve_at(problems: Sequence[Attempts], k: int) -> list[Step]:
     """Return fast_p@k for p from 0 to MOST_P: exact, because it changes only at the end of an interval."""
-    ends = {answer.least_speedup for one in problems for answer in one.answers}
+    ends = {end for one in problems for end in one.least}
     points = [0.0, math.ulp(0.0), *sorted(end for end in ends if 0 < end <= MOST_P)]
     return [Step(p, fast_at(problems, p, k).value) for p in points]
 
