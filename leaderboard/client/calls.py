@@ -281,6 +281,11 @@ def batch_feedback(pk: int | str, after: int = 0, wait_s: int = 0) -> Call[list[
     return _list(f"/batches/{submission_id(pk)}/feedback", after=str(after), wait=wait)
 
 
+def batch_report(pk: int | str, p: float = 1.0) -> Call[shapes.BatchReport]:
+    """Return pass@k, fast_p@k for this p, best-of-k, stages and costs of a batch."""
+    return _get(f"/batches/{submission_id(pk)}/report", p=repr(float(p)))
+
+
 def cancel_batch(pk: int | str) -> Call[shapes.Batch]:
     """Cancel the unfinished candidates of a batch."""
     return _act(f"/batches/{submission_id(pk)}/cancel")

@@ -130,6 +130,7 @@ class _Calls:
     batches = _Method(calls.batches)
     batch = _Method(calls.batch)
     batch_feedback = _Method(calls.batch_feedback)
+    batch_report = _Method(calls.batch_report)
     cancel_batch = _Method(calls.cancel_batch)
     retract = _Method(calls.retract)
     person = _Method(calls.person)

@@ -71,6 +71,11 @@ def percent(value: float) -> str:
     return f"{text}{THIN}%"
 
 
+def share_with(value: float, low: float, high: float) -> str:
+    """Format a share with its interval: "25 % (4.6 % to 69.9 %)"."""
+    return f"{percent(value)} ({percent(low)} to {percent(high)})"
+
+
 def change(value: float) -> str:
     """Format a relative change, signed: -0.123 → "−12.3 %"."""
     return f"{'−' if value < 0 else '+'}{percent(abs(value))}"
