@@ -1,7 +1,7 @@
 """The life of a submission on one page: which act follows which. Each function is one transaction.
 
-    submit          intake.check → origin_for → admitted? → quota → tokens.read → quota, locked → entrant → save,
-                    its cost, fingerprints → enqueue (event, bell)
+    submit          intake.check → origin_for, check_parents → admitted? → quota → tokens.read → quota, locked → entrant
+                    → save with its lineage, its cost, fingerprints → enqueue (event, bell)
     submit_batch    the same for many at once, as a transaction
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
     take_report     report.keep_content, then as a transaction: receive → record_result → screen → publish | hold |
@@ -62,12 +62,12 @@ from leaderboard.review.models import Decision, Suspension
 from leaderboard.review.rules import fingerprints
 from leaderboard.review.standing import may_stand
 from leaderboard.standings.publish import kernel_lines, restore
-from leaderboard.standings.read.code import origin_for
+from leaderboard.standings.read.code import check_parents, origin_for, readable_among
 from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.submissions import intake
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import check_left, spend
-from leaderboard.submissions.models import Batch, Candidate, Submission
+from leaderboard.submissions.models import Batch, Candidate, Lineage, Parent, Submission
 from leaderboard.submissions.quota import check_batch_quota, check_quota
 from leaderboard.submissions.tokens import read
 from runner.wire import Job, Report
@@ -106,6 +106,7 @@ class _Checked:
     """A submission that passed all checks, and what its source was read for."""
 
     submission: Submission
+    upload: Upload
     code_digest: str
     taken: fingerprints.Taken
 
@@ -116,12 +117,12 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     Raises UserError that names the field. A broker that is down never fails a submission.
     """
     submission = intake.check(upload, owner=owner, now=now)
-    _check(submission, upload, owner, now)
+    _check(submission, upload, owner, now, readable_among(upload.parents, owner, now))
     _check_board(submission.board, owner)
     # Without a lock: a refusal that costs no quota costs no reading of the source, which takes up to a second.
     _check_usage(owner.account, now)
     check_left(owner=owner.account, board=submission.board, mode=submission.mode, now=now)
-    checked = _read(submission)
+    checked = _read(submission, upload)
     with transaction.atomic():
         account = _lock_account(owner)
         _check_usage(account, now)
@@ -140,17 +141,18 @@ def submit_batch(uploads: Sequence[Upload], *, mode: str, budget_s: float, owner
         text = f"{total:,} bytes of source in all; a batch has at most {MOST_BATCH_BYTES:,}, so send several"
         raise UserError("candidates", None, text, 413)
     submissions, known, boards = [], intake.Boards(), set[Board]()
+    readable = readable_among({pk for upload in uploads for pk in upload.parents}, owner, now)
     for number, upload in enumerate(uploads):
         with _named(number):
             submissions.append(intake.check(upload, owner=owner, now=now, known=known))
-            _check(submissions[-1], upload, owner, now)
+            _check(submissions[-1], upload, owner, now, readable)
             if (board := submissions[-1].board) not in boards:
                 _check_board(board, owner)
             boards.add(board)
     _check_batch_usage(owner.account, len(uploads), now)
     for board, wanted in Counter(submission.board for submission in submissions).items():
         check_left(owner=owner.account, board=board, mode=mode, now=now, wanted=wanted)
-    candidates = [_read(submission) for submission in submissions]
+    candidates = [_read(*pair) for pair in zip(submissions, uploads, strict=True)]
     with transaction.atomic():
         account = _lock_account(owner)
         _check_batch_usage(account, len(uploads), now)
@@ -175,9 +177,10 @@ def _named(number: int) -> Iterator[None]:
         raise UserError(place, error.value, error.message, error.status, error.code) from None
 
 
-def _check(submission: Submission, upload: Upload, owner: User, now: datetime) -> None:
+def _check(submission: Submission, upload: Upload, owner: User, now: datetime, readable: set[int]) -> None:
     if submission.mode == "ranked":
         check_confirmed_email(owner)
+    check_parents(upload.parents, readable)
     if upload.remixed_from is not None:
         submission.remixed_from = origin_for(owner, upload.remixed_from, now)
 
@@ -188,9 +191,9 @@ def _check_board(board: Board, owner: User) -> None:
     entering.check_accepted(owner.account, board.competition)
 
 
-def _read(submission: Submission) -> _Checked:
+def _read(submission: Submission, upload: Upload) -> _Checked:
     source = read(submission.source)
-    return _Checked(submission, source.code_digest, fingerprints.take(source, submission.board.version))
+    return _Checked(submission, upload, source.code_digest, fingerprints.take(source, submission.board.version))
 
 
 def _lock_account(owner: User) -> User:
@@ -208,6 +211,14 @@ def _store(checked: Sequence[_Checked], owner: User, now: datetime) -> None:
         one.submission.owner, one.submission.code_digest = owner, one.code_digest
         one.submission.entrant = entrants[one.submission.board.competition]
     Submission.objects.bulk_create([one.submission for one in checked], batch_size=STORED_AT_ONCE)
+    Lineage.objects.bulk_create(
+        Lineage(submission=one.submission, **one.upload.lineage)
+        for one in checked
+        if one.upload.lineage or one.upload.parents
+    )
+    Parent.objects.bulk_create(
+        Parent(child=one.submission, parent_id=pk) for one in checked for pk in dict.fromkeys(one.upload.parents)
+    )
     spend(submissions=[one.submission for one in checked], now=now)
     for one in checked:
         fingerprints.keep(one.taken, submission=one.submission)

@@ -11,7 +11,7 @@ from ..wording.figures import NONE, duration_us, share_with, significant, speedu
 from . import api, render
 from .api import known
 from .config import connected
-from .kernels import read
+from .kernels import Lineage, lineage_of, read
 from .render import AsJson, Columns, Screen, clean, line, when
 
 app = typer.Typer(no_args_is_help=True, help="Many kernels at once, under one budget of device time.")
@@ -40,6 +40,7 @@ def submit(
     mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
     budget: Annotated[float, typer.Option(help="Device seconds of all files together.")] = 600.0,
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
+    lineage: Lineage = None,
     watch: Annotated[bool, typer.Option("--watch", help="Wait, and print each verdict as it comes.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -48,10 +49,10 @@ def submit(
         raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
     if len(files) > MOST:
         raise Misuse(f"files: a batch has at most {MOST}, and these are {len(files)}; send several")
-    candidates = []
+    candidates, told = list[JSON](), lineage_of(lineage)
     for file in files:
         code, name = read(file, "")
-        candidates.append({"code": code, "filename": name, "licence": licence})
+        candidates.append({"code": code, "filename": name, "licence": licence, **({"lineage": told} if told else {})})
     with connected(context) as site:
         sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware)
         if not watch:

@@ -5,7 +5,7 @@ import datetime as dt
 import difflib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
@@ -28,6 +28,13 @@ MAX_HARDWARE: Final = 16  # of a submit command
 MAX_DIFF_LINES: Final = 5_000  # of a side; comparing takes the square of it at worst
 SHOWN_CHOICES: Final = 20
 MAX_QUESTIONS: Final = 10
+# The fields of a lineage, and how their text on the command line is read.
+LINEAGE: Final[Mapping[str, Callable[[str], object]]] = {
+    "parents": lambda text: [int(calls.submission_id(one.strip())) for one in text.split(",")],
+    "sampling": json.loads,
+    "cost_usd": float,
+    **dict.fromkeys(("idea", "model", "prompt_sha256", "strategy", "run"), str),
+}
 
 REWARDS: Final[Columns] = {
     "id": "id",
@@ -38,6 +45,14 @@ REWARDS: Final[Columns] = {
 }
 
 Submission = Annotated[str, typer.Argument(metavar="ID")]
+Lineage = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lineage",
+        metavar="FIELD=VALUE",
+        help=f"How a program came to it: {', '.join(LINEAGE)}. Repeat it.",
+    ),
+]
 OrNewest = Annotated[str | None, typer.Argument(metavar="[ID]", help="Default: your newest submission.")]
 
 
@@ -55,6 +70,7 @@ def submit(
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
     filename: Annotated[str, typer.Option(help="Name of the file on the site (default: its own).")] = "",
     remix_of: Annotated[int, typer.Option(min=0, help="Number of the submission whose code this began with.")] = 0,
+    lineage: Lineage = None,
     watch: Annotated[bool, typer.Option("--watch/--no-watch", help="Wait for the verdict.")] = True,
     no_wait: Annotated[bool, typer.Option("--no-wait", hidden=True)] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the verdict as JSON there.")] = None,
@@ -72,12 +88,12 @@ def submit(
     if len(wanted) > MAX_HARDWARE:
         raise Misuse(f"hardware: name at most {MAX_HARDWARE}")
     code, name = read(file, filename)
+    told = {"filename": name, "licence": licence, "remix_of": remix_of, "lineage": lineage_of(lineage)}
     found: list[Mapping[str, Any]] = []
     with connected(context) as site:
         sent = []
         for where in dict.fromkeys(wanted):
-            more = {"filename": name, "code": code, "licence": licence, "remix_of": remix_of}
-            taken = _send(screen, site, board, where, mode, more)
+            taken = _send(screen, site, board, where, mode, {"code": code, **told})
             board = str(taken.get("board") or board)
             sent.append(taken)
             _tell_sent(screen, site, taken, where, mode, as_json)
@@ -277,6 +293,20 @@ def report(
 
 def figure(value: float | None) -> str:
     return NONE if value is None else significant(value)
+
+
+def lineage_of(given: Sequence[str] | None) -> dict[str, object]:
+    """Return the lineage that the options of a command name. Raises Misuse."""
+    found = dict[str, object]()
+    for name, sign, value in (text.partition("=") for text in given or ()):
+        if not sign or name not in LINEAGE:
+            raise Misuse(f"--lineage: {name[:64]!r} is no field with a value, such as model=NAME; see `--help`")
+        try:
+            found[name] = LINEAGE[name](value)
+        except ValueError:
+            kind = "a JSON object" if name == "sampling" else "a number of US dollars"
+            raise Misuse(f"--lineage {name}: {value[:64]!r} is not {kind}") from None
+    return found
 
 
 def read(file: str, filename: str) -> tuple[str, str]:

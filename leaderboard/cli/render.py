@@ -201,8 +201,7 @@ def verdict(screen: Screen, submission: JSON, address: str) -> None:
     """Print the reason of a failure, or speed and rank; then the address of its page."""
     passed, title, out = is_pass(submission), headline(submission), screen.out
     body: list[RenderableType] = [*_passed(submission)] if passed else [*_failed(submission)]
-    if submission.get("remixed_from"):
-        body.append(plain(f"remix of     submission {line(submission['remixed_from'], 32)}"))
+    body += _origins(submission)
     for flag in (line(flag, 64) for flag in sequence(submission.get("flags"))):
         note = f"{flag}: {outcomes.FLAGS[flag]}" if flag in outcomes.FLAGS else flag
         body.append(plain(f"note         {note}", style="yellow"))
@@ -282,9 +281,19 @@ def facts(submission: JSON) -> list[str]:
     """Return the sentences of a verdict as plain text."""
     parts = [*_passed(submission)] if is_pass(submission) else [*_failed(submission, logs=False)]
     flags = [line(flag, 64) for flag in sequence(submission.get("flags"))]
-    if submission.get("remixed_from"):
-        parts.append(plain(f"remix of     submission {line(submission['remixed_from'], 32)}"))
+    parts += _origins(submission)
     return [str(part) for part in parts] + [f"{flag}: {outcomes.FLAGS.get(flag, '')}" for flag in flags]
+
+
+def _origins(submission: JSON) -> Iterator[RenderableType]:
+    if submission.get("remixed_from"):
+        yield plain(f"remix of     submission {line(submission['remixed_from'], 32)}")
+    lineage = mapping(submission.get("lineage"))
+    if parents := sequence(lineage.get("parents")):
+        yield plain(f"parents      {line(', '.join(map(str, parents)), 200)}")
+    for name in ("model", "strategy", "run", "idea"):
+        if value := lineage.get(name):
+            yield plain(f"{name:<12} {line(value, 500)}")
 
 
 def _passed(submission: JSON) -> Iterator[RenderableType]:

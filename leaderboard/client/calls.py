@@ -205,17 +205,21 @@ def submit(
     code: str,
     licence: str = "",
     remix_of: int = 0,
+    lineage: Mapping[str, Any] | None = None,
     key: str = "",
 ) -> Call[shapes.Accepted]:
     """Send a submission. With a key, a repetition counts once; the call chooses one by itself.
 
-    `remix_of`: number of the submission whose code this began with; 0: none.
+    `remix_of`: number of the submission whose code this began with; 0: none. `lineage`: how a program came to it, with
+    any of `parents`, `idea`, `model`, `prompt_sha256`, `sampling`, `cost_usd`, `strategy` and `run`.
     """
     body: dict[str, Any] = {"board": board, "hardware": hardware, "mode": mode, "filename": filename, "code": code}
     if licence:
         body["licence"] = licence
     if remix_of:
         body["remixed_from"] = remix_of
+    if lineage:
+        body["lineage"] = dict(lineage)
     return Call("POST", "/submissions", body=body, headers={"Idempotency-Key": key or str(uuid4())}, is_safe=True)
 
 
@@ -256,7 +260,8 @@ def submit_batch(
 ) -> Call[shapes.Batch]:
     """Send up to 256 candidates under one budget of device seconds, all or none.
 
-    A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, and a `board` and `hardware` of its own.
+    A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, `lineage`, and a `board` and `hardware`
+    of its own.
     With a key, a repetition counts once; the call chooses one by itself.
     """
     body = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}

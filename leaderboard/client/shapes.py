@@ -647,6 +647,8 @@ class EntryDetail(TypedDict):
     licence: str
     remixed_from: int | None
     remixes: list[int]
+    model: str
+    lineage: Lineage | None
     code_public: bool
     code_public_at: str | None
     code: str | None
@@ -903,6 +905,17 @@ class Left(TypedDict):
     next_at: str | None
 
 
+class Lineage(TypedDict):
+    parents: list[int]
+    idea: str
+    model: str
+    prompt_sha256: str
+    sampling: dict[str, Any]
+    cost_usd: float | None
+    strategy: str
+    run: str
+
+
 class LogLine(TypedDict):
     id: int
     act: str
@@ -1001,6 +1014,7 @@ class NewCandidate(TypedDict):
     filename: NotRequired[str]
     licence: NotRequired[str]
     remixed_from: NotRequired[int | None]
+    lineage: NotRequired[NewLineage | None]
 
 
 class NewCodes(TypedDict):
@@ -1036,6 +1050,17 @@ class NewEnrolment(TypedDict):
     name: str
     hardware: str
     minutes: NotRequired[int]
+
+
+class NewLineage(TypedDict):
+    parents: NotRequired[list[int]]
+    idea: NotRequired[str]
+    model: NotRequired[str]
+    prompt_sha256: NotRequired[str]
+    sampling: NotRequired[dict[str, Any]]
+    cost_usd: NotRequired[float | None]
+    strategy: NotRequired[str]
+    run: NotRequired[str]
 
 
 class NewPost(TypedDict):
@@ -1089,6 +1114,7 @@ class NewSubmission(TypedDict):
     filename: NotRequired[str]
     licence: NotRequired[str]
     remixed_from: NotRequired[int | None]
+    lineage: NotRequired[NewLineage | None]
     code: NotRequired[str]
     file: NotRequired[str | None]
 
@@ -1956,6 +1982,7 @@ class Submission(TypedDict):
     unranked: str | None
     withdrawn: bool
     remixed_from: NotRequired[int | None]
+    lineage: Lineage | None
     queue: QueuePlace | None
     code: str | None
     taken_down: str

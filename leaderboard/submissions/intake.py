@@ -6,10 +6,10 @@
 import difflib
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Phase, phase_at
@@ -43,6 +43,8 @@ class Upload:
     data: bytes
     licence: str = ""  # "": named by the file's first lines, or the competition's default
     remixed_from: int | None = None  # the submission whose code it began with
+    parents: tuple[int, ...] = ()  # submissions that it descends from
+    lineage: Mapping[str, Any] = field(default_factory=dict)  # fields of a Lineage
 
 
 Boards = dict[tuple[str, str, Directives], Board]  # by the names that an upload and its file give

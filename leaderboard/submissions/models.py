@@ -3,18 +3,25 @@
 Attempts record the progress of a submission. CodeRelease records that the owner published the code before the general
 publication, for good. Draft holds code that its author has not sent yet, Note a private remark, and Welcome the first
 steps of a new account. Batch groups submissions that a program sent together, and Candidate is the place of a
-submission in its batch.
+submission in its batch. Lineage and Parent, unchanged as well, say how a program came to a submission.
 """
 
 from typing import Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import CheckConstraint, Q, UniqueConstraint
+from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
 from runner.wire import MAX_SOURCE_BYTES, MODES
+
+MOST_PARENTS: Final = 8
+MOST_IDEA_CHARS: Final = 500
+MOST_COST_USD: Final = 1_000_000
+MODEL: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/+@-]{0,127}$"  # such as meta/llama-4:70b@q8
+NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"  # of a strategy, and of a run
+SHA256: Final = r"^[0-9a-f]{64}$"
 
 
 class Submission(models.Model):
@@ -117,6 +124,55 @@ class Candidate(models.Model):
 
     def __str__(self) -> str:
         return f"candidate {self.number} of batch {self.batch_id}"
+
+
+class Lineage(models.Model):
+    """How a program came to a submission, as its sender says: nothing here is verified but the parents."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, primary_key=True, related_name="lineage")
+    idea = models.CharField(max_length=MOST_IDEA_CHARS, blank=True)
+    model = models.CharField(max_length=128, blank=True)  # that wrote the code
+    prompt_sha256 = models.CharField(max_length=64, blank=True)
+    sampling = models.JSONField(default=dict)  # flat: the model's settings
+    cost_usd = models.FloatField(null=True)  # of the model's work on this candidate; null: unknown
+    strategy = models.CharField(max_length=64, blank=True)
+    run = models.CharField(max_length=64, blank=True)  # groups the submissions of a search by its sender
+
+    class Meta:
+        ordering = ["submission_id"]
+        constraints = [
+            CheckConstraint(condition=Q(model="") | Q(model__regex=MODEL), name="lineage_model_is_a_name"),
+            CheckConstraint(condition=Q(prompt_sha256="") | Q(prompt_sha256__regex=SHA256), name="lineage_prompt"),
+            CheckConstraint(
+                condition=Q(cost_usd=None) | Q(cost_usd__gte=0, cost_usd__lte=MOST_COST_USD), name="lineage_cost"
+            ),
+            CheckConstraint(condition=Q(strategy="") | Q(strategy__regex=NAME), name="lineage_strategy_is_a_name"),
+            CheckConstraint(condition=Q(run="") | Q(run__regex=NAME), name="lineage_run_is_a_name"),
+        ]
+        indexes = [
+            models.Index(fields=["run", "submission"], condition=~Q(run=""), name="lineage_by_run"),
+            models.Index(fields=["model", "submission"], condition=~Q(model=""), name="lineage_by_model"),
+        ]
+
+    def __str__(self) -> str:
+        return f"lineage of submission {self.submission_id}"
+
+
+class Parent(models.Model):
+    """A submission that another one descends from. A parent is the older of both, so that no cycle can arise."""
+
+    child = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="parent_rows", db_index=False)
+    parent = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="child_rows")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            UniqueConstraint(fields=["child", "parent"], name="one_parent_row_a_pair"),
+            CheckConstraint(condition=Q(parent__lt=F("child")), name="parent_is_older"),
+        ]
+
+    def __str__(self) -> str:
+        return f"submission {self.parent_id}, parent of {self.child_id}"
 
 
 class QuotaLine(models.Model):

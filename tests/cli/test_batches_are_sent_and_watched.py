@@ -135,3 +135,15 @@ def test_both_clients_follow_a_batch(site: FakeSite) -> None:
 
     assert asyncio.run(follow()) == BATCH
     assert heard == ["passed", "wrong"] * 2
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_a_batch_names_its_lineage(site: FakeSite, photofinish: Photofinish, files: list[str]) -> None:
+    lineage = ["parents=7, 8", 'sampling={"temperature": 1}', "cost_usd=0.5", "idea=a = b", "run=r1"]
+    options = [part for one in lineage for part in ("--lineage", one)]
+    assert photofinish("batch", "submit", *files, *options).code == 0
+    told = {"parents": [7, 8], "sampling": {"temperature": 1}, "cost_usd": 0.5, "idea": "a = b", "run": "r1"}
+    ((_, body),) = site.acts
+    assert [one["lineage"] for one in body["candidates"]] == [told, told]
+    for wrong in ("model", "colour=red", "cost_usd=much", "sampling={", "parents=7,x"):
+        assert photofinish("batch", "submit", *files, "--lineage", wrong).code == 2

@@ -1,13 +1,14 @@
-"""Published code: whether it is public, which code a person may remix, and the remixes that a viewer sees.
+"""Published code: whether it is public, which code a person may remix or build on, and the origins that a viewer sees.
 
-A submission keeps the number of the submission that it is a remix of. A viewer learns of it only if they see both: the
-board's shown entry of the original, or an original of their own. The sender of a remix always sees the number.
+A submission keeps the number of the submission that it is a remix of, and those of its parents. A viewer learns of one
+only if they see both: the board's shown entry of the original, or an original of their own. The sender of a submission
+always sees the numbers.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -16,11 +17,12 @@ from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.table import is_shown
-from leaderboard.submissions.models import Submission
+from leaderboard.submissions.models import Lineage, Parent, Submission
 from leaderboard.submissions.permissions import is_own
 
 PARTS: Final = ("board__competition", "entrant", "submission__code_release", "submission__takedown")
 MOST_REMIXES: Final = 100  # newest, of a submission
+LINEAGE: Final = ("idea", "model", "prompt_sha256", "sampling", "cost_usd", "strategy", "run")
 
 
 @dataclass(frozen=True)
@@ -70,20 +72,51 @@ def origin_for(user: User, pk: int, now: datetime) -> Submission:
     return found
 
 
+def check_parents(keys: Iterable[int], readable: Collection[int]) -> None:
+    """Raise UserError unless all of these are in `readable`, with the same words for absent and private ones."""
+    if absent := next((pk for pk in keys if pk not in readable), None):
+        text = f"there is no code of a submission {absent} that you may read; name submissions of yours, or entries"
+        raise UserError("lineage.parents", absent, text)
+
+
+def origins_seen(keys: Collection[int], viewer: Viewer, now: datetime) -> dict[int, Origin]:
+    """Map those submissions that this viewer sees, on a board or as their own, to name and page. Two queries."""
+    entries = Entry.objects.filter(submission__in=keys, board__in=boards_seen_by(viewer))
+    found = {
+        entry.submission_id: Origin(entry.submission_id, entry.entrant.shown_name, f"/entries/{entry.submission_id}")
+        for entry in entries.select_related("board__competition", "entrant")
+        if is_shown(entry.board, entry.submitted_at, now)
+    }
+    if isinstance(viewer, User) and (rest := [pk for pk in keys if pk not in found]):
+        own = Submission.objects.filter(is_own(viewer), pk__in=rest).select_related("entrant").defer("source")
+        found |= {one.pk: Origin(one.pk, one.entrant.shown_name, f"/submissions/{one.pk}") for one in own}
+    return found
+
+
 def origin_seen(submission: Submission, viewer: Viewer, now: datetime) -> Origin | None:
     """Return the original of a remix; None: it is no remix, or not for this viewer. Three queries at most."""
     pk = submission.remixed_from_id
     if pk is None:
         return None
-    entries = Entry.objects.filter(submission=pk, board__in=boards_seen_by(viewer))
-    entry = entries.select_related("board__competition", "entrant").first()
-    if entry is not None and is_shown(entry.board, entry.submitted_at, now):
-        return Origin(pk, entry.entrant.shown_name, f"/entries/{pk}")
-    if not isinstance(viewer, User):
+    return origins_seen([pk], viewer, now).get(pk) or (Origin(pk) if _sent(submission, viewer) else None)
+
+
+def _sent(submission: Submission, viewer: Viewer) -> bool:
+    return isinstance(viewer, User) and submission.owner.account_id == viewer.account_id
+
+
+def lineage_seen(submission: Submission, viewer: Viewer, now: datetime) -> dict[str, Any] | None:
+    """Return the fields of a submission's lineage, for a viewer who may read its code; None: its sender named none.
+
+    Of the parents it has those that the viewer sees, each as an Origin.
+    """
+    lineage = Lineage.objects.filter(pk=submission.pk).first()
+    if lineage is None:
         return None
-    if own := Submission.objects.filter(is_own(viewer), pk=pk).select_related("entrant").defer("source").first():
-        return Origin(pk, own.entrant.shown_name, f"/submissions/{pk}")
-    return Origin(pk) if submission.owner.account_id == viewer.account_id else None
+    keys = list(Parent.objects.filter(child=submission.pk).values_list("parent", flat=True))
+    seen, is_sender = origins_seen(keys, viewer, now), _sent(submission, viewer)
+    parents = [seen.get(pk) or Origin(pk) for pk in keys if pk in seen or is_sender]
+    return {name: getattr(lineage, name) for name in LINEAGE} | {"parents": parents}
 
 
 def remixes_seen(pk: int, viewer: Viewer, now: datetime) -> list[Entry]:

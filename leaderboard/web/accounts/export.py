@@ -19,7 +19,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Attempt
-from leaderboard.submissions.models import Draft, Note, Submission
+from leaderboard.submissions.models import Draft, Lineage, Note, Parent, Submission
 
 MOST_BYTES: Final = 100_000_000  # of the packed sources; the API has the rest
 CHUNK: Final = 50  # submissions at a time
@@ -63,6 +63,11 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             Submission.objects.filter(owner__in=mine).annotate(board_slug=F("board__slug"), on=F("board__hardware")),
             "id board_slug on mode filename licence size_bytes created_at",
         ),
+        "lineages": (
+            Lineage.objects.filter(submission__owner__in=mine),
+            "submission_id idea model prompt_sha256 sampling cost_usd strategy run",
+        ),
+        "parents": (Parent.objects.filter(child__owner__in=mine), "child_id parent_id"),
         "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
         "notes": (Note.objects.filter(user__in=mine), "submission_id text saved_at"),
         "verdicts": (

@@ -36,7 +36,15 @@ from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
 from leaderboard.web.api.base import BoundedJSON, PlainText, Private, paged, parse, reader_of
 from leaderboard.web.api.schema import FEEDBACK
-from leaderboard.web.api.serializers import HALF_WIDTH, REMIXED_FROM, STATUSES, Keyed, optional_text
+from leaderboard.web.api.serializers import (
+    HALF_WIDTH,
+    REMIXED_FROM,
+    STATUSES,
+    Keyed,
+    NewLineage,
+    lineage_of,
+    optional_text,
+)
 from leaderboard.web.api.views import HEADER, KEYED, answer_once
 from leaderboard.web.errors import code_of
 from leaderboard.web.forms import MAX_KEY
@@ -69,6 +77,7 @@ class NewCandidate(drf.Serializer[Any]):
     remixed_from = drf.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MAX_KEY, help_text=REMIXED_FROM
     )
+    lineage = NewLineage(required=False, allow_null=True)
 
 
 class NewBatch(drf.Serializer[Any]):
@@ -290,6 +299,7 @@ def _upload(sent: dict[str, Any], candidate: dict[str, Any]) -> Upload:
         data=candidate["code"].encode("utf-8", "surrogatepass"),
         licence=candidate["licence"],
         remixed_from=candidate.get("remixed_from"),
+        **lineage_of(candidate),
     )
 
 

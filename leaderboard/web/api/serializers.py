@@ -1,6 +1,8 @@
 """The shapes of /api/v1. Requests are parsed here once, and responses are described here for the schema."""
 
+import re
 from functools import cached_property
+from math import isfinite
 from operator import attrgetter
 from typing import Any, Final
 
@@ -14,8 +16,9 @@ from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import DIVISIONS, Competition
 from leaderboard.errors import UserError
 from leaderboard.standings.publish import NO_TELEMETRY
-from leaderboard.standings.read.code import origin_seen, remixes_seen
+from leaderboard.standings.read.code import lineage_seen, origin_seen, remixes_seen
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
+from leaderboard.submissions.models import MODEL, MOST_COST_USD, MOST_IDEA_CHARS, MOST_PARENTS, NAME, SHA256
 from leaderboard.web.boards.cards import Card
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.paging import CURSOR_CHARS
@@ -34,6 +37,11 @@ TELEMETRY_MEANS: Final = (
 )
 TAKEN_DOWN: Final = "Why the site took the code down; empty: it did not. Only reviewers get the code then."
 REMIXED_FROM: Final = "Submission that this is a remix of; null: none, or hidden from the caller."
+LINEAGE: Final = "How a program came to it; null: none was named, or the code is hidden from the caller."
+MOST_SETTINGS: Final = 16
+MOST_SETTING: Final = 1e15  # JSON keeps whole numbers up to it
+MOST_SETTING_CHARS: Final = 64
+EMPTY: Final = ("", None, {})
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
@@ -250,6 +258,67 @@ class Page(Keyed):
     board = optional_text(64, "Only this board.")
 
 
+def a_name(pattern: str, most: int, help_text: str) -> drf.RegexField:
+    """Return a request's field for a name without spaces, which may be missing."""
+    signs = " ".join(sign for sign in "._:/+@-" if sign in pattern)
+    text = f"expected at most {most} letters, digits and {signs}, the first a letter or digit"
+    told = {"max_length": most, "allow_blank": True, "default": "", "help_text": help_text}
+    return drf.RegexField(pattern, error_messages={"invalid": text, "max_length": text}, **told)
+
+
+class NewLineage(drf.Serializer[Any]):
+    """How a program came to a submission. Every field may be missing; pipeline.py looks at the parents."""
+
+    parents = drf.ListField(
+        child=drf.IntegerField(min_value=1, max_value=MAX_KEY),
+        max_length=MOST_PARENTS,
+        default=list,
+        help_text="Submissions that it descends from: your own, or with public code; at most 8.",
+    )
+    idea = optional_text(MOST_IDEA_CHARS, "The idea in plain words.")
+    model = a_name(MODEL, 128, "The model that wrote the code, such as `meta/llama-4:70b`.")
+    prompt_sha256 = drf.RegexField(
+        SHA256,
+        allow_blank=True,
+        default="",
+        error_messages={"invalid": "expected 64 digits of a SHA-256, 0 to 9 and a to f"},
+        help_text="SHA-256 of the prompt, in hex.",
+    )
+    sampling = drf.DictField(
+        default=dict, help_text="The model's settings, such as `temperature`: at most 16 numbers, texts and booleans."
+    )
+    cost_usd = drf.FloatField(
+        min_value=0, max_value=MOST_COST_USD, allow_null=True, default=None, help_text="US dollars for this candidate."
+    )
+    strategy = a_name(NAME, 64, "The strategy of the search, such as `beam`.")
+    run = a_name(NAME, 64, "Groups the submissions of a search; your own choice.")
+
+    def validate_sampling(self, sent: dict[str, Any]) -> dict[str, Any]:
+        if len(sent) > MOST_SETTINGS:
+            raise drf.ValidationError(f"has {len(sent)} settings; leave {len(sent) - MOST_SETTINGS} of them out")
+        for name, value in sent.items():
+            if not re.fullmatch(NAME, name):
+                raise drf.ValidationError(f"{name[:64]!r} is no name of a setting: use letters, digits, . _ : and -")
+            is_number = isinstance(value, int | float) and abs(value) <= MOST_SETTING
+            is_text = isinstance(value, str) and len(value) <= MOST_SETTING_CHARS and "\x00" not in value
+            if not (is_number or is_text):
+                text = f"expected a number, a boolean, or a text of at most {MOST_SETTING_CHARS} characters"
+                raise drf.ValidationError(f"{name}: {text}")
+        return sent
+
+    def validate_cost_usd(self, sent: float | None) -> float | None:
+        if sent is not None and not isfinite(sent):
+            raise drf.ValidationError("expected a number of US dollars")
+        return sent
+
+
+def lineage_of(sent: dict[str, Any]) -> dict[str, Any]:
+    """Return the lineage of a request as fields of an Upload."""
+    lineage = dict(sent.get("lineage") or {})
+    parents = tuple(lineage.pop("parents", ()))
+    return {"parents": parents, "lineage": {name: value for name, value in lineage.items() if value not in EMPTY}}
+
+
 class NewSubmission(drf.Serializer[Any]):
     """Shape of a submission request. submissions/intake.py checks board, hardware and the source itself."""
 
@@ -265,6 +334,7 @@ class NewSubmission(drf.Serializer[Any]):
         max_value=MAX_KEY,
         help_text="Submission that the code began with.",
     )
+    lineage = NewLineage(required=False, allow_null=True)
     code = drf.CharField(trim_whitespace=False, allow_blank=True, required=False)
     file = drf.FileField(required=False, allow_empty_file=True)
 
@@ -369,8 +439,26 @@ class ProfileFile(drf.Serializer[Any]):
     url = drf.CharField(help_text="Address of the download.")
 
 
+class Lineage(drf.Serializer[Any]):
+    """How a program came to a submission, as its sender says."""
+
+    parents = drf.SerializerMethodField(help_text="Those that the caller may know of.")
+    idea = drf.CharField(allow_blank=True)
+    model = drf.CharField(allow_blank=True)
+    prompt_sha256 = drf.CharField(allow_blank=True)
+    sampling = drf.DictField()
+    cost_usd = drf.FloatField(allow_null=True)
+    strategy = drf.CharField(allow_blank=True)
+    run = drf.CharField(allow_blank=True)
+
+    @extend_schema_field(drf.ListField(child=drf.IntegerField()))
+    def get_parents(self, lineage: Any) -> list[int]:
+        return [origin.pk for origin in lineage["parents"]]
+
+
 class Submission(SubmissionSummary):
     remixed_from = drf.IntegerField(source="origin.pk", default=None, allow_null=True, help_text=REMIXED_FROM)
+    lineage = Lineage(allow_null=True, help_text=LINEAGE)
     queue = QueuePlace(allow_null=True, help_text="Its place while it is queued, else null; an estimate.")
     code = drf.CharField(allow_null=True, help_text="null: taken down.")
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
@@ -422,6 +510,8 @@ class EntryDetail(drf.Serializer[Any]):
     licence = drf.CharField(source="submission.licence", allow_blank=True)
     remixed_from = drf.SerializerMethodField(help_text=REMIXED_FROM)
     remixes = drf.SerializerMethodField(help_text="Shown entries that are remixes of this, at most 100, newest first.")
+    model = drf.CharField(allow_blank=True, help_text="The model that wrote the code; empty: none was named.")
+    lineage = drf.SerializerMethodField(help_text=LINEAGE)
     code_public = drf.BooleanField(source="code_is_public")
     code_public_at = drf.DateTimeField(allow_null=True, help_text="null: not automatically.")
     code = drf.CharField(allow_null=True)
@@ -431,6 +521,12 @@ class EntryDetail(drf.Serializer[Any]):
     def get_remixed_from(self, found: Any) -> int | None:
         origin = origin_seen(found.submission, self.context["viewer"], self.context["now"])
         return None if origin is None else origin.pk
+
+    @extend_schema_field(Lineage(allow_null=True))
+    def get_lineage(self, found: Any) -> Any:
+        told = {"viewer": self.context["viewer"], "now": self.context["now"]}
+        lineage = lineage_seen(found.submission, **told) if found.code is not None else None
+        return None if lineage is None else Lineage(lineage).data
 
     @extend_schema_field(drf.ListField(child=drf.IntegerField()))
     def get_remixes(self, found: Any) -> list[int]:

@@ -170,7 +170,8 @@ class Submissions(Private):
         owner, now = self.caller(request), clock()
 
         def take() -> dict[str, Any]:
-            item = view.Opened(pipeline.submit(Upload(**sent), owner=owner, now=now), owner)
+            upload = Upload(**sent | serializers.lineage_of(sent))
+            item = view.Opened(pipeline.submit(upload, owner=owner, now=now), owner)
             notes = overruled_directives(item.code or "", board=item.board, hardware=item.hardware)
             return {**serializers.Sent(item).data, "notes": notes}
 

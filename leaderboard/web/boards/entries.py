@@ -59,13 +59,18 @@ class Published:
         """The file's name; "": private, as the code is."""
         return self.submission.filename if self.code is not None else ""
 
+    @property
+    def model(self) -> str:
+        """The model that wrote the code, as its sender says; "": none was named."""
+        return self.submission.lineage.model if hasattr(self.submission, "lineage") else ""
+
 
 def published(pk: int, viewer: Viewer, now: datetime) -> Published:
     """Return an entry.
 
     Raises Http404 if it is not published, or not for this viewer: not shown yet, or on a board hidden from them.
     """
-    parts = (*PARTS, "submission__owner", "board__problem", "attempt__result")
+    parts = (*PARTS, "submission__owner", "submission__lineage", "board__problem", "attempt__result")
     entries = Entry.objects.select_related(*parts).defer("attempt__result__inline")
     entry = get_object_or_404(entries, submission=pk, board__in=boards_seen_by(viewer))
     shown, submission = is_shown(entry.board, entry.submitted_at, now), entry.submission

@@ -14,7 +14,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import Viewer
 from leaderboard.judging.models import CANCELLED, FINISHED, QUEUED
 from leaderboard.judging.queue import Place, place_of
-from leaderboard.standings.read.code import origin_seen
+from leaderboard.standings.read.code import lineage_seen, origin_seen
 from leaderboard.standings.read.status import SubmissionStatus, status_of, statuses_of
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for, is_own
@@ -120,6 +120,7 @@ class Opened(Shown):
         now = timezone.now()
         self.code, self.taken_down = code_for(viewer, submission)
         self.origin = origin_seen(submission, viewer, now)
+        self.lineage = None if self.code is None else lineage_seen(submission, viewer, now)
         super().__init__(submission, status_of(submission, now=now, covered=self.code is None))
 
     @property

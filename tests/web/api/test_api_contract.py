@@ -16,7 +16,7 @@ SUBMISSION_FIELDS = set(
     """
     id board hardware mode filename code taken_down created_at status outcome reason message score_us ratio
     half_width forgeable telemetry epoch flags cases logs report_problem published rank value review unranked url
-    events licence withdrawn remixed_from profile files queue
+    events licence withdrawn remixed_from lineage profile files queue
     """.split()  # noqa: SIM905
 )
 TEAM_ACTS = """
