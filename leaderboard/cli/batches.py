@@ -7,7 +7,7 @@ import typer
 
 from ..client import Misuse
 from ..client.values import JSON, mapping, mappings, number
-from ..wording.figures import NONE, duration_us, share_with, significant, speedup
+from ..wording.figures import NONE, duration_us, share_with, significant, speedup, times
 from . import api, render
 from .api import known
 from .config import connected
@@ -120,7 +120,7 @@ def report(
         "k": "k",
         "pass@k": lambda row: _estimate(row.get("pass_at_k")),
         f"fast_{p:g}@k": lambda row: _estimate(row.get("fast_p_at_k")),
-        "best of k": lambda row: _times(row.get("best_of_k")),
+        "best of k": lambda row: times(number(row.get("best_of_k"))),
     }
     screen.table(mappings(found.get("figures")), columns)
     stages = mapping(found.get("stages"))
@@ -157,11 +157,6 @@ def _estimate(found: object) -> str:
     """Format a share with its 95 % interval: "25.0 % (4.6 % to 69.9 %)"."""
     value, low, high = (number(mapping(found).get(name)) for name in ("value", "low", "high"))
     return NONE if value is None or low is None or high is None else share_with(value, low, high)
-
-
-def _times(found: object) -> str:
-    value = number(found)
-    return speedup(1 / value) if value else NONE
 
 
 def _amount(total: object, each: object, unit: str) -> str:

@@ -45,8 +45,8 @@ from leaderboard.web.people import compare, discussion, messages, problems, prof
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.sharing import feeds, pictures
+from leaderboard.web.submissions import batch_pages, workbench
 from leaderboard.web.submissions import pages as submissions
-from leaderboard.web.submissions import workbench
 
 pages: list[URLPattern | URLResolver] = [
     path("", boards.home),
@@ -89,6 +89,8 @@ pages: list[URLPattern | URLResolver] = [
     path("collections/<slug:slug>/<str:username>", boards.entrant),
     path("competitions/<slug:slug>/team", submissions.team),
     path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
+    path("batches", batch_pages.index),
+    path("batches/<int:pk>", batch_pages.detail),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/cancel", submissions.cancel),

@@ -42,6 +42,11 @@ def speedup(ratio: float | None) -> str:
     return f"{significant(value, 3 if value < 1 else 4)}×"
 
 
+def times(value: float | None) -> str:
+    """Format a speedup, like `speedup` the ratio that it is the inverse of."""
+    return NONE if value is None or value <= 0 else speedup(1 / value)
+
+
 def interval(half_width: float | None) -> str:
     """Format the relative half-width of the 95 % interval, in per cent; never rounded down to zero."""
     if half_width is None or half_width < 0:

@@ -124,12 +124,13 @@ class AtK:
 
 @dataclass(frozen=True)
 class Report:
-    """A batch with its candidates in the order of the request. `costs_usd`: by submission, of those that name one."""
+    """A batch with its candidates in the order of the request."""
 
     batch: Batch
     summary: Any
     lines: tuple[Line, ...]
-    costs_usd: Mapping[int, float]
+    costs_usd: Mapping[int, float]  # by submission, of those that name one
+    is_own: bool  # the viewer may see the page of each submission
 
     @cached_property
     def judged(self) -> list[Line]:
@@ -211,24 +212,24 @@ def report_for(viewer: Viewer, pk: int, now: datetime) -> Report:
     """Return the report on a batch. Raises Http404 where this person does not see it."""
     batch = get_object_or_404(Batch, pk=pk)
     sent = list(Submission.objects.filter(candidate__batch=batch).select_related(*PARTS, "candidate").defer("source"))
-    if not _is_seen(batch, sent, viewer, now):
+    keys = [one.pk for one in sent]
+    own = isinstance(viewer, User) and not Submission.objects.filter(pk__in=keys).exclude(is_own(viewer)).exists()
+    if not own and not _is_public(batch, sent, viewer, now):
         raise Http404
     sent.sort(key=lambda one: one.candidate.number)
     [summary] = shown([batch], now)
     lines = [Line(one.submission.candidate.number, one.submission.candidate.arrival, one) for one in shown_list(sent)]
-    costs = Lineage.objects.filter(submission__in=sent, cost_usd__isnull=False).values_list("submission", "cost_usd")
-    return Report(batch, summary, tuple(lines), dict(costs))
+    costs = Lineage.objects.filter(submission__in=keys, cost_usd__isnull=False).values_list("submission", "cost_usd")
+    return Report(batch, summary, tuple(lines), dict(costs), own)
 
 
-def _is_seen(batch: Batch, sent: Sequence[Submission], viewer: Viewer, now: datetime) -> bool:
-    keys = [one.pk for one in sent]
-    if isinstance(viewer, User) and not Submission.objects.filter(pk__in=keys).exclude(is_own(viewer)).exists():
-        return True
+def _is_public(batch: Batch, sent: Sequence[Submission], viewer: Viewer, now: datetime) -> bool:
     if batch.settled_at is None:
         return False
-    entries = readable_among(keys, viewer, now)
+    keys = [one.pk for one in sent]
     published = Submission.objects.filter(pk__in=keys, code_release__isnull=False, takedown=None)
     released = set(published.filter(board__in=boards_seen_by(viewer)).values_list("pk", flat=True))
-    if not all(one.pk in entries or one.pk in released and is_shown(one.board, one.created_at, now) for one in sent):
-        return False
-    return not reviews_of(Attempt.objects.current().filter(submission__in=keys).values_list("pk", flat=True))
+    seen = readable_among(keys, viewer, now)
+    seen |= {one.pk for one in sent if one.pk in released and is_shown(one.board, one.created_at, now)}
+    attempts = Attempt.objects.current().filter(submission__in=keys)
+    return seen.issuperset(keys) and not reviews_of(list(attempts.values_list("pk", flat=True)))
