@@ -103,6 +103,11 @@ def standings(slug: str, most: int = 1_000) -> Call[list[shapes.StandingsLine]]:
     return _list(f"/competitions/{segment(slug)}/standings", public=True, most=most)
 
 
+def models(slug: str, hardware: str = "", most: int = 20) -> Call[list[shapes.ModelBoardLine]]:
+    """Return the models with public kernels on a competition's problems, best first by fast_1."""
+    return _list(f"/competitions/{segment(slug)}/models", public=True, hardware=hardware, most=most)
+
+
 def awards(slug: str, most: int = PAGE) -> Call[list[shapes.Awards]]:
     """List tracks and prizes of a competition, and its winners once they are announced."""
     return _list(f"/competitions/{segment(slug)}/awards", public=True, most=most)

@@ -103,6 +103,7 @@ class _Calls:
     competition = _Method(calls.competition)
     enter = _Method(calls.enter)
     standings = _Method(calls.standings)
+    models = _Method(calls.models)
     awards = _Method(calls.awards)
     announcements = _Method(calls.announcements)
     team = _Method(calls.team)

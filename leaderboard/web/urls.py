@@ -25,7 +25,7 @@ from leaderboard.web.api import rewards as rewards_api
 from leaderboard.web.api import rules as rules_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
-from leaderboard.web.boards import competition_pages, entries
+from leaderboard.web.boards import competition_pages, entries, model_pages
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
@@ -67,6 +67,8 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>", competition_pages.detail),
     path("competitions/<slug:slug>/enter", competition_pages.enter),
     path("competitions/<slug:slug>/standings", boards.overall),
+    path("competitions/<slug:slug>/models", model_pages.index),
+    path("competitions/<slug:slug>/models/<path:name>", model_pages.detail),
     path("entries/<int:pk>", entries.detail),
     path("entries/<int:pk>/code", entries.code),
     path("notifications", messages.index),
@@ -240,6 +242,7 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/problem", api.ProblemOfBoard.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
+    path("competitions/<slug:slug>/models", competitions_api.Models.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
     path("compare", people_api.Compare.as_view()),
     path("people/<str:username>", people_api.Person.as_view()),

@@ -40,6 +40,7 @@ from leaderboard.web.api.serializers import (
     HALF_WIDTH,
     REMIXED_FROM,
     STATUSES,
+    Estimate,
     Keyed,
     NewLineage,
     lineage_of,
@@ -127,14 +128,6 @@ class Candidate(drf.Serializer[Any]):
 
 class Batch(BatchSummary):
     candidates = Candidate(many=True)
-
-
-class Estimate(drf.Serializer[Any]):
-    """A share or chance with its 95 % interval."""
-
-    value = drf.FloatField()
-    low = drf.FloatField(source="interval.low")
-    high = drf.FloatField(source="interval.high")
 
 
 class FiguresAtK(drf.Serializer[Any]):

@@ -49,8 +49,8 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "report": report,
         "batch": report.summary,
-        "rows": rows,
-        "ps": [(f"{p:g}", [row.fast[place] for row in rows]) for place, p in enumerate(PS)],
+        "rows": [(row, row.fast[PS.index(1.0)], row.fast[PS.index(2.0)]) for row in rows],
+        "ps": [(f"{p:g}", [(row.k, row.fast[place]) for row in rows]) for place, p in enumerate(PS)],
         "curves": _curves(report) if report.is_timed and rows else None,
         "stages": [(stage, MEANINGS[stage], report.stages[stage]) for stage in STAGES],
         "stage_plot": stage_plot([(line.number, line.item.state.stage, line.is_correct) for line in report.judged]),

@@ -20,7 +20,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.models import Board, Competition
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.judging.batches import counts_of, spent_s
 from leaderboard.judging.models import DONE, Attempt
@@ -157,6 +157,10 @@ class Report:
     @property
     def attempts(self) -> list[Attempts]:
         return [one.attempts for one in self.boards]
+
+    @property
+    def competitions(self) -> list[Competition]:
+        return list({line.item.submission.board.competition: None for line in self.lines})
 
     @property
     def is_timed(self) -> bool:
