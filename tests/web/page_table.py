@@ -39,7 +39,8 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
     ),
     "competitor": (
         *("/", "/boards/softmax/cpu", "/boards/layernorm/submit", f"/competitions/{OVER}/team", "/invite-code"),
-        *("/batches", "/batches/{batch}", "/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
+        *("/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
+        *("/batches", "/batches/{batch}"),
         *("/submissions/{gpu}", "/submissions/{gpu}/measured"),
         *("/submissions/{tested}", "/submissions/{wrong}", "/submissions/{broken}", "/submissions/{asked}"),
         *("/submissions/{waiting}", "/boards/topk/cpu/discussion", "/welcome", "/device", "/tokens"),

@@ -95,7 +95,9 @@ def model_lines(found: Collection) -> list[ModelLine]:
                 kernels=sum(map(len, kernels.values())),
                 attempts={
                     slug: Attempts(total, passed[model][slug])
-                    for slug, total in (tried[model] | passed[model]).items()  # an entry counts while it is judged again
+                    for slug, total in (
+                        tried[model] | passed[model]
+                    ).items()  # an entry counts while it is judged again
                 },
                 problems=len(found.members),
                 compiled=compiled,

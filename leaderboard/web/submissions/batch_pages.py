@@ -10,16 +10,15 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.judging.batches import batches_of
-from leaderboard.standings.ranking.sampling import curve_at
+from leaderboard.standings.ranking.sampling import curve_at, ks
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.boards.curves import share_plot, stage_plot
+from leaderboard.web.boards.curves import MOST_CURVES, share_plot, stage_plot
 from leaderboard.web.paging import page_at
 from leaderboard.web.submissions.batches import Report, report_for, shown
 from runner.evidence.feedback import STAGES
 
 PAGE_ROWS: Final = 50
 PS: Final = (0.0, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)  # rows of the table of fast_p@k
-MOST_CURVES: Final = 6
 MEANINGS: Final = {  # of runner.evidence.feedback.STAGES, for the candidates that ended there
     "sent": "has a syntax error",
     "parsed": "failed to load or to compile",
@@ -60,8 +59,8 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _curves(report: Report) -> dict[str, Any]:
     """Return the drawing of fast_p@k, and its steps for the slider: p, then a share for each k."""
-    known = [row.k for row in report.rows(())]
-    drawn = known if len(known) <= MOST_CURVES else [*known[:: len(known) // MOST_CURVES + 1][: MOST_CURVES - 1], known[-1]]
+    known = ks(report.attempts)
+    drawn = known if len(known) <= MOST_CURVES else sorted({*known[::2], known[-1]})
     curves = {k: curve_at(report.attempts, k) for k in known}
     said = "problems" if len(report.attempts) > 1 else "chance"
     return {

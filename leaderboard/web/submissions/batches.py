@@ -1,8 +1,8 @@
 """Batches for page and API: their state, who sees them, and figures over the judged candidates of one.
 
-A batch is seen by its owner and by people who are in the team of each of its candidates. Everybody sees it once the code
-of all its candidates is public: by an entry, or because their owner has published the code. A batch with an unfinished
-candidate, or with one that review holds or rejected, is never public.
+A batch is seen by its owner and by people who are in the team of each of its candidates. Everybody sees it once the
+code of all its candidates is public: by an entry, or because their owner has published the code. A batch with an
+unfinished candidate, or with a candidate that review holds or rejected, is never public.
 
 A candidate is judged if its outcome is about the code: not cancelled, and not failed by the site. It counts as correct
 if it passed and review neither holds nor rejected it.

@@ -62,7 +62,7 @@ def test_best_of_k_equals_the_mean_over_draws(one: Attempts, k: int) -> None:
 def test_all_draws_differ_from_a_biased_estimate() -> None:
     """1 − (1 − c/n)^k, which draws an attempt twice, would be too low."""
     assert at_least_one(5, 1, 5) == 1.0
-    assert 1 - (1 - 1 / 5) ** 5 == pytest.approx(0.672, abs=1e-3)
+    assert pytest.approx(0.672, abs=1e-3) == 1 - (1 - 1 / 5) ** 5
 
 
 @pytest.mark.parametrize("k", [0, -1, 6])

@@ -39,7 +39,9 @@ def send(stage: Stage, size: int, *, mode: str = "benchmark", boards: tuple[Boar
         for number in range(size)
     ]
     stage.sent += size
-    return pipeline.submit_batch(uploads, mode=mode, budget_s=600, owner=told.get("owner", stage.ada), now=stage.later(1))
+    return pipeline.submit_batch(
+        uploads, mode=mode, budget_s=600, owner=told.get("owner", stage.ada), now=stage.later(1)
+    )
 
 
 def finish(stage: Stage, *told: dict[str, Any]) -> None:
@@ -68,7 +70,9 @@ def test_figures_count_judged_candidates_alone(stage, tool) -> None:
     assert [round(row["pass_at_k"]["value"], 3) for row in told["figures"]] == [0.5, 0.833, 1.0]
     assert [round(row["fast_p_at_k"]["value"], 3) for row in told["figures"]] == [0.25, 0.5, 1.0]
     assert [round(row["best_of_k"], 3) for row in told["figures"]] == [1.25, 1.5, 2.0]
-    assert all(row["pass_at_k"]["low"] <= row["pass_at_k"]["value"] <= row["pass_at_k"]["high"] for row in told["figures"])
+    assert all(
+        row["pass_at_k"]["low"] <= row["pass_at_k"]["value"] <= row["pass_at_k"]["high"] for row in told["figures"]
+    )
     assert told["device_s_per_speedup"] == pytest.approx(told["spent_s"]) == 5.0
     assert (told["cost_usd"], told["cost_usd_per_speedup"]) == (None, None)
     assert [one["judged"] for one in told["candidates"]] == [True] * 4 + [False] * 2
@@ -80,7 +84,10 @@ def test_several_problems_are_averaged_up_to_the_fewest_attempts(stage, tool) ->
     batch = send(stage, 5, boards=(stage.board, other))  # three attempts and two
     finish(stage, FAST, WRONG, FAST, WRONG, FAST)
     told = report(tool, stage.ada, batch)
-    assert [(one["board"], one["attempts"], one["correct"]) for one in told["problems"]] == [("softmax", 3, 3), ("scan", 2, 0)]
+    assert [(one["board"], one["attempts"], one["correct"]) for one in told["problems"]] == [
+        ("softmax", 3, 3),
+        ("scan", 2, 0),
+    ]
     assert [(row["k"], row["pass_at_k"]["value"]) for row in told["figures"]] == [(1, 0.5), (2, 0.5)]
 
 
@@ -129,7 +136,7 @@ def test_owner_sees_figures_stages_costs_and_candidates(stage, browser) -> None:
     assert "4 of 4 candidates judged in mode benchmark: 2 correct, 1 surely faster than the baseline" in text
     assert text.count("<circle") == 4 + 2, "and the legend's"
     assert "$1.00" in text
-    assert 'aria-valuetext' not in text
+    assert "aria-valuetext" not in text
     assert re.findall(r"Candidate \d|/submissions/\d+\"", text)
     listed = browser(stage.ada).get("/batches").content.decode()
     assert f'href="/batches/{batch.pk}"' in listed
