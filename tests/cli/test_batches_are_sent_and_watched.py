@@ -144,7 +144,7 @@ def test_batch_report_prints_figures_stages_and_costs(site: FakeSite, photofinis
     shown = photofinish("batch", "report", "9", "--p", "1.5").out
     assert "batch 9: 4 judged, 2 correct, 1 surely faster than the baseline" in shown
     assert "fast_1.5@k" in shown
-    assert "25\N{NARROW NO-BREAK SPACE}% (4.6\N{NARROW NO-BREAK SPACE}% to 69.9\N{NARROW NO-BREAK SPACE}%)" in shown
+    assert "25 % (4.6 % to 69.9 %)" in shown
     assert "1.250×" in shown
     assert "stages: sent 1, timed 3" in shown
     assert "device time: 12.50 s, 12.50 s per verified speedup" in shown

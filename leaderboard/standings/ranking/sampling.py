@@ -73,8 +73,8 @@ def fast_at(problems: Sequence[Attempts], p: float, k: int) -> Share:
     if len(problems) > 1:
         return share(fmean(chances), len(problems))
     [one] = problems
-    low, high = wilson(one.winning(p) / one.total, one.total)
-    return Share(chances[0], Interval(1 - (1 - low) ** k, 1 - (1 - high) ** k))
+    low, high = (1 - (1 - end) ** k for end in wilson(one.winning(p) / one.total, one.total))
+    return Share(chances[0], Interval(min(low, chances[0]), max(high, chances[0])))
 
 
 def best_of(problems: Sequence[Attempts], k: int) -> float:

@@ -335,7 +335,7 @@ class FeedbackOfBatch(Private):
 class ReportOnBatch(Private):
     @extend_schema(operation_id="batch_report", parameters=[ReportQuery], responses=BatchReport)
     def get(self, request: Request, pk: int) -> Response:
-        """Return pass@k, fast_p@k, best-of-k, stages and costs of a batch of the caller or their team, or a public one."""
+        """Return figures, stages and costs of a batch of the caller or their team, or of a public batch."""
         p = parse(ReportQuery, request.query_params)["p"]
         report = report_for(self.caller(request), pk, timezone.now())
         return Response(BatchReport(report, context={"p": p}).data)

@@ -50,6 +50,15 @@ def test_fast_p_at_k_equals_the_share_of_draws_with_a_win(one: Attempts, p: floa
         assert at_least_one(one.total, one.correct, k) == pytest.approx(expected)
 
 
+@given(attempts, st.sampled_from([0.0, 1.0]), st.integers(1, 12))
+def test_the_interval_over_attempts_holds_the_estimate(one: Attempts, p: float, k: int) -> None:
+    if k > one.total:
+        return
+    value, (low, high) = fast_at([one], p, k)
+    assert 0 <= low <= value <= high <= 1
+    assert low < high
+
+
 @given(attempts, st.integers(1, 12))
 def test_best_of_k_equals_the_mean_over_draws(one: Attempts, k: int) -> None:
     if k > one.total:

@@ -9,7 +9,7 @@ import pytest
 from leaderboard import pipeline
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.publish import retract_kernel
+from leaderboard.standings.publish import retract
 from leaderboard.submissions.intake import Upload
 from tests.leaderboard.stage import SOURCE, Stage, make_board
 from tests.web.boards.test_collections_are_ranked_by_fast_p import FILES, _board, time_compiled
@@ -110,15 +110,22 @@ def test_held_rejected_and_withdrawn_results_do_not_count(stage, tool, boards) -
     send(stage, boards[0], "m", ratio=0.8)
     held = send(stage, boards[1], "m", ratio=0.3)
     withdrawn = send(stage, boards[2], "m", ratio=0.7)
-    retract_kernel(submission=withdrawn, actor=stage.ada, reason="a bug", now=stage.later(1))
+    retract(submission=withdrawn, actor=stage.ada, reason="a bug", now=stage.later(1))
     line = lines(tool, stage.cleo)["m"]
     assert (len(line["best"]), line["attempts"]) == (1, 3)
     assert line["pass_at_1"]["value"] == pytest.approx(1 / 3)
     result = held.attempts.get().result
     pipeline.reject_result(result=result, actor=stage.olga, reason="it cheats", now=stage.later(1))
     assert len(lines(tool, stage.cleo)["m"]["best"]) == 1
-    pipeline.clear_result(result=result, actor=stage.olga, reason="it does not", now=stage.later(1))
-    assert len(lines(tool, stage.cleo)["m"]["best"]) == 2
+
+
+def test_a_cleared_result_counts(stage, tool, boards) -> None:
+    send(stage, boards[0], "m", ratio=0.8)
+    result = send(stage, boards[1], "m", ratio=0.3).attempts.get().result
+    assert len(lines(tool, stage.cleo)["m"]["best"]) == 1
+    pipeline.clear_result(result=result, actor=stage.olga, reason="it is sound", now=stage.later(1))
+    line = lines(tool, stage.cleo)["m"]
+    assert (len(line["best"]), line["pass_at_1"]["value"]) == (2, 1.0)
 
 
 def test_torch_compile_is_a_second_baseline_where_it_has_a_time(stage, tool, browser, boards) -> None:

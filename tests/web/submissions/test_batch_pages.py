@@ -134,7 +134,7 @@ def test_owner_sees_figures_stages_costs_and_candidates(stage, browser) -> None:
     finish(stage, FAST, SLOW, WRONG, BROKEN)
     text = page(browser, stage.ada, batch)
     assert "4 of 4 candidates judged in mode benchmark: 2 correct, 1 surely faster than the baseline" in text
-    assert text.count("<circle") == 4 + 2, "and the legend's"
+    assert text.count("<circle class=") == 4 + 2, "and the legend's"
     assert "$1.00" in text
     assert "aria-valuetext" not in text
     assert re.findall(r"Candidate \d|/submissions/\d+\"", text)
