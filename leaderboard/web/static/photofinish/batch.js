@@ -1,10 +1,10 @@
-// The slider p of a batch's page: the line in the chart and the first row of the table. Shares come from the page.
+// The slider p of a batch's page: the line in the chart and the share for each k. Shares come from the page.
 
 const steps = JSON.parse(document.getElementById("fast-p-steps").textContent);
 const root = document.getElementById("fast-p-at-k");
 const slider = root.querySelector("input");
 const output = root.querySelector("output");
-const row = document.querySelector("#fast-p-table [data-live-p]");
+const figures = root.querySelectorAll("[data-share]");
 const drawing = root.querySelector("figure > svg");
 const { left, right, top, bottom } = drawing.dataset;
 const mark = document.createElementNS("http://www.w3.org/2000/svg", "line");
@@ -22,8 +22,7 @@ function show() {
   const said = `${p.toFixed(2)}×`;
   output.textContent = said;
   slider.setAttribute("aria-valuetext", said);
-  row.cells[0].textContent = said;
-  shares.forEach((share, place) => (row.cells[place + 1].textContent = percent(share)));
+  shares.forEach((share, place) => (figures[place].textContent = percent(share)));
   const x = Number(left) + ((Number(right) - Number(left)) * p) / Number(slider.max);
   mark.setAttribute("x1", x);
   mark.setAttribute("x2", x);
