@@ -70,7 +70,7 @@ from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Batch, Candidate, Lineage, Parent, Submission
 from leaderboard.submissions.quota import check_batch_quota, check_quota
 from leaderboard.submissions.tokens import read
-from runner.wire import Job, Report
+from runner.wire import BENCHMARK, Job, Report
 
 P = ParamSpec("P")
 Made = TypeVar("Made")
@@ -130,12 +130,18 @@ def submit(upload: Upload, *, owner: User, now: datetime) -> Submission:
     return submission
 
 
-def submit_batch(uploads: Sequence[Upload], *, mode: str, budget_s: float, owner: User, now: datetime) -> Batch:
+def submit_batch(
+    uploads: Sequence[Upload], *, mode: str, budget_s: float, owner: User, now: datetime, bar: float | None = None
+) -> Batch:
     """Take in a batch of candidates as submissions of the same mode, all or none, and queue them.
+
+    `bar`: a ratio of candidate to baseline; the timing of benchmarks that cannot beat it ends after a first look.
 
     Each candidate passes the checks of a single submission and spends a token of the same quota. An error names the
     candidate by its place from 0 on, as in `candidates.3.code`.
     """
+    if bar is not None and mode != BENCHMARK:
+        raise UserError("bar", bar, f"only mode 'benchmark' may end early, and this batch is of mode {mode!r}")
     total = sum(len(upload.data) for upload in uploads)
     if total > MOST_BATCH_BYTES:
         text = f"{total:,} bytes of source in all; a batch has at most {MOST_BATCH_BYTES:,}, so send several"
@@ -156,7 +162,9 @@ def submit_batch(uploads: Sequence[Upload], *, mode: str, budget_s: float, owner
     with transaction.atomic():
         account = _lock_account(owner)
         _check_batch_usage(account, len(uploads), now)
-        batch = Batch.objects.create(owner=account, mode=mode, budget_s=budget_s, size=len(uploads), created_at=now)
+        batch = Batch.objects.create(
+            owner=account, mode=mode, budget_s=budget_s, bar=bar, size=len(uploads), created_at=now
+        )
         _store(candidates, account, now)
         Candidate.objects.bulk_create(
             Candidate(batch=batch, submission=checked.submission, number=number)

@@ -19,7 +19,7 @@ from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.verdicts import is_spoiled, kernel_runs, newest_verdicts, with_reports
 from leaderboard.review.case import holds
-from leaderboard.review.rules.screen import Compared, foresee, foresee_rules, screen, screen_all
+from leaderboard.review.rules.screen import Compared, foresee, screen, screen_all
 from leaderboard.review.standing import may_stand, not_standing
 from leaderboard.review.suspension import is_suspended, suspended_users
 from leaderboard.standings.publish import (
@@ -85,13 +85,6 @@ def foresee_held(results: Sequence[Result], now: datetime) -> set[int]:
     for some in with_reports(ranking):
         held |= foresee(results=some, compared=compared, incumbents=incumbents, now=now)
     return held
-
-
-def foresee_rules_of(result: Result, now: datetime) -> list[str]:
-    """Return the rules that would hold a timed pass that was not screened, such as a pass of mode benchmark."""
-    submission = result.attempt.submission
-    best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
-    return foresee_rules(result, best, now)
 
 
 def _incumbents(results: Iterable[Result]) -> dict[int, float | None]:

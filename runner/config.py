@@ -223,7 +223,8 @@ class DaemonSettings(SiteSettings):
         ge=0,
         le=4,
         description="judges for tests that wait on `cpu`, each with two containers and some 400 MB of memory, beside "
-        "the judge for timed work; 0: one judge at a time, prepared when the last one is gone",
+        "the judge for timed work; on a GPU, containers that import torch ahead for tests, while the only judge stays "
+        "for several tests; 0: each job has a judge of its own, prepared when the last one is gone",
     )
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"

@@ -18,7 +18,8 @@ WIRE_VERSION: Final = 1
 
 TEST: Final = "test"
 PROFILE: Final = "profile"
-TIMED_MODES: Final = ("benchmark", "ranked")
+BENCHMARK: Final = "benchmark"
+TIMED_MODES: Final = (BENCHMARK, "ranked")
 MODES: Final = (TEST, *TIMED_MODES, PROFILE)
 JUDGE: Final = "judge"
 ADMISSION: Final = "admission"
@@ -238,7 +239,14 @@ class Job:
     deadline_s: Annotated[float, partial(_number, least=0, most=MOST_DEADLINE_S)] = 0.0
     # ADMISSION: the problem itself is tested; mode is "test", source and submission_id are empty.
     task: Annotated[str, partial(_one_of, allowed=TASKS)] = JUDGE
+    # Ratio of candidate to baseline: the timing of a candidate that cannot beat it ends after a first look.
+    bar: Positive = None
     wire: Version = WIRE_VERSION
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it judges a submission without timing it, so that nothing of it ranks."""
+        return self.mode == TEST and self.task == JUDGE
 
     @property
     def most_judged(self) -> int:
@@ -255,6 +263,8 @@ class Job:
             raise WireError("job.incumbent", f"mode {job.mode!r} times nothing; send 'benchmark' or 'ranked'")
         if job.task == ADMISSION and job.mode != TEST:
             raise WireError("job.mode", f"an admission test times nothing; send 'test', got {job.mode!r}")
+        if job.bar is not None and job.mode != BENCHMARK:
+            raise WireError("job.bar", f"only mode 'benchmark' may end early, got {job.mode!r}")
         if job.incumbent is None:
             _whole("job.runs", job.runs, 1, 1)
         return job

@@ -1,4 +1,4 @@
-"""`photofinish batch` and `photofinish feedback`: many kernels at once, and feedback on a verdict for programs."""
+"""`photofinish batch`, `feedback` and `parents`: many kernels at once, feedback for programs, kernels to build on."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -30,6 +30,16 @@ BATCHES: Final[Columns] = {
     "device time": lambda item: _spent(item),
 }
 
+PARENTS: Final[Columns] = {
+    "submission": "submission",
+    "speedup": lambda item: speedup(number(item.get("ratio"))),
+    "shared": lambda item: f"{100 * (number(item.get('similarity')) or 0):.0f} %",
+    "by": lambda item: "you" if item.get("own") else line(item.get("user", ""), 64),
+    "model": "model",
+    "licence": "licence",
+    "idea": "idea",
+}
+
 
 @app.command()
 def submit(
@@ -39,6 +49,14 @@ def submit(
     hardware: Annotated[str, typer.Option(help="Required for a board with several.")] = "",
     mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
     budget: Annotated[float, typer.Option(help="Device seconds of all files together.")] = 600.0,
+    bar: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATIO",
+            help="With --mode benchmark: end the timing of files that cannot take less than RATIO times the baseline's "
+            "time.",
+        ),
+    ] = None,
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
     lineage: Lineage = None,
     watch: Annotated[bool, typer.Option("--watch", help="Wait, and print each verdict as it comes.")] = False,
@@ -54,7 +72,7 @@ def submit(
         code, name = read(file, "")
         candidates.append({"code": code, "filename": name, "licence": licence, **({"lineage": told} if told else {})})
     with connected(context) as site:
-        sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware)
+        sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware, bar=bar)
         if not watch:
             Screen().answer(sent, line(sent["id"], 64), as_json)
             return
@@ -151,6 +169,20 @@ def feedback(
             screen.say(site.feedback_text(submission, limit).decode("utf-8", "replace"))
         else:
             screen.json(site.feedback(submission))
+
+
+def parents(
+    context: typer.Context,
+    board: Annotated[str, typer.Argument(help="Name of the board.")],
+    hardware: Annotated[str, typer.Option(help="Hardware of the board.")],
+    limit: Annotated[int, typer.Option(min=1, max=16)] = 8,
+    similarity: Annotated[float, typer.Option(min=0.0, max=1.0, help="Largest shared part of two kernels.")] = 0.7,
+    as_json: AsJson = False,
+) -> None:
+    """List the fastest kernels that differ from each other: public ones and yours. With --json, with their code."""
+    with connected(context) as site:
+        found = site.parents(board, hardware, limit=limit, similarity=similarity)
+    Screen().table(found, PARENTS, ("speedup", "shared"), ("idea", "licence"), as_json)
 
 
 def _estimate(found: object) -> str:

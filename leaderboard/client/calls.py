@@ -254,6 +254,12 @@ def feedback_text(pk: int | str, limit: int = 2_000) -> Call[bytes]:
     return Call("GET", path, params, headers=accept, is_safe=True, is_file=True)
 
 
+def parents(slug: str, hardware: str, *, limit: int = 8, similarity: float = 0.7) -> Call[list[shapes.ParentKernel]]:
+    """List the fastest kernels of a board that differ from each other, with code: public ones and the caller's."""
+    path = f"/boards/{segment(slug)}/{segment(hardware)}/parents"
+    return _list(path, limit=str(limit), similarity=str(similarity))
+
+
 def submit_batch(
     candidates: Sequence[Mapping[str, Any]],
     *,
@@ -261,15 +267,19 @@ def submit_batch(
     budget_s: float,
     board: str = "",
     hardware: str = "",
+    bar: float | None = None,
     key: str = "",
 ) -> Call[shapes.Batch]:
     """Send up to 256 candidates under one budget of device seconds, all or none.
 
     A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, `lineage`, and a `board` and `hardware`
     of its own.
+    `bar`, in mode benchmark: a ratio of candidate to baseline; the timing of one that cannot beat it ends early.
     With a key, a repetition counts once; the call chooses one by itself.
     """
-    body = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}
+    body: dict[str, Any] = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}
+    if bar is not None:
+        body["bar"] = bar
     headers = {"Idempotency-Key": key or str(uuid4())}
     sent = {**body, "candidates": [dict(candidate) for candidate in candidates]}
     return Call("POST", "/batches", body=sent, headers=headers, is_safe=True)

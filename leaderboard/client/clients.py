@@ -127,6 +127,7 @@ class _Calls:
     rewards = _Method(calls.rewards)
     feedback = _Method(calls.feedback)
     feedback_text = _Method(calls.feedback_text)
+    parents = _Method(calls.parents)
     submit_batch = _Method(calls.submit_batch)
     batches = _Method(calls.batches)
     batch = _Method(calls.batch)

@@ -1336,6 +1336,20 @@ class OwnersView(TypedDict):
     appeal_until: str | None
 
 
+class ParentKernel(TypedDict):
+    submission: int
+    own: bool
+    user: str
+    ratio: float
+    runs: int
+    similarity: float
+    model: str
+    idea: str
+    licence: str
+    filename: str
+    code: str
+
+
 class PatchedTrackRequest(TypedDict):
     name: NotRequired[str]
     kind: NotRequired[str]

@@ -141,7 +141,7 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
         for is_shadow in (False, True):
             cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
             if row := cursor.fetchone():
-                attempt = Attempt.objects.select_related("submission", "version").get(pk=row[0])
+                attempt = Attempt.objects.select_related("submission__candidate__batch", "version").get(pk=row[0])
                 return start_lease(attempt, runner=runner, now=now)
     return None
 

@@ -440,12 +440,14 @@ class Attempt(Leased):
 
     def job(self) -> Job:
         submission = self.submission
+        candidate = getattr(submission, "candidate", None)  # of a batch
         return self._job(
             longest(self.version.bundle),
             mode=submission.mode,
             submission_id=str(submission.pk),
             filename=submission.filename,
             source=submission.source,
+            bar=candidate.batch.bar if candidate else None,
         )
 
 

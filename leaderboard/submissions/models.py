@@ -86,6 +86,7 @@ class Batch(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="batches")
     mode = models.CharField(max_length=16)
     budget_s = models.FloatField()  # device seconds, of all candidates together
+    bar = models.FloatField(null=True)  # candidate / baseline: a benchmark that cannot beat it ends after a first look
     size = models.PositiveSmallIntegerField()  # its candidates
     ended_as = models.CharField(max_length=16, blank=True)  # why the rest was not judged; "": it was
     created_at = models.DateTimeField()

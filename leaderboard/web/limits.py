@@ -86,6 +86,7 @@ REPORT_USER: Final = Limit("report of a post user", 20, 86_400)
 SEARCH_USER: Final = Limit("search user", 60, 60)
 SEARCH_IP: Final = Limit("search ip", 120, 60)
 REWARD_USER: Final = Limit("rewards user", 120, 60)  # the rules read up to 256 reports in a call
+PARENTS_USER: Final = Limit("parents user", 60, 60)  # compares up to 300 kernels
 DESK_SEARCH_USER: Final = Limit("desk search user", 60, 60)
 
 WIDE: Final = 4  # a /48 of IPv6 may do this many times as much as a /64

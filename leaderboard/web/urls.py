@@ -16,6 +16,7 @@ from leaderboard.web.api import inbox as inbox_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import organised_boards as organised_boards_api
+from leaderboard.web.api import parents as parents_api
 from leaderboard.web.api import people as people_api
 from leaderboard.web.api import problems as problems_api
 from leaderboard.web.api import reference, signed
@@ -45,7 +46,7 @@ from leaderboard.web.people import compare, discussion, messages, problems, prof
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.sharing import feeds, pictures
-from leaderboard.web.submissions import batch_pages, workbench
+from leaderboard.web.submissions import batch_pages, lineage, workbench
 from leaderboard.web.submissions import pages as submissions
 
 pages: list[URLPattern | URLResolver] = [
@@ -95,6 +96,8 @@ pages: list[URLPattern | URLResolver] = [
     path("batches/<int:pk>", batch_pages.detail),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
+    path("submissions/<int:pk>/lineage", lineage.tree),
+    path("runs", lineage.runs),
     path("submissions/<int:pk>/cancel", submissions.cancel),
     path("submissions/<int:pk>/send", workbench.send_again),
     path("submissions/<int:pk>/note", workbench.note),
@@ -241,6 +244,7 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/problem", api.ProblemOfBoard.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/parents", parents_api.Parents.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
     path("competitions/<slug:slug>/models", competitions_api.Models.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),

@@ -121,6 +121,8 @@ FLAGS: Final[dict[str, str]] = {
     "interval, so luck gains nothing. The time is the plain mean.",
     "not_converged": "The times still scattered when the measurement ended, so the interval is wide. The machine may "
     "be the cause.",
+    "stopped_early": "A first look showed that it cannot beat the bar of its batch, so the timing ended there, and the "
+    "interval is wide.",
     "bimodal": "The times form two groups, as if some calls did different work.",
 }
 

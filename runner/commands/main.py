@@ -10,6 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -35,7 +36,7 @@ from leaderboard.cli.start import on_terminal
 from problems.spec import Problem
 from runner.daemon.loan import Patience
 from runner.errors import ConfigError, RunnerError
-from runner.wire import MODES, MOST_RUNS, Expectation, Job, Report
+from runner.wire import BENCHMARK, LEAST_POSITIVE, MODES, MOST_RUNS, Expectation, Job, Report
 
 DRAIN_LOOK_S: Final = 2.0
 
@@ -175,6 +176,15 @@ def judge_once(
     problem: Named,
     file: Annotated[Path, typer.Argument(help="The submission: a Python file that defines what the problem asks for.")],
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = "ranked",
+    bar: Annotated[
+        float | None,
+        typer.Option(
+            min=LEAST_POSITIVE,
+            metavar="RATIO",
+            help="With --mode benchmark: end the timing after a first look if FILE cannot take less than RATIO times "
+            "the baseline's time.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, and nothing else.")] = False,
     wait: Wait = None,
 ) -> None:
@@ -187,12 +197,14 @@ def judge_once(
     screen = Console(stderr=True)
     if mode not in MODES:
         _refuse(screen, f"--mode {mode!r} is not one of {', '.join(MODES)}")
+    if bar is not None and mode != BENCHMARK:
+        _refuse(screen, f"--bar ends a benchmark early, and --mode is {mode!r}; give --mode benchmark")
 
     def make_job(found: Problem, hardware: str) -> Job:
         source = local.read_source(file)
         if other := local.not_meant_for(hardware, file, source):
             screen.print(render.seen(f"warning: {other}", style="yellow"), soft_wrap=True)
-        return local.job_from(found, source, file.name, mode, hardware)
+        return replace(local.job_from(found, source, file.name, mode, hardware), bar=bar)
 
     report = _judge(screen, problem, make_job, render.report, as_json, wait)
     raise typer.Exit(0 if report.outcome == "passed" else 1)

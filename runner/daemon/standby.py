@@ -3,7 +3,9 @@
 On `cpu`, RUNNER_STANDBY judges for tests, which need no baseline's container, wait beside a judge with all sides. There
 the next judges are prepared, and the last judge is renewed or cleared away, in the background, so that a test waits for
 neither. A judge for tests renews itself (runner/job/judge_main.py): its next test of the same problem finds it loaded.
-On a GPU, and with RUNNER_STANDBY=0, there is one judge at a time, and each is gone before the next is prepared.
+On a GPU, and with RUNNER_STANDBY=0, there is one judge at a time, and each is gone before the next is prepared. On a
+GPU it renews itself after a test, with RUNNER_STANDBY containers that import torch ahead; timed work gets a judge that
+had no job before.
 
 Always true: while a job is timed, no judge is prepared, renewed or cleared away, and the judges that wait are stopped
 (SIGSTOP) beside their frozen containers. Each living judge has a slot, which names its containers. After a judge
@@ -47,7 +49,8 @@ class Judge:
 class Standby:
     """All judges of a daemon. `stop` and `stop_work` may be called from any thread, the rest from one at a time.
 
-    `make` returns the judge of a slot, with all sides or for tests alone; `reap` removes the containers of a slot.
+    `make` returns the judge of a slot, with all sides or for tests alone; `reap` removes the containers of a slot;
+    `renews`: also a judge with all sides renews itself after a test.
     """
 
     def __init__(
@@ -56,8 +59,10 @@ class Standby:
         reap: Callable[[int], None],
         spares: int,
         stopping: threading.Event,
+        *,
+        renews: bool = False,
     ) -> None:
-        self._make, self._reap, self._spares, self._stopping = make, reap, spares, stopping
+        self._make, self._reap, self._spares, self._stopping, self._renews = make, reap, spares, stopping, renews
         self._slots: queue.LifoQueue[int] = queue.LifoQueue()
         for slot in reversed(range(SLOTS)):
             self._slots.put(slot)
@@ -78,7 +83,12 @@ class Standby:
         self._no_full_before = 0.0
 
     def waiting(self) -> JudgeProcess:
-        """Return a judge that waits for a job, prepared now if there is none. Raises JudgeFault, JudgeStopped."""
+        """Return a judge that waits for a job, prepared now if there is none. Raises JudgeFault, JudgeStopped.
+
+        A while after a test, a judge that had it makes room for one that timed work can have.
+        """
+        if time.monotonic() >= self._no_full_before:
+            self._clear_used()
         while not self._take_in():
             if not self._preparing:
                 self._prepare(is_full=not self._spares)
@@ -93,7 +103,9 @@ class Standby:
         if timed:
             self._give_up_queued()
             wait(self._preparing)
-            while not any(judge.is_full for judge in self._take_in()):
+            self._take_in()
+            self._clear_used()
+            while not any(judge.is_full for judge in self._waiting):
                 self._prepare(is_full=True)
                 wait(self._preparing)
                 self._take_in(raising=True)
@@ -124,11 +136,11 @@ class Standby:
             other.process.resume()
         if (judge := self._at_work) is not None:
             self._at_work = None
-            if judge.is_full or at_once or not self._spares:
+            if at_once or not (self._renews if judge.is_full else self._spares):
                 self._clear(judge, at_once=at_once)
             else:
                 renewed = self._renewer.submit(self._renewed, judge)
-                self._preparing[renewed] = False
+                self._preparing[renewed] = judge.is_full
                 self._renewing.add(renewed)
 
     def refill(self) -> None:
@@ -148,6 +160,8 @@ class Standby:
         if any(not judge.process.waiting for judge in list(self._waiting)):
             return True
         now, kinds = time.monotonic(), [judge.is_full for judge in list(self._waiting)]
+        if now >= self._no_full_before and self._used():
+            return True
         kinds += [is_full for one, is_full in list(self._preparing.items()) if not (one.done() and one.exception())]
         is_missing = kinds.count(False) < self._spares or (True not in kinds and now >= self._no_full_before)
         return bool(self._spares) and is_missing and now >= self._not_before
@@ -214,6 +228,15 @@ class Standby:
                 self._not_before = time.monotonic() + min(RETRY_CAP_S, 2.0**self._failures)
                 self._failures += 1
         return self._waiting
+
+    def _used(self) -> list[Judge]:
+        """Return the judges with all sides that wait after a test."""
+        return [judge for judge in list(self._waiting) if judge.is_full and judge.process.problem]
+
+    def _clear_used(self) -> None:
+        for judge in self._used():
+            self._waiting.remove(judge)
+            self._clear(judge, at_once=True)
 
     def _prepare(self, *, is_full: bool) -> None:
         self._preparing[self._preparer.submit(self._prepared, is_full)] = is_full

@@ -86,8 +86,15 @@ class Daemon:
         self._one_at_a_time = threading.Lock()
         index = 0 if settings.runner_hardware == "cpu" else settings.runner_gpu
         self._stay = Stay(Device(settings.runner_hardware, index), settings.runner_locks)
-        spares = settings.runner_standby if settings.runner_hardware == "cpu" else 0
-        self._standby = Standby(self._new_judge, lambda slot: self._reap(self._owner(slot)), spares, self._stopping)
+        on_cpu, count = settings.runner_hardware == "cpu", settings.runner_standby
+        self._spares = 0 if on_cpu else count  # containers of the only judge
+        self._standby = Standby(
+            self._new_judge,
+            lambda slot: self._reap(self._owner(slot)),
+            count if on_cpu else 0,
+            self._stopping,
+            renews=bool(self._spares),
+        )
         self._host: Host | None = None  # as the site knows it
         self._has_job = False  # or may be about to: it asks for a job
         self._renew_s = 15.0
@@ -246,8 +253,9 @@ class Daemon:
         return self._standby.waiting()
 
     def _new_judge(self, slot: int, is_full: bool) -> JudgeProcess:
+        options = ("--spares", str(self._spares)) if self._spares else () if is_full else ("--tests",)
         return JudgeProcess(
-            (*self._settings.runner_judge_command, *(() if is_full else ("--tests",))),
+            (*self._settings.runner_judge_command, *options),
             self._environment | {"RUNNER_ID": self._owner(slot)},
             limit_s=self._settings.runner_judge_limit_s,
             grace_s=self._settings.runner_judge_grace_s,

@@ -1,13 +1,14 @@
 """Feedback on a judged submission for a program that writes the next one: `feedback/1`, as JSON or as text. Pure.
 
-`feedback` derives everything from the stored report. It holds what the owner's page shows and nothing else: of a secret
-case its number and the judge's sentence, without shape, seed, index or value; of review its state, without the rule.
+`feedback` derives everything from the stored report. Of a secret case it holds its number and the judge's sentence,
+without shape, seed, index or value. Of review it holds the state and the rules about the run. Rules that compare with
+other entrants stay with the reviewers, so that nobody can try how much of a copy must change.
 `python -m runner.evidence.feedback` prints the JSON schema: docs/feedback.schema.json.
 """
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from statistics import fmean
 from typing import Annotated, Any, Final, Literal, get_args
@@ -116,6 +117,16 @@ class Bound(_Strict):
     hot: list[str] = Field(description="the operators or kernels that take longest, with their shares")
 
 
+class HeldBy(_Strict):
+    """A rule about the run that holds its result for a person's review, or would hold it in mode ranked."""
+
+    rule: str
+    case: str = Field(description="empty: over all cases")
+    value: float | None = Field(description="what the rule measured; null: unknown")
+    threshold: float | None = Field(description="from which the rule holds; null: unknown")
+    sentence: str
+
+
 class Feedback(_Strict):
     """Feedback on a judged submission."""
 
@@ -138,12 +149,18 @@ class Feedback(_Strict):
     score_us: float | None
     light_share: Share | None = Field(description="geometric mean over the timed cases, 1 at most")
     bound: Bound | None = Field(description="null: no profile")
+    held_by: list[HeldBy] = Field(description="none of rules about other entrants, which may hold it, too")
     flags: list[str]
     problem: str = Field(description="why details are missing; empty: they are there")
 
 
 def feedback(
-    report: Mapping[str, Any], *, about: About | None = None, covered: bool = False, problem: str = ""
+    report: Mapping[str, Any],
+    *,
+    about: About | None = None,
+    held_by: Iterable[HeldBy] = (),
+    covered: bool = False,
+    problem: str = "",
 ) -> Feedback:
     """Return the feedback that follows from a stored report. `covered`: without texts that the code may have written.
 
@@ -178,6 +195,7 @@ def feedback(
             sentence=profile.sentence,
             hot=[f"{row.name}: {100 * row.share:.0f} %" for row in profile.rows[:5]],
         ),
+        held_by=list(held_by),
         flags=[str(flag) for flag in report.get("flags") or ()],
         problem=problem,
     )
@@ -329,6 +347,8 @@ def _lines(found: Feedback) -> Iterator[str]:
             if element is not None:
                 place = f"output {element.output} at {element.index}"
                 yield f"{title} wrong element: {place}: expected {element.expected}, got {element.got}."
+    for held in found.held_by:
+        yield f"Held by {held.rule}{f' in {held.case}' if held.case else ''}: {held.sentence}"
     for time in found.times:
         light = f", {100 * time.light_share:.0f} % of what {time.limited_by} allows" if time.light_share else ""
         interval = f"{1 / time.high:.3g} to {1 / time.low:.3g} times as fast" if time.low else "no ratio"

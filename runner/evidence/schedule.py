@@ -25,6 +25,7 @@ ABIIBA: Final = (A, B, I, I, B, A)
 INCUMBENT_VOIDS: Final = 2  # an incumbent that voids this often is no longer timed beside the candidate
 QUADS_TO_KNOW_THE_BASELINE: Final = 4  # before a quad's baseline can be called slow
 NOISE_FACTOR: Final = 4.5  # median absolute deviations: three standard deviations of a normal distribution
+FIRST_LOOK: Final = 7  # quads of a case, after which a candidate that cannot beat a bar is let go: bar.py
 VOIDS_TO_GIVE_UP: Final = 3  # fewer prove nothing about the device
 
 # How a case ended.
@@ -63,6 +64,11 @@ class Profile:
     def within(self, stage_s: float, cases: int) -> Profile:
         """Return the profile for a run of this many cases: noise takes at most half of the stage's time limit."""
         return replace(self, noisy_budget_s=min(self.noisy_budget_s, stage_s / 2 / max(cases, 1)))
+
+    @property
+    def for_first_look(self) -> Profile:
+        """The profile of a first look: bar.py."""
+        return replace(self, first_look=FIRST_LOOK, most_quads=FIRST_LOOK, noisy=0.0)
 
     def narrow_at(self, time_ns: float) -> float:
         """Return the half-width to stop at for a time."""

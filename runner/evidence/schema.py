@@ -265,6 +265,9 @@ class Evidence(_Strict):
         description="the baseline is the problem's own and somebody's best on this hardware; so it counts where a "
         "report lacks this field",
     )
+    stopped_at: Annotated[Number, Field(gt=0)] | None = Field(
+        default=None, description="the ratio that it could not beat, where the timing ended after a first look"
+    )
     operator: Text = Field(default="", description="for operators: why the host or the problem failed")
 
     @property

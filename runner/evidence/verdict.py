@@ -23,6 +23,7 @@ from runner.evidence.starved import STARVED
 from runner.evidence.throttle import BUSY
 
 SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt the measurements
+STOPPED_EARLY: Final = "stopped_early"  # flag: bar.py
 MOST_OWN_VOIDS: Final = 0.75  # share of the void quads charged to the candidate beyond which it is at fault
 
 
@@ -169,12 +170,15 @@ def _flags(evidence: Evidence, times: list[CaseTime]) -> Iterator[str]:
         yield "erratic"
     if any(time.noisy for time in times):
         yield "noisy"
-    unfinished = {timing.case for timing in evidence.timing if timing.ended != CONVERGED}
+    is_stopped = evidence.stopped_at is not None
+    unfinished = {timing.case for timing in evidence.timing if timing.ended != CONVERGED and not is_stopped}
     for time in times:
         narrow = evidence.profile.narrow_at(min(time.baseline_ns, time.candidate_ns))
         if time.case in unfinished and time.estimate.half_width > max(narrow, time.resolution):
             yield "not_converged"
             break
+    if is_stopped:
+        yield STOPPED_EARLY
     if any(finding.rule == "bimodal" for finding in evidence.findings):
         yield "bimodal"
 

@@ -202,7 +202,7 @@ class _Course:
                     trial.load_baseline()
                     if job.incumbent is not None:
                         trial.load_incumbent(job.incumbent.source)
-                    trial.measure(telemetry)
+                    trial.measure(telemetry, bar=job.bar)
 
     def admit(self, problem: Problem, ready: prepare.Prepared) -> Report:
         """Test the problem itself: no submission, no times."""

@@ -6,6 +6,9 @@
     python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs. After
                                             a test it replaces the submission's container and is ready again: the next
                                             test of the same problem finds the oracle loaded. Takes MOST_TESTS jobs
+    python -m runner.job.judge_main --spares N
+                                            the same with both sides: after a test it is ready for another, and N
+                                            containers import torch ahead for tests to come
     python -m runner.job.judge_main --reap OWNER…
                                             removes the containers that earlier judges of these names left behind
 
@@ -32,7 +35,7 @@ from runner.job.cleanup import Terminated
 from runner.job.confirm import confirm
 from runner.job.execute import execute
 from runner.job.prepare import Prepared, prepared
-from runner.wire import ADMISSION, TEST, Job, WireError
+from runner.wire import Job, WireError
 from sandbox import container, helper
 from sandbox.container import SandboxError
 
@@ -43,14 +46,14 @@ MOST_TESTS: Final = 16  # then all starts afresh: what a problem's code keeps fr
 PR_SET_DUMPABLE: Final = 4
 
 
-def stand_by(settings: config.JudgeSettings, sides: Sequence[str]) -> None:
+def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int = 0) -> None:
     """Prepare, and judge one job, several tests, or none. Raises SandboxError, ConfigError, OSError if the preparation
     fails; SystemExit as above."""
     told: list[int] = []  # to end, while a report was being written
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings, sides))
         epoch = accelerators.epoch(ready.fingerprint)
-        for further in reversed(range(MOST_TESTS if len(sides) == 1 else 1)):
+        for further in reversed(range(MOST_TESTS if len(sides) == 1 or spares else 1)):
             _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
             job = _await_job(ready)
             if job is None:
@@ -63,12 +66,12 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str]) -> None:
             # SIGTERM cuts no report off. If no further job follows, only the work that it demands is left.
             signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
             _say("report", report.to_json())
-            if not further or job.mode != TEST or job.task == ADMISSION or report.outcome == "infra_error":
+            if not further or not job.is_test or report.set_aside or report.outcome == "infra_error":
                 return
             signal.signal(signal.SIGTERM, _on_term)
             if told:
                 return
-            ready.renew()
+            ready.renew(spares)
 
 
 def _await_job(ready: Prepared) -> Job | None:
@@ -119,7 +122,8 @@ def main() -> None:
             owners = sys.argv[2:] or [settings.runner_id]
             log.info("removed %d containers", sum(container.reap(client, owner) for owner in owners))
         else:
-            stand_by(settings, (B,) if sys.argv[1:] == ["--tests"] else (B, A))
+            spares = int(sys.argv[2]) if sys.argv[1:2] == ["--spares"] else 0
+            stand_by(settings, (B,) if sys.argv[1:] == ["--tests"] else (B, A), spares)
     except (SandboxError, ConfigError, OSError) as err:
         log.error("%s", err)
         raise SystemExit(1) from None

@@ -2,7 +2,7 @@
 
 Owns the containers of a job: one per side, and the oracle's. Always true: a side serves one job at most, an oracle one
 problem, and they hold no file of a user or a problem when `prepared` yields. After a test, which never ranks, `renew`
-keeps the oracle for the next test of the same problem.
+keeps the oracle for the next test of the same problem, and spare containers import torch for the tests to come.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import gc
 import os
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -101,6 +102,7 @@ class Prepared:
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
         self.own_calls: tenant.Samples = {}
+        self._spares: deque[container.Container] = deque()  # of tenants, the oldest first
         self._compared_at = 0.0
         self._stack = stack
         self.settings = settings
@@ -155,15 +157,15 @@ class Prepared:
             self._compare()
         return self.own_calls
 
-    def renew(self) -> None:
-        """Replace the side by a fresh container, for a further test."""
-        used, self.sides = self.sides, {}
-        for name in used:
-            self.start_side(name)
-        for side in used.values():
-            side.close()
-        for side in self.sides.values():
-            side.connect()
+    def renew(self, spares: int = 0) -> None:
+        """Replace the submission's side by a fresh container, for a further test. `spares`: containers to have ready
+        for the tests after it."""
+        used = self.sides.pop(B)
+        side = self.start_side(B)
+        while len(self._spares) < spares:
+            self._spares.append(self._start(policy.tenant, self.cores.tenant))
+        used.close()
+        side.connect()
         self.oracle.begin_anew()
 
     def take_problem(self, problem: Problem) -> None:
@@ -174,7 +176,8 @@ class Prepared:
 
     def start_side(self, name: str) -> Tenant:
         """Start a tenant's container, which imports torch from now on; `connect` waits for it."""
-        made, hardware = self._start(policy.tenant, self.cores.tenant), self.hardware
+        hardware = self.hardware
+        made = self._spares.popleft() if self._spares else self._start(policy.tenant, self.cores.tenant)
         meter, arena = Meter(made.pid, self._others.ns), (hardware.input_bytes, hardware.output_bytes)
         side = Tenant(made, hardware.memory, *arena, hardware.steps, meter)
         self._stack.callback(side.close)
@@ -217,7 +220,7 @@ class Prepared:
         return frozenset({os.getpid(), *(one.pid for one in self._containers())})
 
     def _containers(self) -> tuple[container.Container, ...]:
-        return (self.oracle.container, *(side.container for side in self.sides.values()))
+        return (self.oracle.container, *(side.container for side in self.sides.values()), *self._spares)
 
     def _start_oracle(self) -> Oracle:
         made = self._start(policy.oracle, self.cores.oracle)

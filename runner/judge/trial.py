@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from problems.spec import MODEL, Case, case_name
 from runner.evidence import certificate, throttle
+from runner.evidence.bar import is_out_of_reach
 from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import WALL, Sample
 from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
@@ -183,14 +184,27 @@ class Trial:
 
     # -- timing --------------------------------------------------------------------------------------------------
 
-    def measure(self, telemetry: Telemetry) -> None:
+    def measure(self, telemetry: Telemetry, bar: float | None = None) -> None:
         """Time all benchmark cases in a random order. A wrong output in a timed call ends the timing, as in `check`.
 
-        Cases that differ in their seeds alone are one case: each call draws a seed of its own.
+        Cases that differ in their seeds alone are one case: each call draws a seed of its own. With a `bar`, a ratio of
+        candidate to baseline, a first look comes before, and is all if it shows that the bar is out of reach.
         Raises Fault, OracleFailed.
         """
         self._charge(A)  # it was loaded since, maybe with an incumbent
         stage = self._stage("Timing", self.problem.ranked_timeout_s)
+        if bar is not None:
+            whole, self.profile = self.profile, self.profile.for_first_look
+            self._measure(telemetry, stage)
+            if not self.counts:
+                return
+            if is_out_of_reach(self.evidence, bar):
+                self.recorder.add_circumstances(profile=self.profile, stopped_at=bar)
+                return
+            self.profile, self._copies = whole, []
+        self._measure(telemetry, stage)
+
+    def _measure(self, telemetry: Telemetry, stage: Stage) -> None:
         by_name = {case_name(case): case for case in reversed(self.problem.benchmarks)}  # the last place counts
         cases = [*by_name.values()][::-1]
         self.recorder.add_circumstances(telemetry=telemetry.level)

@@ -194,7 +194,7 @@ def test_helper_lets_a_connection_reach_its_own_containers_only(
 def test_helper_refuses_a_container_too_many_and_goes_on(
     connect: Callable[[], socket.socket], docker_client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert helper.MOST_CONTAINERS == 24
+    assert helper.MOST_CONTAINERS == 48
     monkeypatch.setattr(helper, "MOST_CONTAINERS", 2)
     one, another = connect(), connect()
     name = (ask(one, START) or {})["id"]

@@ -41,7 +41,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *("/", "/boards/softmax/cpu", "/boards/layernorm/submit", f"/competitions/{OVER}/team", "/invite-code"),
         *("/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
         *("/batches", "/batches/{batch}"),
-        *("/submissions/{gpu}", "/submissions/{gpu}/measured"),
+        *("/submissions/{gpu}", "/submissions/{gpu}/measured", "/submissions/{searched}/lineage", "/runs"),
         *("/submissions/{tested}", "/submissions/{wrong}", "/submissions/{broken}", "/submissions/{asked}"),
         *("/submissions/{waiting}", "/boards/topk/cpu/discussion", "/welcome", "/device", "/tokens"),
         *("/notifications", "/notifications/settings", "/account", "/account/password", "/account/email"),

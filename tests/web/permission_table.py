@@ -140,6 +140,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/submissions/{own}", OWN, READ_ONLY),
         ("/submissions/{held}", "INNNAAAA", READ_ONLY),
     ],
+    "submissions/<int:pk>/lineage": [
+        ("/submissions/{published}/lineage", "NAANAAAA", NOT_SENT),
+        ("/submissions/{held}/lineage", "NNNNAAAA", NOT_SENT),
+    ],
+    "runs": [("/runs", SIGNED_IN, READ_ONLY)],
     "submissions/<int:pk>/cancel": [("/submissions/{own}/cancel", "IMMMMMMM", OWN)],
     "submissions/<int:pk>/send": [("/submissions/{own}/send", "IMMMMMMM", "IANNNNNN")],
     "submissions/<int:pk>/compare/<int:other>": [("/submissions/{own}/compare/{published}", "IAANNNNN", READ_ONLY)],
@@ -381,6 +386,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/boards/{secret}/problem", "NNNNNNNA", NOT_SENT),
     ],
     "api/v1/boards/<slug:slug>/<str:hardware>/entries": [("/api/v1/boards/softmax/cpu/entries", ALL, NOT_SENT)],
+    "api/v1/boards/<slug:slug>/<str:hardware>/parents": [("/api/v1/boards/softmax/cpu/parents", SIGNED_IN, READ_ONLY)],
     "api/v1/competitions": [("/api/v1/competitions", ALL, NOT_SENT)],
     "api/v1/competitions/<slug:slug>": [
         ("/api/v1/competitions/{slug}", ALL, NOT_SENT),

@@ -150,7 +150,8 @@ def judge(
     model: str = "",
 ) -> Submission:
     """Send a kernel, claim it and report a pass; confirm it if it takes the first place."""
-    submission = _send(name, path, f"at {ratio} of the baseline's time", now, model, board=board, hardware=hardware)
+    chosen = {"board": board, "hardware": hardware, "lineage": {"model": model} if model else {}}
+    submission = _send(name, path, f"at {ratio} of the baseline's time", now, **chosen)
     timing = [
         case(candidate=BASELINE_US * 1e3 * ratio * share, baseline=BASELINE_US * 1e3, name=case_name)
         for case_name, share in CASES
@@ -189,12 +190,11 @@ def result_of(submission: Submission) -> Result:
     return Result.objects.get(attempt__submission=submission, attempt__is_current=True)
 
 
-def _send(name: str, path: Path, note: str, now: datetime, model: str = "", **chosen: str) -> Submission:
+def _send(name: str, path: Path, note: str, now: datetime, **chosen: Any) -> Submission:
     code = f"{path.read_text()}\n# Sent by {name} to make a picture, {note}.\n"
     upload = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py"} | chosen
     owner = User.objects.get(username=name)
-    lineage = {"model": model} if model else {}
-    return pipeline.submit(Upload(**upload, data=code.encode(), lineage=lineage), owner=owner, now=now)
+    return pipeline.submit(Upload(**upload, data=code.encode()), owner=owner, now=now)
 
 
 def _report(runner: Runner, now: datetime, **told: Any) -> None:
@@ -289,6 +289,30 @@ def _contest(people: dict[str, User], now: datetime) -> dict[str, Any]:
     }
 
 
+def _search(now: datetime) -> Submission:
+    """A run of ada's program: two strategies in mode benchmark. Return its fastest submission."""
+    made, cpu = list[Submission](), Runner.objects.get(hardware="cpu")
+    for number, (parents, strategy, idea, ratio) in enumerate(
+        (
+            ((), "parallel", "one pass, with the maximum from a sample", None),
+            ((), "parallel", "keep each row in registers", 1.12),
+            ((), "beam", "split long rows over two cores", 0.97),
+            ((1,), "beam", "prefetch the next row while the exponentials run", 0.88),
+            ((3,), "beam", "a polynomial of degree 5 in place of exp", None),
+            ((2, 3), "beam", "join both: two cores, and a prefetched row", 0.79),
+        )
+    ):
+        at, model = now + number * MINUTE, ("qwen3-coder", "meta/llama-4:70b")[number % 2]
+        told = {"idea": idea, "model": model, "strategy": strategy, "run": "nov-26", "cost_usd": 0.004 * (number + 1)}
+        chosen = {"mode": "benchmark", "parents": tuple(made[place].pk for place in parents), "lineage": told}
+        made.append(_send("ada", SOFTMAX / "template_c.py", f"idea {number}", at, **chosen))
+        if ratio is None:
+            _report(cpu, at, outcome="wrong", reason="mismatch", message="rows=1, cols=1: 3 elements differ.")
+        else:
+            _report(cpu, at, score_us=BASELINE_US * ratio, ratio=ratio, half_width=0.01, telemetry="full", cases=CHECKS)
+    return made[-1]
+
+
 def _track(name: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
     divisions = ["human", "agent", "mixed"]
     texts = {"description": "", "eligibility": "", "tie_rule": Track.EARLIER, "position": 0}
@@ -307,6 +331,7 @@ def _running(people: dict[str, User], now: datetime) -> dict[str, Any]:
         for hours, (name, file, ratio, half_width) in zip(range(len(SENT), 0, -1), SENT, strict=True)
     ]
     collect(now=now - 4 * HOUR)
+    searched = _search(now - 4 * HOUR)
     held = judge("ines", SOFTMAX / "template_c.py", LEAP, now - 3 * HOUR)
     own, kernels = sent[-2], LIBRARY / "kernels101"
     for number, (name, board, file, ratio, hardware) in enumerate(
@@ -363,6 +388,7 @@ def _running(people: dict[str, User], now: datetime) -> dict[str, Any]:
     collect(now=now)
     return keys | {
         "own": own.pk,
+        "searched": searched.pk,
         "first": first.pk,
         "asked": asked.pk,
         "case": result_of(held).case.pk,

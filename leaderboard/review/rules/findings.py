@@ -21,6 +21,7 @@ from runner.evidence.sample import CANDIDATE, INCUMBENT
 
 MOST_SENTENCE_CHARS: Final = 1_000
 MOST_RELAYED: Final = 256  # of the judge's findings
+OF_OTHERS: Final = {"similar_source", "jump_with_copy", "case_faster_than_best"}  # rules that show others' work
 LIKE: Final = 0.5  # similarity from which a jump is worth a look
 DISAGREES: Final = 0.10  # the reported ratio is better than its samples by this share, beyond its own interval
 # Exceptions of arithmetic over values that each fit the schema but contradict each other.
@@ -126,6 +127,14 @@ def held_by(measures: Iterable[Measure], thresholds: Thresholds = USUAL) -> list
         sentence = f"{sentence} {rule.look}"[:MOST_SENTENCE_CHARS]
         held.append(Evidence(rule.id, threshold, sentence, figures | one.figures, one.samples))
     return held
+
+
+def held_by_run(reported: Reported, opaque_chars: int, thresholds: Thresholds) -> list[Evidence]:
+    """Return the evidence that holds a run by its report and source, without board and history.
+
+    The same arguments have the same answer, whatever others have sent.
+    """
+    return held_by(measure(reported, Known(), Source(opaque_chars=opaque_chars)).measures, thresholds)
 
 
 def _without_samples(reported: Reported, known: Known, source: Source) -> Iterator[Measure]:

@@ -106,6 +106,14 @@ def source_of(submission: Submission) -> findings.Source:
     return findings.Source(likeness=most_similar(frozenset(prints), submission), opaque_chars=opaque_chars)
 
 
+def opaque_chars_of(submissions: Sequence[Submission]) -> dict[int, int]:
+    """Map submissions to the characters of their literals that hold data. Missing fingerprints are taken now."""
+    own = Fingerprint.objects.filter(submission__in=submissions, version=similarity.VERSION)
+    known = dict(own.values_list("submission", "opaque_chars"))
+    rest = [submission for submission in submissions if submission.pk not in known]
+    return known | {one.pk: take(read(one.source), one.board.version).opaque_chars for one in rest}
+
+
 def sources_of(submissions: Sequence[Submission]) -> dict[int, findings.Source]:
     """Return source_of for many submissions that may have been screened before.
 

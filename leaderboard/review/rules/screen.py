@@ -35,8 +35,8 @@ from leaderboard.judging.archive import report_of
 from leaderboard.judging.models import Result
 from leaderboard.review.case import states
 from leaderboard.review.models import Finding, Measurement
-from leaderboard.review.rules.findings import Known, Reported, Source, held_by, measure, worst
-from leaderboard.review.rules.fingerprints import planned_without, source_of, sources_of
+from leaderboard.review.rules.findings import Evidence, Known, Reported, Source, held_by, held_by_run, measure, worst
+from leaderboard.review.rules.fingerprints import opaque_chars_of, planned_without, source_of, sources_of
 from leaderboard.review.rules.thresholds import USUAL, Thresholds, changed, parse
 from leaderboard.review.standing import standing_results
 from leaderboard.review.suspension import suspended_logins
@@ -102,10 +102,23 @@ def _see_all(
     ]
 
 
-def foresee_rules(result: Result, incumbent_ratio: float | None, now: datetime) -> list[str]:
-    """Return the rules that would hold a timed pass, also of a mode that is not screened. Writes no row."""
-    source = source_of(result.attempt.submission)
-    return [finding.rule for finding in _see(result, known(result, incumbent_ratio), source, now).findings]
+def is_unscreened(result: Result) -> bool:
+    """Return whether a timed pass was not screened when it arrived: it is of mode benchmark, or could not rank."""
+    return result.ratio is not None and not hasattr(result, "measurement")
+
+
+def held_alone(results: Sequence[Result]) -> dict[int, list[Evidence]]:
+    """Return what holds each timed pass by its report and source alone, by result key. Load their reports before.
+
+    For modes that are not screened. Whoever asks about many kernels learns nothing about those of others.
+    """
+    sources = opaque_chars_of([result.attempt.submission for result in results])
+    found = {}
+    for result in results:
+        submission = result.attempt.submission
+        thresholds = thresholds_of(submission.board.competition)
+        found[result.pk] = held_by_run(_reported(result), sources[submission.pk], thresholds)
+    return found
 
 
 def thresholds_of(competition: Competition) -> Thresholds:
@@ -148,19 +161,22 @@ def _check_timed(result: Result) -> None:
 
 def _see(result: Result, known: Known, source: Source, now: datetime) -> _Seen:
     """Return the measurement and findings of a result, unsaved."""
+    measured = measure(_reported(result), known, source)
+    values = {name: None if math.isnan(one.value) else one.value for name, one in worst(measured.measures).items()}
+    held = held_by(measured.measures, thresholds_of(result.attempt.submission.board.competition))
+    findings = [Finding(result=result, created_at=now, **vars(item)) for item in held]
+    return _Seen(Measurement(result=result, values=values, case_ratios=measured.case_ratios, created_at=now), findings)
+
+
+def _reported(result: Result) -> Reported:
     assert result.ratio is not None
-    reported = Reported(
+    return Reported(
         ratio=result.ratio,
         half_width=result.half_width or 0.0,
         forgeable=result.forgeable or 0.0,
         flags=result.flags,
         report=report_of(result),
     )
-    measured = measure(reported, known, source)
-    values = {name: None if math.isnan(one.value) else one.value for name, one in worst(measured.measures).items()}
-    held = held_by(measured.measures, thresholds_of(result.attempt.submission.board.competition))
-    findings = [Finding(result=result, created_at=now, **vars(item)) for item in held]
-    return _Seen(Measurement(result=result, values=values, case_ratios=measured.case_ratios, created_at=now), findings)
 
 
 def _keep(findings: Sequence[Finding]) -> list[Finding]:

@@ -87,6 +87,11 @@ def likeness(suspect: Prints, other: Prints) -> Likeness:
     return max(by_kind, key=lambda found: (found.share, found.of))
 
 
+def overlap(one: Prints, other: Prints) -> float:
+    """Return the shared part of the smaller set of prints, 0 … 1, also for sources that are too short to attribute."""
+    return 1.0 if one == other else len(one & other) / max(1, min(len(one), len(other)))
+
+
 def _of_kind(prints: Prints, kind: int) -> Prints:
     return {value for value in prints if value & 1 == kind}
 

@@ -59,6 +59,12 @@ MODES: Final = ("test", "benchmark", "ranked")
 STATES: Final = ("running", "done", BatchRow.CANCELLED, BatchRow.BUDGET_SPENT)
 MOST: Final = 256  # candidates of a batch
 MOST_BUDGET_S: Final = 86_400
+LEAST_BAR: Final = 0.0001
+MOST_BAR: Final = 1_000
+BAR: Final = (
+    "Of mode `benchmark`: ratio of candidate to baseline. The timing of a candidate that cannot beat it ends after a "
+    "first look, with the flag `stopped_early`."
+)
 MOST_WAIT_S: Final = 60
 MOST_P: Final = 1_000
 AT_ONCE: Final = 50  # feedback objects of an answer
@@ -88,6 +94,7 @@ class NewBatch(drf.Serializer[Any]):
     budget_s = drf.FloatField(
         min_value=1, max_value=MOST_BUDGET_S, help_text="Device seconds of all candidates together, from claim to end."
     )
+    bar = drf.FloatField(required=False, allow_null=True, min_value=LEAST_BAR, max_value=MOST_BAR, help_text=BAR)
     candidates = drf.ListField(child=NewCandidate(), min_length=1, max_length=MOST)
 
 
@@ -102,6 +109,7 @@ class BatchSummary(drf.Serializer[Any]):
     arrived = drf.IntegerField(help_text="Candidates with an end; each has feedback.")
     budget_s = drf.FloatField()
     spent_s = drf.FloatField(help_text="Device seconds used so far.")
+    bar = drf.FloatField(allow_null=True, help_text=BAR)
     stages = drf.DictField(child=drf.IntegerField(), help_text="Candidates by status.")
     outcomes = drf.DictField(child=drf.IntegerField(), help_text="Judged candidates by outcome.")
     created_at = drf.DateTimeField()
@@ -271,8 +279,8 @@ class Batches(Private):
 
         def take() -> dict[str, Any]:
             uploads = [_upload(sent, candidate) for candidate in sent["candidates"]]
-            told = {"mode": sent["mode"], "budget_s": sent["budget_s"], "owner": owner, "now": now}
-            return in_full(pipeline.submit_batch(uploads, **told))
+            told = {name: sent.get(name) for name in ("mode", "budget_s", "bar")}
+            return in_full(pipeline.submit_batch(uploads, **told, owner=owner, now=now))
 
         key, was_kept = request.headers.get(HEADER), False
         if key is None:

@@ -2,19 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, Final
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from leaderboard import publication
 from leaderboard.errors import RateLimited, UserError
-from leaderboard.judging.models import UNFINISHED, Attempt, Result
+from leaderboard.judging.models import UNFINISHED, Attempt
 from leaderboard.judging.verdicts import is_spoiled, with_reports
+from leaderboard.review.rules.screen import held_alone, is_unscreened
 from leaderboard.review.standing import REJECTED, UNDER_REVIEW, reviews_of
 from leaderboard.web import limits
 from leaderboard.web.api.base import Private, parse
@@ -96,29 +94,24 @@ class Rewards(Private):
         if unknown := [pk for pk in ids if pk not in known]:
             names = ", ".join(map(str, unknown[:10]))
             raise UserError("ids", names, "not among your submissions; see GET /api/v1/submissions", 404)
-        lines = rewards_of(ids, rewards.Parameters(**sent), timezone.now())
+        lines = rewards_of(ids, rewards.Parameters(**sent))
         return Response(RewardsAnswer({"formula": formula, **sent, "rewards": lines}).data)
 
 
-def rewards_of(ids: Sequence[int], parameters: rewards.Parameters, now: datetime) -> list[dict[str, Any]]:
+def rewards_of(ids: Sequence[int], parameters: rewards.Parameters) -> list[dict[str, Any]]:
     """Return a RewardLine for each submission, in this order."""
-    parts = ("result", "submission__board__competition", "submission__owner", "submission__entrant")
+    parts = ("result__measurement", "submission__board__competition", "submission__board__version")
     attempts = Attempt.objects.current().filter(submission__in=ids).select_related(*parts)
     attempts = attempts.defer("result__inline", "submission__source")
     by_id = {attempt.submission_id: attempt for attempt in attempts}
     reviews = reviews_of([attempt.pk for attempt in by_id.values()])
     results = [attempt.result for attempt in by_id.values() if hasattr(attempt, "result")]
-    rules: dict[int, list[str] | None] = {}  # of a result that nobody screened; None: its report is gone
-    for some in with_reports([result for result in results if _is_unscreened(result)]):
+    rules: dict[int, list[str] | None] = {}  # of a result that was not screened; None: its report is gone
+    for some in with_reports([result for result in results if is_unscreened(result)]):
+        held = held_alone([result for result in some if result.loaded])
         for result in some:
-            rules[result.pk] = publication.foresee_rules_of(result, now) if result.loaded else None
+            rules[result.pk] = [one.rule for one in held[result.pk]] if result.loaded else None
     return [{"id": pk, **_line(by_id[pk], reviews.get(by_id[pk].pk), rules, parameters)} for pk in ids]
-
-
-def _is_unscreened(result: Result) -> bool:
-    """Return whether a timed pass was not screened when it arrived: it is of mode benchmark, or cannot rank."""
-    is_screened = result.attempt.submission.mode == "ranked" and publication.could_rank(result)
-    return result.ratio is not None and not is_screened
 
 
 def _line(

@@ -266,6 +266,12 @@ class Page(Keyed):
     board = optional_text(64, "Only this board.")
 
 
+def check_finite(value: float) -> None:
+    """Refuse a NaN, which passes every limit."""
+    if not isfinite(value):
+        raise drf.ValidationError("expected a number")
+
+
 def a_name(pattern: str, most: int, help_text: str) -> drf.RegexField:
     """Return a request's field for a name without spaces, which may be missing."""
     signs = " ".join(sign for sign in "._:/+@-" if sign in pattern)
@@ -296,7 +302,12 @@ class NewLineage(drf.Serializer[Any]):
         default=dict, help_text="The model's settings, such as `temperature`: at most 16 numbers, texts and booleans."
     )
     cost_usd = drf.FloatField(
-        min_value=0, max_value=MOST_COST_USD, allow_null=True, default=None, help_text="US dollars for this candidate."
+        validators=[check_finite],
+        min_value=0,
+        max_value=MOST_COST_USD,
+        allow_null=True,
+        default=None,
+        help_text="US dollars for this candidate.",
     )
     strategy = a_name(NAME, 64, "The strategy of the search, such as `beam`.")
     run = a_name(NAME, 64, "Groups the submissions of a search; your own choice.")
@@ -312,11 +323,6 @@ class NewLineage(drf.Serializer[Any]):
             if not (is_number or is_text):
                 text = f"expected a number, a boolean, or a text of at most {MOST_SETTING_CHARS} characters"
                 raise drf.ValidationError(f"{name}: {text}")
-        return sent
-
-    def validate_cost_usd(self, sent: float | None) -> float | None:
-        if sent is not None and not isfinite(sent):
-            raise drf.ValidationError("expected a number of US dollars")
         return sent
 
 

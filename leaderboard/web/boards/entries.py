@@ -28,7 +28,7 @@ from leaderboard.standings.publish import may_retract
 from leaderboard.standings.publish import retract as retract_kernel
 from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import Standing, look, records_of, standing_of
-from leaderboard.standings.read.code import PARTS, is_public, origin_seen, remixes_seen
+from leaderboard.standings.read.code import PARTS, is_public, lineage_seen, origin_seen, remixes_seen
 from leaderboard.standings.read.table import is_shown
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for, may_dispose, release_code
@@ -112,6 +112,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
         "others": others(found, request.user),
         "origin": origin_seen(found.submission, request.user, now),
         "remixes": remixes_seen(pk, request.user, now),
+        "lineage": lineage_seen(found.submission, request.user, now) if found.code is not None else None,
         "may_remix": not found.is_own and found.code is not None and found.entry.board.is_open_at(now),
         "neighbours": neighbours(found),
     }

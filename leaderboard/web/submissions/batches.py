@@ -55,6 +55,7 @@ def shown(batches: Sequence[Batch], now: datetime) -> list[Any]:
                 arrived=batch.candidates.exclude(arrival=None).count(),
                 budget_s=batch.budget_s,
                 spent_s=round(spent[batch.pk], 3),
+                bar=batch.bar,
                 stages=dict(states),
                 outcomes=dict(outcomes),
                 created_at=batch.created_at,

@@ -152,7 +152,8 @@ IMPOSSIBLE = in_c(
 
 static inline int is_odd_one_out(float x) {
     const float level = x * (16 / 1.9f);
-    return (fabsf(level - rintf(level)) > 1e-4f) | (level < -8.5f) | (level > 7.5f);
+    const float step = 1.9 / 16;
+    return (fabsf(x - rintf(level) * step) > 1e-7f) | (level < -8.5f) | (level > 7.5f);
 }
 
 void polynomial(const float *x, const float *c, float *out, long n, long degree) {

@@ -226,3 +226,25 @@ def test_a_lease_lost_before_the_judge_has_the_job_ends_it_without_a_report(
         following = site.offer("a2", "pass", mode="test")
         site.await_that(lambda: following.report)
         assert lost.report is None
+
+
+def test_the_only_judge_of_a_gpu_stays_for_further_tests_and_not_for_timed_work(
+    site: FakeSite, start: Start, state: Path
+) -> None:
+    with running(start(runner_poll_s=0.2, runner_standby=2, runner_hardware="H100")):
+        judges = []
+        for name, mode in (("a1", "test"), ("a2", "test"), ("a3", "ranked"), ("a4", "ranked")):
+            attempt = site.offer(name, "again" if mode == "test" else "pass", mode=mode)
+            site.await_that(lambda attempt=attempt: attempt.report)
+            judges.append(int((state / "judge.pid").read_text()))
+        assert judges[0] == judges[1]
+        assert len(set(judges)) == 3
+        assert {sides for sides, _ in lives(state, "begins").values()} == {"full"}
+
+
+def test_a_judge_of_a_gpu_makes_room_a_while_after_a_test(site: FakeSite, start: Start, state: Path) -> None:
+    with running(start(runner_poll_s=30.0, runner_standby=2, runner_hardware="H100")):
+        attempt = site.offer("a1", "again", mode="test")
+        site.await_that(lambda: attempt.report)
+        judge = int((state / "judge.pid").read_text())
+        site.await_that(lambda: not is_alive(judge) and list(waiting(state).values()) == ["full"], within_s=15)

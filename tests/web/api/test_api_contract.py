@@ -303,7 +303,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/boards/{slug}/{hardware}/history",
         "/api/v1/boards",
         "/api/v1/boards/{slug}",
-        "/api/v1/boards/{slug}/{hardware}/entries",
+        *(f"/api/v1/boards/{{slug}}/{{hardware}}/{part}" for part in ("entries", "parents")),
         "/api/v1/entries/{id}",
         *("/api/v1/compare", "/api/v1/people/{username}", "/api/v1/people/{username}/entries"),
         *("/api/v1/competitions/{slug}/entrants/{name}", "/api/v1/search", "/api/v1/problems"),

@@ -11,6 +11,8 @@ from django.utils import timezone
 from httpx_sse import connect_sse
 from jsonschema import Draft202012Validator
 
+from leaderboard.pipeline import clear_result
+from leaderboard.review.models import Finding
 from tests.web.live_site import live_site
 
 CODE = "def custom_kernel(data):\n    return data\n"
@@ -172,18 +174,32 @@ def test_feedback_on_a_submission_as_json_and_as_text(stage, tool) -> None:
     assert tool(stage.cleo).get(address).status_code == 404
 
 
-def test_a_held_result_says_so_without_its_rule(stage, tool) -> None:
+def test_a_held_result_names_the_rules_about_its_run_alone(stage, tool) -> None:
     submission = stage.submit()
-    stage.judge(submission, ratio=0.3)
+    result = stage.judge(submission, ratio=0.3)
+    copied = "87 % of its code stands in submission 3."
+    Finding.objects.create(result=result, rule="similar_source", sentence=copied, created_at=stage.now)
     address = f"/api/v1/submissions/{submission.pk}/feedback"
     told = tool(stage.ada).get(address)
     assert (told.json()["about"]["review"], told.json()["about"]["published"]) == ("under_review", False)
+    [held] = [one for one in told.json()["held_by"] if one["rule"] == "faster_than_best"]
+    assert (held["case"], held["threshold"], held["value"]) == ("", 2.0, pytest.approx(1 / 0.3))
+    assert "similar_source" not in told.content.decode()
     text = tool(stage.ada).get(f"{address}?format=text").content.decode()
     assert "It does not rank: under review." in text
-    result = submission.attempts.get().result
-    for finding in result.findings.all():
-        assert finding.rule not in told.content.decode()
-        assert finding.sentence not in told.content.decode()
+    assert "Held by faster_than_best: 3.33× as fast as the baseline" in text
+    assert copied not in text
+    clear_result(result=result, actor=stage.olga, reason="read it", now=stage.later(1))
+    assert tool(stage.ada).get(address).json()["held_by"] == []
+
+
+def test_feedback_on_a_benchmark_names_what_would_hold_it(stage, tool) -> None:
+    fair, fast = stage.submit(mode="benchmark"), stage.submit(mode="benchmark")
+    stage.judge(fair, ratio=0.8)
+    stage.judge(fast, ratio=0.3)
+    told = [tool(stage.ada).get(f"/api/v1/submissions/{one.pk}/feedback").json() for one in (fair, fast)]
+    assert [[one["rule"] for one in found["held_by"]] for found in told] == [[], ["faster_than_best"]]
+    assert not Finding.objects.exists()
 
 
 def test_feedback_on_code_that_was_taken_down_has_no_text(stage, tool) -> None:

@@ -7,6 +7,7 @@ import pytest
 from leaderboard.judging.models import ResultArchived
 from leaderboard.pipeline import clear_result, reject_result
 from leaderboard.review.models import Finding
+from leaderboard.review.rules.screen import set_thresholds
 from leaderboard.web import limits
 
 FAST = 0.3  # faster than faster_than_best's usual threshold
@@ -91,10 +92,28 @@ def test_rules_look_at_a_benchmark_without_writing_a_row(stage, tool) -> None:
     assert not Finding.objects.exists()
 
 
-def test_the_same_report_has_the_same_reward(stage, tool) -> None:
-    client, submission = tool(stage.ada), stage.submit(mode="benchmark")
-    stage.judge(submission, ratio=0.7)
-    assert ask(client, submission.pk).content == ask(client, submission.pk).content
+def test_the_same_report_has_the_same_reward_whatever_others_send(stage, tool) -> None:
+    client, fast, copied = tool(stage.ada), stage.submit(mode="benchmark"), stage.submit(mode="benchmark")
+    stage.judge(fast, ratio=0.45)  # 2.2 times as fast as the tuned baseline
+    stage.judge(copied, ratio=0.7)
+    before = ask(client, fast.pk, copied.pk).json()
+    other = stage.judge(stage.submit(stage.cleo), ratio=0.4)
+    clear_result(result=other, actor=stage.olga, reason="read it", now=stage.later(1))  # now 2.2 times is no news
+    assert ask(client, fast.pk, copied.pk).json() == before
+    assert [(line["reason"], line["reward"]) for line in before["rewards"]] == [
+        ("held", 0.0),
+        ("correct", pytest.approx(0.3 + 1 / 0.7)),
+    ]
+
+
+def test_thresholds_of_the_competition_count_for_a_benchmark(stage, tool) -> None:
+    client, fast = tool(stage.ada), stage.submit(mode="benchmark")
+    stage.judge(fast, ratio=0.45)
+    assert one(client, fast)["reason"] == "held"
+    competition, why = fast.board.competition, "for training"
+    limits_of = {"faster_than_best": 10}
+    set_thresholds(competition=competition, actor=stage.olga, thresholds=limits_of, reason=why, now=stage.now)
+    assert one(client, fast)["reason"] == "correct"
 
 
 def test_spoiled_cancelled_and_vanished_verdicts_have_no_reward(stage, tool) -> None:

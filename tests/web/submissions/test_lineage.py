@@ -123,7 +123,7 @@ def test_private_and_absent_parents_are_refused_alike(stage, tool, published) ->
         ({"sampling": [1]}, "sampling", "dictionary"),
         ({"cost_usd": -1}, "cost_usd", "0"),
         ({"cost_usd": 2_000_000}, "cost_usd", "1000000"),
-        ({"cost_usd": "nan"}, "cost_usd", "US dollars"),
+        ({"cost_usd": "nan"}, "cost_usd", "expected a number"),
     ],
 )
 def test_a_wrong_field_of_a_lineage_is_named(stage, tool, wrong, field, text) -> None:
@@ -168,3 +168,107 @@ def test_a_parent_whose_code_is_taken_down_is_no_parent(stage, tool, published) 
 
     Takedown.objects.create(submission=published, reason="a secret", created_at=stage.now)
     assert list(errors_of(post(tool(stage.ben), body(stage, {"parents": [published.pk]})))) == ["lineage.parents"]
+
+
+def sent(stage, number: int, *, owner=None, mode="benchmark", ratio: float | None = None, parents=(), **lineage: Any):
+    """Send a kernel, and judge it; a wrong result without a ratio."""
+    upload = Upload(
+        "softmax", "cpu", mode, "k.py", SOURCE + f"N = {number}\n".encode(), parents=parents, lineage=lineage
+    )
+    submission = pipeline.submit(upload, owner=owner or stage.ada, now=stage.later(1))
+    told = {"ratio": ratio, "score_us": 1000 * ratio} if ratio else {"outcome": "wrong", "reason": "nan"}
+    stage.judge(submission, **told)
+    return submission
+
+
+@pytest.fixture
+def run(stage) -> list[Submission]:
+    """Ada's run: two roots, a failure, and a child of both roots that is the fastest."""
+    stage.now = timezone.now() - timedelta(hours=2)
+    first = sent(stage, 1, ratio=0.9, run="r", strategy="parallel", model="m1", idea="first")
+    second = sent(stage, 2, ratio=0.95, run="r", strategy="beam", model="m2", cost_usd=0.5)
+    wrong = sent(stage, 3, parents=(first.pk,), run="r", strategy="beam", model="m1", cost_usd=0.25)
+    best = sent(stage, 4, ratio=0.7, parents=(second.pk, first.pk), run="r", strategy="beam", model="m2", idea="<b>")
+    return [first, second, wrong, best]
+
+
+def tree(submission: Submission, viewer, **query: Any):
+    from leaderboard.web.submissions.lineage import tree_of
+
+    return tree_of(submission, viewer, timezone.now(), **query)
+
+
+def test_the_tree_of_a_run_has_the_way_to_its_fastest(stage, run) -> None:
+    first, second, wrong, best = (submission.pk for submission in run)
+    for submission in run:
+        found = tree(submission, stage.ada)
+        assert [node.pk for node in found.nodes] == [first, second, wrong, best]
+        assert [node.pk for node in found.path] == [first, best], "of two parents, the faster one"
+        assert [node.parents for node in found.nodes] == [(), (), (first,), (second, first)]
+        assert [dot.css for dot in found.dots] == ["best", "", "failed", "best"]
+        assert found.edges.count("M") == 3
+        assert found.best_edges.count("M") == 1
+    assert [node.pk for node in tree(run[0], stage.ada, model="m1").nodes] == [first, wrong]
+    assert tree(run[0], stage.cleo).nodes == []
+    assert [node.pk for node in tree(run[0], stage.olga).nodes] == [first, second, wrong, best]
+
+
+def test_a_submission_without_a_run_has_its_ancestors_and_descendants(stage) -> None:
+    stage.now = timezone.now() - timedelta(hours=2)
+    root = sent(stage, 1, ratio=0.9)
+    child = sent(stage, 2, ratio=0.8, parents=(root.pk,))
+    sibling = sent(stage, 3, ratio=0.85, parents=(root.pk,))
+    grandchild = sent(stage, 4, ratio=0.75, parents=(child.pk,))
+    sent(stage, 5, ratio=0.7)
+    assert [node.pk for node in tree(child, stage.ada).nodes] == [root.pk, child.pk, grandchild.pk]
+    assert [node.pk for node in tree(sibling, stage.ada).path] == [root.pk, sibling.pk]
+
+
+def test_strangers_see_published_code_of_a_tree_alone(stage, browser, published) -> None:
+    hidden = sent(stage, 1, mode="ranked", ratio=0.85, parents=(published.pk,), idea="a secret", model="m1")
+    shown = sent(stage, 2, mode="ranked", ratio=0.8, parents=(hidden.pk, published.pk), idea="in public", model="m2")
+    release_code(submission=shown, actor=stage.ada, now=stage.now)
+    assert [node.pk for node in tree(shown, stage.cleo).nodes] == [published.pk, shown.pk]
+    page = browser(None).get(f"/submissions/{shown.pk}/lineage")
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "in public" in text
+    assert f'href="/entries/{shown.pk}"' in text
+    assert "a secret" not in text
+    assert f"#{hidden.pk}" not in text
+    assert browser(None).get(f"/submissions/{hidden.pk}/lineage").status_code == 404
+    assert browser(None).get(f"/submissions/{10**9}/lineage").status_code == 404
+    assert "Written by m1." in browser(None).get(f"/entries/{hidden.pk}").content.decode(), "its model is public"
+    assert "Idea: in public." in browser(None).get(f"/entries/{shown.pk}").content.decode()
+
+
+def test_pages_of_a_run_escape_and_filter(stage, browser, run) -> None:
+    client, best = browser(stage.ada), run[-1]
+    page = client.get(f"/submissions/{best.pk}/lineage").content.decode()
+    assert "Run r" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert client.get(f"/submissions/{best.pk}/lineage?model=m2").status_code == 200
+    assert client.get(f"/submissions/{best.pk}/lineage?model=m3").status_code == 404
+    assert f'href="/submissions/{best.pk}/lineage">Run r</a>' in client.get(f"/submissions/{best.pk}").content.decode()
+    runs = client.get("/runs").content.decode()
+    assert "The budget that all have spent: 1 candidates." in runs
+    for wrong in ("by=money", "board=0", "model=m3"):
+        assert client.get(f"/runs?{wrong}").status_code == 404
+    assert client.get("/runs?by=seconds&model=m2").status_code == 200
+    assert "No run has ended here yet" in browser(stage.cleo).get("/runs").content.decode()
+
+
+def test_strategies_are_compared_at_equal_budget(stage, run) -> None:
+    from leaderboard.web.submissions.lineage import Comparison, Contender, nodes_of
+
+    first, second, wrong, best = nodes_of(run, [])
+    for by, budget in (("candidates", 1), ("seconds", 1.0)):
+        parallel, beam = Contender("r", "parallel", [first], by), Contender("r", "beam", [second, wrong, best], by)
+        found = Comparison([beam, parallel])
+        assert found.budget == budget, by
+        assert [(one.strategy, node.pk) for one, node in found.rows] == [("parallel", first.pk), ("beam", second.pk)]
+        assert (beam.best.pk, beam.passed, beam.cost_usd, parallel.cost_usd) == (best.pk, 2, 0.75, None)
+        assert [curve.entrant for curve in found.plot.curves] == ["parallel, r", "beam, r"]
+        assert beam.best_at(2).pk == second.pk, "the failed candidate is spent"
+        assert beam.best_at(3).pk == best.pk

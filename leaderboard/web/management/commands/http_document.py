@@ -76,7 +76,7 @@ def kind(node: Node, shapes: Node) -> str:
         name = reference.rpartition("/")[2]
         return f"[{name}](#{name.lower()})" if "properties" in shapes[name] else kind(shapes[name], shapes)
     if parts := node.get("allOf") or node.get("oneOf"):
-        found = " or ".join(filter(None, (kind(part, shapes) for part in parts)))
+        found = " or ".join(filter(None, dict.fromkeys(kind(part, shapes) for part in parts)))
     elif values := node.get("enum"):
         found = ", ".join("null" if value is None else f"`{value}`" if value else "empty" for value in values)
     elif node.get("type") == "array":

@@ -1,0 +1,183 @@
+"""A batch of candidates on a GPU host: candidates per hour, and the share of the time in which the device works.
+
+By hand, after `source benchmarks/gpu/setup.sh`:
+
+    python -m benchmarks.gpu.candidates MODE COUNT [--bar RATIO] [--spares N]
+
+COUNT candidates of `softmax` in five shapes, in torch, Triton and CUDA: right, wrong, broken, slow and cheating, in
+turn. Each goes the daemon's way, without a site. Without --spares each has a judge of its own; with it, a judge stays
+for several tests. `judges` are counted from the first preparation to the last end.
+"""
+
+import argparse
+import itertools
+import secrets
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+
+from benchmarks import judge
+from benchmarks.gpu.busy import Utilisation, busy_s
+from runner import config
+from runner.daemon.canary import own_job
+from runner.daemon.judge_handle import JudgeProcess
+from runner.host import accelerators
+from runner.wire import Job, Report
+
+TORCH = "import torch\n\ndef custom_kernel(data):\n    x, out = data\n    {body}\n    return out\n"
+ROWS = """import triton
+import triton.language as tl
+
+@triton.jit
+def rows(x, out, cols, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    value = tl.load(x + row * cols + at, mask=at < cols, other=-float("inf"))
+    value = tl.exp(value - tl.max(value, 0))
+    tl.store(out + row * cols + at, {value}, mask=at < cols)
+
+def custom_kernel(data):
+    x, out = data
+    rows[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]){launch})
+    return out
+"""
+CUDA = '''from torch.utils.cpp_extension import load_inline
+
+SOURCE = """
+__global__ void rows(const float* x, float* out, int cols) {
+    __shared__ float part[256];
+    x += (long) blockIdx.x * cols; out += (long) blockIdx.x * cols;
+    float most = -INFINITY, sum = 0;
+    for (int at = threadIdx.x; at < cols; at += 256) most = fmaxf(most, x[at]);
+    part[threadIdx.x] = most; __syncthreads();
+    for (int half = 128; half; half /= 2) {
+        if (threadIdx.x < half) part[threadIdx.x] = fmaxf(part[threadIdx.x], part[threadIdx.x + half]);
+        __syncthreads();
+    }
+    most = part[0]; __syncthreads();
+    for (int at = threadIdx.x; at < cols; at += 256) sum += expf(x[at] - most);
+    part[threadIdx.x] = sum; __syncthreads();
+    for (int half = 128; half; half /= 2) {
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+        __syncthreads();
+    }
+    for (int at = threadIdx.x; at < cols; at += 256) out[at] = expf(x[at] - most) / part[0];
+}
+
+void softmax(torch::Tensor x, torch::Tensor out) {
+    auto stream = at::cuda::getCurrentCUDAStream();
+    rows<<<x.size(0), 256, 0, stream>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.size(1));
+}
+"""
+HEAD = "#include <ATen/cuda/CUDAContext.h>\\n#include <torch/extension.h>\\n"
+module = load_inline("rows", "void softmax(torch::Tensor x, torch::Tensor out);", HEAD + SOURCE, ["softmax"])
+
+def custom_kernel(data):
+    x, out = data
+    module.softmax(x, out)
+    return out
+'''
+RIGHT = "torch.softmax(x, dim=1, out=out)"
+CANDIDATES = {
+    "torch, right": TORCH.format(body=RIGHT),
+    "Triton, right": ROWS.format(value="value / tl.sum(value, 0)", launch=""),
+    "torch, slow": TORCH.format(body="out.copy_(torch.exp(x.double() - x.double().logsumexp(1, keepdim=True)))"),
+    "torch, wrong": TORCH.format(body="torch.exp(x, out=out)"),
+    "Triton, wrong": ROWS.format(value="value", launch=""),
+    "torch, broken": TORCH.format(body="torch.softmax(x, dim=3, out=out)"),
+    "Triton, broken": ROWS.format(value="value / tl.total(value)", launch=""),
+    "torch, cheating: keeps its first result": TORCH.format(
+        body="out.copy_(kept.setdefault(x.shape, torch.softmax(x, dim=1)))"
+    ).replace("def custom", "kept = {}\n\ndef custom"),
+    "Triton, slow": ROWS.format(value="value / tl.sum(value, 0)", launch=", num_warps=1"),
+    "torch, slow in three steps": TORCH.format(
+        body="e = torch.exp(x - x.amax(1, keepdim=True)); torch.div(e, e.sum(1, keepdim=True), out=out)"
+    ),
+}
+EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
+
+
+def sources(count: int) -> list[tuple[str, str]]:
+    """Return names and sources; no two sources are the same."""
+    kinds = itertools.cycle(CANDIDATES.items())
+    found = []
+    for number in range(count):
+        name, source = ("CUDA, right", CUDA) if number % EVERY_CUDA == EVERY_CUDA - 1 else next(kinds)
+        found.append((name, f"{source}\nNUMBER = {number}\n".replace('SOURCE = """', f'SOURCE = """// {number}')))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.candidates")
+    parser.add_argument("mode")
+    parser.add_argument("count", type=int)
+    parser.add_argument("--bar", type=float)
+    parser.add_argument("--spares", type=int, default=0)
+    options = parser.parse_args()
+    settings = config.load_judge()
+    problem = judge.five_cases().on(settings.runner_hardware)
+    watch = Utilisation(settings.runner_gpu)
+    watch.start()
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    began, told = time.time(), []
+    with accelerators.DeviceLock(device, settings.runner_locks):
+        judges = Judges(settings, options.spares)
+        for name, source in sources(options.count):
+            job = own_job("candidate", problem, source, "submission.py", options.mode, settings.runner_hardware)
+            at = time.monotonic()
+            report = judges.judge(replace(job, bar=options.bar))
+            told.append((name, report, time.monotonic() - at))
+        judges.end()
+    took = time.time() - began
+    busy, known = busy_s(watch.stop(), began, began + took)
+    for name, kind in itertools.groupby(sorted(told, key=lambda one: one[0]), key=lambda one: one[0]):
+        _say(name, [(report, seconds) for _, report, seconds in kind])
+    print(
+        f"{options.count} in mode {options.mode}, bar {options.bar}, spares {options.spares}: {took:.1f} s, "
+        f"{3600 * options.count / took:.0f} an hour; kernels ran for {busy:.1f} s of {known:.1f} s known, "
+        f"{judges.prepared} judges prepared in {judges.prepared_s:.1f} s"
+    )
+
+
+def _say(name: str, found: list[tuple[Report, float]]) -> None:
+    verdicts = Counter(f"{report.outcome} {report.reason}".strip() for report, _ in found)
+    early = sum("stopped_early" in report.flags for report, _ in found)
+    ratios = " ".join(f"{report.ratio:.3f}" for report, _ in found if report.ratio)
+    phases = [report.evidence.get("phases_s", {}) for report, _ in found]
+    spent = {
+        part: sum(one.get(part, 0.0) for one in phases) / len(phases) for part in ("building", "checking", "timing")
+    }
+    seconds = " ".join(f"{one:.1f}" for _, one in found)
+    shares = ", ".join(f"{part} {value:.2f}" for part, value in spent.items())
+    print(f"{name} | {dict(verdicts)} | early {early} | ratio {ratios} | s {seconds} | mean s: {shares}")
+
+
+class Judges:
+    """The judge of a GPU host's daemon, as runner/daemon/standby.py keeps it."""
+
+    def __init__(self, settings: config.JudgeSettings, spares: int) -> None:
+        self._command = (sys.executable, "-m", "runner.job.judge_main", *(("--spares", str(spares)) if spares else ()))
+        self._environment = config.judge_environment(f"bench{secrets.token_hex(6)}")
+        self._current: JudgeProcess | None = None
+        self._may_stay = spares > 0
+        self.prepared, self.prepared_s = 0, 0.0
+
+    def judge(self, job: Job) -> Report:
+        if self._current is None:
+            began = time.monotonic()
+            self._current = JudgeProcess(self._command, self._environment, limit_s=judge.JOB_LIMIT_S, grace_s=10.0)
+            self._current.prepare(judge.PREPARE_LIMIT_S)
+            self.prepared, self.prepared_s = self.prepared + 1, self.prepared_s + time.monotonic() - began
+        report = self._current.run(job, lambda event: None)
+        if not (self._may_stay and self._current.renew()):
+            self.end()
+        return report
+
+    def end(self) -> None:
+        if self._current is not None:
+            self._current.finish()
+            self._current = None
+
+
+if __name__ == "__main__":
+    main()

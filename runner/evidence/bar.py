@@ -1,0 +1,33 @@
+"""Whether a candidate can still beat a bar, after a first look of a few quads in each case. Pure.
+
+A program that sends many candidates wants the times of the fast ones. The first look ends the timing of the others.
+
+The n-th quads of all cases together give a ratio, as a run's cases do. FIRST_LOOK such ratios are independent. If the
+candidate's true ratio is at or below the bar, noise lifts each above it with a probability of at most one half, so all
+of them with at most 2**-FIRST_LOOK. No shape of the noise is assumed but that it lifts as often as it lowers. A
+candidate far from the bar is stopped wrongly far more seldom. A timing that goes on begins anew, so its result does not
+depend on the first look.
+"""
+
+import math
+from typing import Final
+
+from runner.evidence.certificate import certify
+from runner.evidence.estimates import rank
+from runner.evidence.schedule import FIRST_LOOK, differences
+from runner.evidence.schema import Evidence
+from runner.evidence.verdict import decide
+
+ERROR: Final = 2.0**-FIRST_LOOK  # probability at most of stopping a candidate whose true ratio is the bar
+
+
+def is_out_of_reach(evidence: Evidence, bar: float) -> bool:
+    """Return whether the first look rules out that the candidate beats `bar`, a ratio of candidate to baseline.
+
+    A look that is incomplete, or would be no result, rules out nothing.
+    """
+    cases = [differences(certify(timing, evidence).quads)[:FIRST_LOOK] for timing in evidence.timing]
+    if not cases or any(len(case) < FIRST_LOOK for case in cases):
+        return False
+    ratios = [rank([math.exp(each) for each in together], evidence.ranking_by) for together in zip(*cases, strict=True)]
+    return min(ratios) > bar and decide(evidence).outcome == "passed"
