@@ -7,7 +7,7 @@ import typer
 
 from ..client import Misuse
 from ..client.values import JSON, mapping, mappings, number
-from ..wording.figures import NONE, duration_us, speedup
+from ..wording.figures import NONE, duration_us, share_with, significant, speedup, times
 from . import api, render
 from .api import known
 from .config import connected
@@ -19,6 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Many kernels at once, under one bu
 MODES: Final = ("test", "benchmark", "ranked")
 MOST: Final = 256
 BatchId = Annotated[str, typer.Argument(metavar="BATCH", help="Number of the batch.")]
+COUNTS: Final = {"judged": "judged", "correct": "correct", "faster": "surely faster than the baseline"}
 BATCHES: Final[Columns] = {
     "batch": "id",
     "when": when("created_at", NONE),
@@ -118,6 +119,36 @@ def list_batches(
 
 
 @app.command()
+def report(
+    context: typer.Context,
+    batch: BatchId,
+    p: Annotated[float, typer.Option(min=0, max=1_000, help="Of fast_p@k: a speedup.")] = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Print pass@k, fast_p@k, best-of-k, stages and costs of a batch."""
+    with connected(context) as site:
+        found: JSON = site.batch_report(batch, p)
+    screen = Screen()
+    if as_json:
+        screen.json(found)
+        return
+    counts = [f"{line(found.get(name, ''), 8)} {title}" for name, title in COUNTS.items()]
+    screen.say(f"batch {line(found.get('id', ''), 32)}: {', '.join(counts)}")
+    columns: Columns = {
+        "k": "k",
+        "pass@k": lambda row: _estimate(row.get("pass_at_k")),
+        f"fast_{p:g}@k": lambda row: _estimate(row.get("fast_p_at_k")),
+        "best of k": lambda row: times(number(row.get("best_of_k"))),
+    }
+    screen.table(mappings(found.get("figures")), columns)
+    stages = mapping(found.get("stages"))
+    screen.say(f"stages: {', '.join(f'{line(name, 16)} {line(count, 8)}' for name, count in stages.items())}")
+    screen.say(f"device time: {_amount(found.get('spent_s'), found.get('device_s_per_speedup'), 's')}")
+    if found.get("cost_usd") is not None:
+        screen.say(f"cost: {_amount(found.get('cost_usd'), found.get('cost_usd_per_speedup'), 'US dollars')}")
+
+
+@app.command()
 def cancel(context: typer.Context, batch: BatchId, as_json: AsJson = False) -> None:
     """Cancel the candidates of a batch that wait or run."""
     with connected(context) as site:
@@ -152,6 +183,17 @@ def parents(
     with connected(context) as site:
         found = site.parents(board, hardware, limit=limit, similarity=similarity)
     Screen().table(found, PARENTS, ("speedup", "shared"), ("idea", "licence"), as_json)
+
+
+def _estimate(found: object) -> str:
+    """Format a share with its 95 % interval: "25.0 % (4.6 % to 69.9 %)"."""
+    value, low, high = (number(mapping(found).get(name)) for name in ("value", "low", "high"))
+    return NONE if value is None or low is None or high is None else share_with(value, low, high)
+
+
+def _amount(total: object, each: object, unit: str) -> str:
+    per = f", {significant(cost)} {unit} per verified speedup" if (cost := number(each)) is not None else ""
+    return f"{significant(number(total) or 0)} {unit}{per}"
 
 
 def _watch(site: Any, batch: str, as_json: bool) -> None:

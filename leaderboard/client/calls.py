@@ -103,6 +103,11 @@ def standings(slug: str, most: int = 1_000) -> Call[list[shapes.StandingsLine]]:
     return _list(f"/competitions/{segment(slug)}/standings", public=True, most=most)
 
 
+def models(slug: str, hardware: str = "", most: int = 20) -> Call[list[shapes.ModelBoardLine]]:
+    """Return the models with public kernels on a competition's problems, best first by fast_1."""
+    return _list(f"/competitions/{segment(slug)}/models", public=True, hardware=hardware, most=most)
+
+
 def awards(slug: str, most: int = PAGE) -> Call[list[shapes.Awards]]:
     """List tracks and prizes of a competition, and its winners once they are announced."""
     return _list(f"/competitions/{segment(slug)}/awards", public=True, most=most)
@@ -294,6 +299,11 @@ def batch_feedback(pk: int | str, after: int = 0, wait_s: int = 0) -> Call[list[
     """Return feedback on the candidates that ended after this arrival; with `wait_s`, wait for the first."""
     wait = str(wait_s) if wait_s else ""
     return _list(f"/batches/{submission_id(pk)}/feedback", after=str(after), wait=wait)
+
+
+def batch_report(pk: int | str, p: float = 1.0) -> Call[shapes.BatchReport]:
+    """Return pass@k, fast_p@k for this p, best-of-k, stages and costs of a batch."""
+    return _get(f"/batches/{submission_id(pk)}/report", p=repr(float(p)))
 
 
 def cancel_batch(pk: int | str) -> Call[shapes.Batch]:

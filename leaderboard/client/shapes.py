@@ -181,6 +181,35 @@ class Batch(TypedDict):
     candidates: list[Candidate]
 
 
+class BatchProblem(TypedDict):
+    board: str
+    hardware: str
+    attempts: int
+    correct: int
+    faster: int
+    best_ratio: float | None
+
+
+class BatchReport(TypedDict):
+    id: int
+    state: str
+    mode: str
+    size: int
+    judged: int
+    correct: int
+    faster: int
+    not_standing: int
+    p: float
+    figures: list[FiguresAtK]
+    stages: dict[str, int]
+    problems: list[BatchProblem]
+    spent_s: float
+    device_s_per_speedup: float | None
+    cost_usd: float | None
+    cost_usd_per_speedup: float | None
+    candidates: list[ReportedCandidate]
+
+
 class BatchSummary(TypedDict):
     id: int
     state: str
@@ -676,6 +705,12 @@ class Error(TypedDict):
     errors: list[WrongField]
 
 
+class Estimate(TypedDict):
+    value: float
+    low: float
+    high: float
+
+
 class Feedback(TypedDict):
     format: str
     about: FeedbackAbout | None
@@ -770,6 +805,13 @@ class FeedbackTimes(TypedDict):
     high: float
     light_share: float | None
     limited_by: str
+
+
+class FiguresAtK(TypedDict):
+    k: int
+    pass_at_k: Estimate
+    fast_p_at_k: Estimate
+    best_of_k: float | None
 
 
 class FinaliseRequest(TypedDict):
@@ -978,6 +1020,26 @@ class MessageRequest(TypedDict):
     group: NotRequired[str]
     subject: str
     text: str
+
+
+class ModelBoardLine(TypedDict):
+    model: str
+    problems: int
+    kernels: int
+    pass_at_1: Estimate
+    attempts: int
+    attempted: int
+    eager: list[Estimate]
+    against_compiled: list[Estimate]
+    best: list[ModelKernel]
+
+
+class ModelKernel(TypedDict):
+    board: str
+    entry: int
+    ratio: float
+    least_speedup: float
+    least_against_compiled: float | None
 
 
 class Money(TypedDict):
@@ -1712,6 +1774,23 @@ class RemovedBoards(TypedDict):
 
 class ReportPostRequest(TypedDict):
     reason: str
+
+
+class ReportedCandidate(TypedDict):
+    number: int
+    arrival: int | None
+    submission: int
+    board: str
+    hardware: str
+    status: str
+    outcome: str
+    stage: str
+    review: str | None
+    ratio: float | None
+    half_width: float | None
+    judged: bool
+    correct: bool
+    faster: bool
 
 
 class RerunRequest(TypedDict):

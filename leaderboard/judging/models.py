@@ -549,6 +549,7 @@ class Result(Reported):
     epoch = models.CharField(max_length=EPOCH_CHARS, blank=True)
     telemetry = models.CharField(max_length=16, blank=True)
     forgeable = models.FloatField(null=True)  # upper bound of the missing share of the true time, 0 … 1
+    stage = models.CharField(max_length=16, blank=True, default="", db_default="")  # feedback.py; "": an older row
 
     class Meta:
         ordering = ["id"]

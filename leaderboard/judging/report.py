@@ -19,6 +19,7 @@ from leaderboard.judging.runners import check_storable, set_aside
 from leaderboard.judging.verdicts import is_spoiled, measure_again
 from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.models import Submission
+from runner.evidence.feedback import stage_of
 from runner.wire import TIMED_MODES, Event, Report
 
 MAX_EVENTS: Final = 10_000  # per claim
@@ -103,8 +104,10 @@ def record_result(
         # A shadow attempt proposes its epoch when its set is applied.
         propose_epoch(hardware=attempt.hardware, name=epoch, fingerprint=fingerprint, now=now)
     kept: dict[str, Any] = {name: getattr(report, name) for name in KEPT}
+    told = report.to_json()
+    kept["stage"] = stage_of(told)
     result = Result(attempt=attempt, epoch=epoch, flags=list(report.flags), created_at=now, **kept)
-    archive.create(result, report.to_json(), content, phase=archive.phase_of(attempt.submission))
+    archive.create(result, told, content, phase=archive.phase_of(attempt.submission))
     message = report.message[:EVENT_CHARS]
     end(attempt, message=message, now=now, outcome=report.outcome, reason=report.reason)
     Runner.objects.filter(pk=runner.pk).update(epoch=epoch)  # the device may have changed since `hello`

@@ -26,7 +26,7 @@ from leaderboard.web.api import rewards as rewards_api
 from leaderboard.web.api import rules as rules_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
-from leaderboard.web.boards import competition_pages, entries
+from leaderboard.web.boards import competition_pages, entries, model_pages
 from leaderboard.web.boards import pages as boards
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
@@ -46,7 +46,7 @@ from leaderboard.web.people import compare, discussion, messages, problems, prof
 from leaderboard.web.review import pages as review
 from leaderboard.web.runners import pages as fleet
 from leaderboard.web.sharing import feeds, pictures
-from leaderboard.web.submissions import lineage, workbench
+from leaderboard.web.submissions import batch_pages, lineage, workbench
 from leaderboard.web.submissions import pages as submissions
 
 pages: list[URLPattern | URLResolver] = [
@@ -68,6 +68,8 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>", competition_pages.detail),
     path("competitions/<slug:slug>/enter", competition_pages.enter),
     path("competitions/<slug:slug>/standings", boards.overall),
+    path("competitions/<slug:slug>/models", model_pages.index),
+    path("competitions/<slug:slug>/models/<path:name>", model_pages.detail),
     path("entries/<int:pk>", entries.detail),
     path("entries/<int:pk>/code", entries.code),
     path("notifications", messages.index),
@@ -90,6 +92,8 @@ pages: list[URLPattern | URLResolver] = [
     path("collections/<slug:slug>/<str:username>", boards.entrant),
     path("competitions/<slug:slug>/team", submissions.team),
     path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
+    path("batches", batch_pages.index),
+    path("batches/<int:pk>", batch_pages.detail),
     path("submissions", submissions.index),
     path("submissions/<int:pk>", submissions.detail),
     path("submissions/<int:pk>/lineage", lineage.tree),
@@ -242,6 +246,7 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("boards/<slug:slug>/<str:hardware>/parents", parents_api.Parents.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
+    path("competitions/<slug:slug>/models", competitions_api.Models.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
     path("compare", people_api.Compare.as_view()),
     path("people/<str:username>", people_api.Person.as_view()),

@@ -42,6 +42,11 @@ def speedup(ratio: float | None) -> str:
     return f"{significant(value, 3 if value < 1 else 4)}×"
 
 
+def times(value: float | None) -> str:
+    """Format a speedup, like `speedup` the ratio that it is the inverse of."""
+    return NONE if value is None or value <= 0 else speedup(1 / value)
+
+
 def interval(half_width: float | None) -> str:
     """Format the relative half-width of the 95 % interval, in per cent; never rounded down to zero."""
     if half_width is None or half_width < 0:
@@ -69,6 +74,11 @@ def percent(value: float) -> str:
     """Format a share of a whole: 0.256 → "25.6 %", 1 → "100 %"."""
     text = f"{value * 100:.1f}".removesuffix(".0")
     return f"{text}{THIN}%"
+
+
+def share_with(value: float, low: float, high: float) -> str:
+    """Format a share with its interval: "25 % (4.6 % to 69.9 %)"."""
+    return f"{percent(value)} ({percent(low)} to {percent(high)})"
 
 
 def change(value: float) -> str:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from statistics import fmean
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +22,7 @@ from runner.evidence.speed_of_light import CaseLimits
 
 NAME: Final = "feedback/1"
 Stage = Literal["sent", "parsed", "built", "ran", "correct", "timed"]
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 LOADING: Final = "while it was being imported"  # in a sentence of the judge about a container that ended
 MOST_ROWS: Final = 100  # of errors, and of times
 LEAST_TEXT: Final = 100  # characters of a rendering
@@ -166,11 +167,10 @@ def feedback(
     `problem`: why the report is incomplete, for the reader.
     """
     evidence = _evidence(report)
-    cases = [case for case in report.get("cases") or () if isinstance(case, Mapping)]
-    checked = [case for case in cases if case.get("stage") == "check"]
+    checked = _checked(report)
     message = "" if covered else str(report.get("message") or "")
     profile = None if covered else profiled.read(report.get("profile"))
-    times = [_times(case, evidence) for case in cases if case.get("stage") == "time"][:MOST_ROWS]
+    times = [_times(case, evidence) for case in _cases(report) if case.get("stage") == "time"][:MOST_ROWS]
     shares = [one.light_share for one in times if one.light_share]
     return Feedback(
         format=NAME,
@@ -178,7 +178,7 @@ def feedback(
         outcome=str(report.get("outcome") or ""),
         reason=str(report.get("reason") or ""),
         message=message,
-        stage=_stage(report, checked, evidence),
+        stage=stage_of(report),
         diagnostics=[Diagnostic(**asdict(one)) for one in diagnostics(message)],
         failing=_failing(checked, evidence, covered),
         checks_passed=sum(bool(case.get("good")) for case in checked),
@@ -209,12 +209,14 @@ def _evidence(report: Mapping[str, Any]) -> Evidence | None:
     return evidence if isinstance(evidence, Evidence) else evidence.runs[0]
 
 
-def _stage(report: Mapping[str, Any], checked: list[Mapping[str, Any]], evidence: Evidence | None) -> Stage:
+def stage_of(report: Mapping[str, Any]) -> Stage:
+    """Return the last stage that the code of a stored report reached. It seldom has to parse the evidence."""
     outcome, reason = report.get("outcome"), report.get("reason")
     if outcome == "passed":
         return "timed" if report.get("score_us") else "correct"
     if outcome == "build_error":
         return "sent" if reason == "syntax" else "parsed"
+    checked = _checked(report)
     if not checked:
         if not outcome or outcome == "infra_error":
             return "sent"
@@ -222,9 +224,18 @@ def _stage(report: Mapping[str, Any], checked: list[Mapping[str, Any]], evidence
         return "parsed" if is_loading else "built"
     if not all(case.get("good") for case in checked):
         return "ran"
+    evidence = _evidence(report)
     if evidence is not None and evidence.fault and not evidence.timing:
         return "ran"  # the fault came before the last check
     return "correct"
+
+
+def _checked(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [case for case in _cases(report) if case.get("stage") == "check"]
+
+
+def _cases(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [case for case in report.get("cases") or () if isinstance(case, Mapping)]
 
 
 def _failing(checked: list[Mapping[str, Any]], evidence: Evidence | None, covered: bool) -> Failing | None:

@@ -124,6 +124,36 @@ def test_feedback_is_printed_as_json_or_text(site: FakeSite, photofinish: Photof
     assert (ended.code, ended.out) == (0, "Outcome: passed.\nx[2J\n")
 
 
+@pytest.mark.usefixtures("signed_in")
+def test_batch_report_prints_figures_stages_and_costs(site: FakeSite, photofinish: Photofinish) -> None:
+    share = {"value": 0.25, "low": 0.046, "high": 0.699}
+    told = {
+        "id": 9,
+        "judged": 4,
+        "correct": 2,
+        "faster": 1,
+        "p": 1.5,
+        "figures": [{"k": 1, "pass_at_k": share, "fast_p_at_k": share, "best_of_k": 1.25}],
+        "stages": {"sent": 1, "timed": 3},
+        "spent_s": 12.5,
+        "device_s_per_speedup": 12.5,
+        "cost_usd": 0.5,
+        "cost_usd_per_speedup": 0.5,
+    }
+    site.more["/batches/9/report"] = told
+    shown = photofinish("batch", "report", "9", "--p", "1.5").out
+    assert "batch 9: 4 judged, 2 correct, 1 surely faster than the baseline" in shown
+    assert "fast_1.5@k" in shown
+    assert "25 % (4.6 % to 69.9 %)" in shown
+    assert "1.250×" in shown
+    assert "stages: sent 1, timed 3" in shown
+    assert "device time: 12.50 s, 12.50 s per verified speedup" in shown
+    assert "cost: 0.5000 US dollars, 0.5000 US dollars per verified speedup" in shown
+    assert json.loads(photofinish("batch", "report", "9", "--json").out) == told
+    site.more["/batches/9/report"] = {**told, "cost_usd": None, "figures": [], "device_s_per_speedup": None}
+    assert "cost" not in photofinish("batch", "report", "9").out
+
+
 def test_both_clients_follow_a_batch(site: FakeSite) -> None:
     heard: list[str] = []
     with Client(site.url, TOKEN) as connection:

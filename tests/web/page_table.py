@@ -30,6 +30,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *(f"/competitions/{RUNS}", f"/competitions/{RUNS}/standings", f"/competitions/{RUNS}/integrity"),
         *(f"/competitions/{OVER}", f"/competitions/{OVER}/awards", f"/competitions/{OVER}/entrants/{{team}}"),
         *("/competitions/fusion", "/collections/model-suite", "/collections/model-suite/ada", "/people/ada"),
+        *("/competitions/model-suite/models", "/competitions/model-suite/models/open/kernel-writer-9b?p=1"),
         *("/entries/{leader}", "/entries/{gpu}", "/compare", "/compare?a={leader}&b={second}"),
         *(f"/docs/{name}" for name in sources()),
         *("/sign-up", "/sign-in", "/sign-in/closed", "/sign-in/cancelled", "/account/email/sent"),
@@ -39,6 +40,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
     "competitor": (
         *("/", "/boards/softmax/cpu", "/boards/layernorm/submit", f"/competitions/{OVER}/team", "/invite-code"),
         *("/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
+        *("/batches", "/batches/{batch}"),
         *("/submissions/{gpu}", "/submissions/{gpu}/measured", "/submissions/{searched}/lineage", "/runs"),
         *("/submissions/{tested}", "/submissions/{wrong}", "/submissions/{broken}", "/submissions/{asked}"),
         *("/submissions/{waiting}", "/boards/topk/cpu/discussion", "/welcome", "/device", "/tokens"),

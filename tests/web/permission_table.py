@@ -129,6 +129,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/competitions/{slug}/awards/{award}/announce", "IMMMMMMM", OWNERS_OR_NONE)
     ],
     "invite-code": [("/invite-code", SIGNED_IN, SIGNED_IN)],
+    "competitions/<slug:slug>/models": [("/competitions/kernels-101/models", ALL, NOT_SENT)],
+    "competitions/<slug:slug>/models/<path:name>": [("/competitions/kernels-101/models/nobody", "N", NOT_SENT)],
+    "batches": [("/batches", SIGNED_IN, READ_ONLY)],
+    "batches/<int:pk>": [("/batches/{batch}", "IAANNNNN", NOT_SENT)],
     "collections/<slug:slug>": [("/collections/kernels-101", "N", NOT_SENT)],
     "collections/<slug:slug>/<str:username>": [("/collections/kernels-101/ada", "N", NOT_SENT)],
     "submissions": [("/submissions", SIGNED_IN, READ_ONLY)],
@@ -393,6 +397,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/competitions/{slug}/enter", "IMMMMMMM", SIGNED_IN),
         ("/api/v1/competitions/{secret}/enter", "IMMMMMMM", STAFF),
     ],
+    "api/v1/competitions/<slug:slug>/models": [
+        ("/api/v1/competitions/{slug}/models", ALL, NOT_SENT),
+        ("/api/v1/competitions/{secret}/models", "NNNNNNNA", NOT_SENT),
+    ],
     "api/v1/competitions/<slug:slug>/standings": [
         ("/api/v1/competitions/{slug}/standings", ALL, NOT_SENT),
         ("/api/v1/competitions/{secret}/standings", "NNNNNNNA", NOT_SENT),
@@ -497,6 +505,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "api/v1/batches": [("/api/v1/batches", SIGNED_IN, SIGNED_IN)],
     "api/v1/batches/<int:pk>": [("/api/v1/batches/{batch}", "IANNNNNN", READ_ONLY)],
     "api/v1/batches/<int:pk>/feedback": [("/api/v1/batches/{batch}/feedback", "IANNNNNN", READ_ONLY)],
+    "api/v1/batches/<int:pk>/report": [("/api/v1/batches/{batch}/report", "IAANNNNN", READ_ONLY)],
     "api/v1/batches/<int:pk>/events": [("/api/v1/batches/{batch}/events", "IANNNNNN", NOT_SENT)],
     "api/v1/batches/<int:pk>/cancel": [("/api/v1/batches/{batch}/cancel", "IMMMMMMM", "IANNNNNN")],
     "api/v1/submissions/<int:pk>/events": [("/api/v1/submissions/{own}/events", OWN, NOT_SENT)],

@@ -43,7 +43,7 @@ from leaderboard.operations import bans, incidents
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.standings.freeze import finalise
 from leaderboard.submissions.intake import Upload
-from leaderboard.submissions.models import Submission
+from leaderboard.submissions.models import Batch, Submission
 from leaderboard.submissions.workspace import save_draft, save_note
 from runner.wire import Health, Place, Report
 from tests.golden import store
@@ -125,6 +125,7 @@ def build() -> Showcase:
         greet(runner=runner, fingerprint=machine, epoch="", place=place, now=now - 30 * DAY)
     keys = _contest(people, now)
     _collection(now - 4 * DAY)
+    keys["batch"] = _batch(people["ada"], now - 2 * DAY).pk
     keys |= _running(people, now) | _work_of_organisers(people, now)
     _work_of_operators(people, now)
     sessions = {who: _signed_in(WHO[who]) for who in (COMPETITOR, REVIEWER, ORGANISER, OPERATOR)}
@@ -146,9 +147,11 @@ def judge(
     half_width: float = 0.01,
     board: str = "softmax",
     hardware: str = "cpu",
+    model: str = "",
 ) -> Submission:
     """Send a kernel, claim it and report a pass; confirm it if it takes the first place."""
-    submission = _send(name, path, f"at {ratio} of the baseline's time", now, board=board, hardware=hardware)
+    chosen = {"board": board, "hardware": hardware, "lineage": {"model": model} if model else {}}
+    submission = _send(name, path, f"at {ratio} of the baseline's time", now, **chosen)
     timing = [
         case(candidate=BASELINE_US * 1e3 * ratio * share, baseline=BASELINE_US * 1e3, name=case_name)
         for case_name, share in CASES
@@ -405,7 +408,41 @@ def _collection(now: datetime) -> None:
         sent = (("ben", "torch_out.py", 0.9), ("cleo", "torch_blocks.py", 0.8), ("ada", "cpp_inline.py", 0.6))
         for turn, (name, file, ratio) in enumerate(sent[number % 2 :]):
             at = now + (number * 60 + turn * 15) * MINUTE
-            judge(name, SOFTMAX / "submissions" / "accepted" / file, ratio, at, board=slug)
+            model = {"ben": "open/kernel-writer-9b", "cleo": "example/code-large:70b"}.get(name, "")
+            judge(name, SOFTMAX / "submissions" / "accepted" / file, ratio, at, board=slug, model=model)
+
+
+def _batch(owner: User, now: datetime) -> Batch:
+    """A program's candidates for softmax: most fail early, and later candidates get further."""
+    code = (SOFTMAX / "template.py").read_text()
+    lineage = {"model": "open/kernel-writer-9b", "strategy": "beam", "run": "softmax-1", "cost_usd": 0.04}
+    uploads = [
+        Upload(
+            board="softmax",
+            hardware="cpu",
+            mode="benchmark",
+            filename=f"k{number:02}.py",
+            data=f"{code}# Candidate {number}.\n".encode(),
+            lineage=lineage,
+        )
+        for number in range(24)
+    ]
+    batch = pipeline.submit_batch(uploads, mode="benchmark", budget_s=1_800, owner=owner, now=now)
+    wrong = {"stage": "check", "name": "secret 1", "public": False, "good": False, "reason": "mismatch", "message": ""}
+    ends: tuple[dict[str, Any], ...] = (
+        {"outcome": "build_error", "reason": "syntax", "message": "k00.py, line 3: invalid syntax"},
+        {"outcome": "build_error", "reason": "import", "message": "No module named 'kernel'"},
+        {"outcome": "wrong", "reason": "mismatch", "message": "3 elements differ.", "cases": (wrong,)},
+        {"outcome": "runtime_error", "reason": "raised", "message": "IndexError"},
+    )
+    runner = Runner.objects.get(hardware="cpu")
+    for number in range(24):
+        ratio = 1.2 - 0.025 * number + 0.15 * (number % 5)
+        timed = {"score_us": BASELINE_US * ratio, "ratio": ratio, "half_width": 0.01, "telemetry": "full"}
+        fails = (number % 7 < 4 and number < 20) or number < 4
+        told = ends[number % 4] if fails else timed | {"cases": CHECKS, "evidence": {}}
+        _report(runner, now + number * 2 * MINUTE, **told)
+    return batch
 
 
 def _work_of_organisers(people: dict[str, User], now: datetime) -> dict[str, Any]:

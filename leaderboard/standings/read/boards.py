@@ -24,7 +24,7 @@ from django.db.models import Count, F, Q
 
 from leaderboard.admissions.compiled import newest_timings
 from leaderboard.admissions.models import CompiledTiming
-from leaderboard.competitions.calendar import Stage, current_stage
+from leaderboard.competitions.calendar import Stage, Window, current_stage
 from leaderboard.competitions.models import Board, BoardQuerySet, Competition
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.epochs import RankedEpochs
@@ -313,6 +313,8 @@ class Collection:
     left_out: tuple[Member, ...]  # problems that this judge cannot run
     tables: Mapping[str, Table]  # by problem: shown lines of its current stage and epoch, if there are any
     timings: Mapping[str, CompiledTiming]  # by problem: of torch.compile, in the epoch that its board ranks
+    windows: Mapping[int, Window]  # by board of `members`: times of the lines that the public sees
+    epochs: Mapping[int, str]  # by board of `members` with lines: the epoch that it ranks
 
     @property
     def levels(self) -> dict[str, int]:
@@ -343,7 +345,12 @@ class Collection:
 
 def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
     """Return the collection on this hardware, or on its first; None: no board. Only `boards`, in the current stage."""
-    boards = _collected(boards).filter(competition__slug=slug)
+    return problem_set(slug, _collected(boards), hardware, now=now)
+
+
+def problem_set(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
+    """Return these boards of a competition like a collection, whatever they ask for."""
+    boards = boards.filter(competition__slug=slug)
     names = sorted(set(boards.order_by().values_list("hardware", flat=True)))
     chosen = hardware or next(iter(names), "")
     if chosen not in names:
@@ -360,6 +367,7 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
     listed = list(here.select_related("competition").defer("version"))
     seen = looks(listed, now=now)
     timings = newest_timings(listed, now=now, finished=True)
+    own = {member.board for member in judged}
     return Collection(
         competition=competition,
         hardware=chosen,
@@ -368,6 +376,8 @@ def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: dat
         left_out=tuple(left_out),
         tables={member.slug: table for member in judged if (table := seen[member.board].current).places},
         timings={member.slug: timings[member.board] for member in judged if member.board in timings},
+        windows={board.pk: window(board, seen[board.pk].stage, now) for board in listed if board.pk in own},
+        epochs={pk: look.epochs[0].name for pk, look in seen.items() if look.epochs and pk in own},
     )
 
 

@@ -34,6 +34,7 @@ class SubmissionStatus:
     telemetry: str = ""
     epoch: str = ""
     flags: list[str] = field(default_factory=list)
+    stage: str = ""  # the last stage that the code reached (feedback.py); "": no result, or an older one
     published: bool = False
     review: str | None = None  # review.standing: UNDER_REVIEW, REJECTED
     unranked: str | None = None  # reason why a passing ranked result cannot have a line, from publish.py
@@ -134,5 +135,6 @@ def _status(attempt: Attempt, **found: Any) -> SubmissionStatus:
         telemetry=result.telemetry,
         epoch=result.epoch,
         flags=list(result.flags),
+        stage=result.stage,
         unranked=(refusal(telemetry=result.telemetry) or None) if _could_rank(attempt) else None,
     )

@@ -76,14 +76,17 @@ def inside(window: Window, field: str = "submitted_at") -> Q:
     return condition
 
 
-def inside_each(windows: Mapping[int, Window]) -> Q:
-    """Match lines of any of these boards, each inside its own window. Without boards it matches no line."""
+def inside_each(windows: Mapping[int, Window], field: str = "submitted_at") -> Q:
+    """Match lines of any of these boards, each inside its own window. Without boards it matches no line.
+
+    `field`: the time of submission, of lines or of submissions.
+    """
     boards: dict[Window, list[int]] = defaultdict(list)
     for board, window in windows.items():
         boards[window].append(board)
     condition = Q(pk__in=[])
     for window, same in boards.items():
-        condition |= Q(inside(window), board__in=same)
+        condition |= Q(inside(window, field), board__in=same)
     return condition
 
 

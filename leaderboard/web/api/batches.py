@@ -5,10 +5,9 @@ until the body of its answer begins (web/places.py).
 """
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import datetime
-from types import SimpleNamespace
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
@@ -18,7 +17,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers as drf
 from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
@@ -27,7 +26,7 @@ from rest_framework.response import Response
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
-from leaderboard.judging.batches import TOPIC, batches_of, cancel_batch, counts_of, spent_s
+from leaderboard.judging.batches import TOPIC, batches_of, cancel_batch
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import Attempt
 from leaderboard.submissions.intake import Upload
@@ -37,12 +36,22 @@ from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
 from leaderboard.web.api.base import BoundedJSON, PlainText, Private, paged, parse, reader_of
 from leaderboard.web.api.schema import FEEDBACK
-from leaderboard.web.api.serializers import REMIXED_FROM, STATUSES, Keyed, NewLineage, lineage_of, optional_text
+from leaderboard.web.api.serializers import (
+    HALF_WIDTH,
+    REMIXED_FROM,
+    STATUSES,
+    Estimate,
+    Keyed,
+    NewLineage,
+    lineage_of,
+    optional_text,
+)
 from leaderboard.web.api.views import HEADER, KEYED, answer_once
 from leaderboard.web.errors import code_of
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.stream import PING_S, RETRY_AFTER_S, Seat, hub, message, reads, refuse, whole
 from leaderboard.web.submissions import view
+from leaderboard.web.submissions.batches import Report, report_for, shown
 from leaderboard.web.submissions.feedback import feedback_on
 from runner.evidence.feedback import LEAST_TEXT, MOST_TEXT, as_text
 
@@ -57,6 +66,7 @@ BAR: Final = (
     "first look, with the flag `stopped_early`."
 )
 MOST_WAIT_S: Final = 60
+MOST_P: Final = 1_000
 AT_ONCE: Final = 50  # feedback objects of an answer
 
 
@@ -128,6 +138,87 @@ class Batch(BatchSummary):
     candidates = Candidate(many=True)
 
 
+class FiguresAtK(drf.Serializer[Any]):
+    """Figures of k attempts at each problem."""
+
+    k = drf.IntegerField()
+    pass_at_k = Estimate(source="correct", help_text="Chance of a correct attempt among k.")
+    fast_p_at_k = Estimate(source="fast", help_text="Chance of a verified speedup above `p` among k.")
+    best_of_k = drf.FloatField(
+        source="best", allow_null=True, help_text="Expected speedup of the best of k, 1 at least; null: not timed."
+    )
+
+
+class BatchProblem(drf.Serializer[Any]):
+    """The judged candidates of a batch on a board."""
+
+    board = drf.CharField(source="board.slug")
+    hardware = drf.CharField(source="board.hardware")
+    attempts = drf.IntegerField(source="attempts.total")
+    correct = drf.IntegerField(source="attempts.correct")
+    faster = drf.IntegerField(help_text="Verified speedups.")
+    best_ratio = drf.FloatField(allow_null=True, help_text="Of the fastest; candidate / baseline.")
+
+
+class ReportedCandidate(drf.Serializer[Any]):
+    number = drf.IntegerField()
+    arrival = drf.IntegerField(allow_null=True)
+    submission = drf.IntegerField(source="item.id")
+    board = drf.CharField(source="item.board")
+    hardware = drf.CharField(source="item.hardware")
+    status = drf.CharField(source="item.status", help_text=STATUSES)
+    outcome = drf.CharField(source="item.outcome", allow_blank=True)
+    stage = drf.CharField(source="item.stage", allow_blank=True, help_text="Last stage reached; empty: none, or older.")
+    review = drf.CharField(source="item.review", allow_null=True)
+    ratio = drf.FloatField(source="item.ratio", allow_null=True)
+    half_width = drf.FloatField(source="item.half_width", allow_null=True, help_text=HALF_WIDTH)
+    judged = drf.BooleanField(source="is_judged", help_text="Its outcome is about the code, so it is an attempt.")
+    correct = drf.BooleanField(source="is_correct")
+    faster = drf.BooleanField(source="is_faster", help_text="A verified speedup.")
+
+
+class BatchReport(drf.Serializer[Any]):
+    """Figures over the judged candidates of a batch. A verified speedup is correct and surely above 1."""
+
+    id = drf.IntegerField(source="batch.pk")
+    state = drf.ChoiceField(choices=STATES, source="summary.state")
+    mode = drf.ChoiceField(choices=MODES, source="batch.mode")
+    size = drf.IntegerField(source="batch.size")
+    judged = drf.SerializerMethodField()
+    correct = drf.IntegerField()
+    faster = drf.IntegerField(help_text="Verified speedups.")
+    not_standing = drf.IntegerField(help_text="Passes that review holds or rejected; they count as failed.")
+    p = drf.SerializerMethodField()
+    figures = drf.SerializerMethodField(help_text="For k = 1, 2, 4 … up to the fewest attempts at a problem.")
+    stages = drf.DictField(child=drf.IntegerField(), help_text="Judged candidates by the last stage reached.")
+    problems = BatchProblem(many=True, source="boards")
+    spent_s = drf.FloatField(source="summary.spent_s", help_text="Device seconds.")
+    device_s_per_speedup = drf.FloatField(allow_null=True, help_text="null: there is no verified speedup.")
+    cost_usd = drf.FloatField(allow_null=True, help_text="Of all candidates; null: some name no cost.")
+    cost_usd_per_speedup = drf.FloatField(allow_null=True)
+    candidates = ReportedCandidate(many=True, source="lines")
+
+    def get_judged(self, report: Report) -> int:
+        return len(report.judged)
+
+    def get_p(self, report: Report) -> float:
+        return float(self.context["p"])
+
+    @extend_schema_field(FiguresAtK(many=True))
+    def get_figures(self, report: Report) -> Any:
+        rows = [{**vars(row), "fast": row.fast[0]} for row in report.rows([self.context["p"]])]
+        return FiguresAtK(rows, many=True).data
+
+
+class ReportQuery(drf.Serializer[Any]):
+    p = drf.FloatField(default=1.0, min_value=0, max_value=MOST_P, help_text="Of fast_p: a speedup, at most 1000.")
+
+    def validate_p(self, sent: float) -> float:
+        if math.isnan(sent):  # passes both limits
+            raise drf.ValidationError("give a number")
+        return sent
+
+
 class WaitQuery(drf.Serializer[Any]):
     wait = drf.IntegerField(
         default=0, min_value=0, max_value=MOST_WAIT_S, help_text="Seconds to wait for the end of the batch, at most 60."
@@ -151,34 +242,6 @@ class TextQuery(drf.Serializer[Any]):
         max_value=MOST_TEXT,
         help_text="Characters of the text, with `format=text`.",
     )
-
-
-def shown(batches: Sequence[BatchRow], now: datetime) -> list[Any]:
-    """Return batches as BatchSummary reads them."""
-    keys = [batch.pk for batch in batches]
-    spent, counts, found = spent_s(keys, now), counts_of(keys), []
-    for batch in batches:
-        states, outcomes = counts[batch.pk]
-        address = f"/api/v1/batches/{batch.pk}"
-        found.append(
-            SimpleNamespace(
-                id=batch.pk,
-                state=batch.ended_as or ("done" if batch.settled_at else "running"),
-                mode=batch.mode,
-                size=batch.size,
-                arrived=batch.candidates.exclude(arrival=None).count(),
-                budget_s=batch.budget_s,
-                spent_s=round(spent[batch.pk], 3),
-                bar=batch.bar,
-                stages=dict(states),
-                outcomes=dict(outcomes),
-                created_at=batch.created_at,
-                settled_at=batch.settled_at,
-                feedback=f"{address}/feedback",
-                events=f"{address}/events",
-            )
-        )
-    return found
 
 
 def in_full(batch: BatchRow) -> dict[str, Any]:
@@ -275,6 +338,15 @@ class FeedbackOfBatch(Private):
             return found, bool(found) or batch.settled_at is not None
 
         return _answer(request, pk, query["wait"], look)
+
+
+class ReportOnBatch(Private):
+    @extend_schema(operation_id="batch_report", parameters=[ReportQuery], responses=BatchReport)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return figures, stages and costs of a batch of the caller or their team, or of a public batch."""
+        p = parse(ReportQuery, request.query_params)["p"]
+        report = report_for(self.caller(request), pk, timezone.now())
+        return Response(BatchReport(report, context={"p": p}).data)
 
 
 def _answer(request: Request, pk: int, within_s: int, look: Callable[[], tuple[Any, bool]]) -> HttpResponseBase:
@@ -417,6 +489,7 @@ URLS: list[URLPattern] = [
     path("batches", Batches.as_view()),
     path("batches/<int:pk>", OneBatch.as_view()),
     path("batches/<int:pk>/feedback", FeedbackOfBatch.as_view()),
+    path("batches/<int:pk>/report", ReportOnBatch.as_view()),
     path("batches/<int:pk>/events", events),
     path("batches/<int:pk>/cancel", CancelBatch.as_view()),
 ]

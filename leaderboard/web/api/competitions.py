@@ -19,10 +19,21 @@ from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
 from leaderboard.standings.read.boards import board_records
+from leaderboard.standings.read.model_board import ModelLine, model_lines
 from leaderboard.web.api.base import AS_TABLE, Private, Public, cut, links, paged, parse
-from leaderboard.web.api.serializers import Keyed, Left, LinesQuery, LongPage, Paging, in_full_refused, optional_text
+from leaderboard.web.api.serializers import (
+    Estimate,
+    Keyed,
+    Left,
+    LinesQuery,
+    LongPage,
+    Paging,
+    in_full_refused,
+    optional_text,
+)
 from leaderboard.web.boards import cards, contests, standing
 from leaderboard.web.boards.contests import track_said
+from leaderboard.web.boards.model_pages import set_seen
 from leaderboard.web.limits import check_code_tries
 from leaderboard.web.organise import awards
 from leaderboard.web.review.pages import RULE_MEANINGS, integrity_figures
@@ -331,6 +342,63 @@ class StandingsLine(drf.Serializer[Any]):
 class StandingsQuery(LinesQuery):
     hardware = optional_text(64, "Only boards of this hardware.")
     scoring = drf.ChoiceField(choices=SCORINGS, required=False, help_text="Default: the competition's own.")
+
+
+class ModelKernel(drf.Serializer[Any]):
+    """A model's best public kernel of a problem. A speedup's lower end is what fast_p compares with p."""
+
+    board = drf.CharField()
+    entry = drf.IntegerField()
+    ratio = drf.FloatField(help_text="candidate / baseline")
+    least_speedup = drf.FloatField(help_text="0: the interval is unknown.")
+    least_against_compiled = drf.FloatField(allow_null=True, help_text="null: torch.compile has no time.")
+
+
+class ModelBoardLine(drf.Serializer[Any]):
+    """A model on a competition's problems, as senders name it."""
+
+    model = drf.CharField()
+    problems = drf.IntegerField(help_text="Of the set, on this hardware.")
+    kernels = drf.IntegerField(help_text="Public kernels of all problems.")
+    pass_at_1 = Estimate()
+    attempts = drf.IntegerField(source="tries", help_text="Judged ranked attempts.")
+    attempted = drf.SerializerMethodField(help_text="Problems with an attempt.")
+    eager = Estimate(many=True, help_text="fast_0, fast_1 and fast_2 against the baseline.")
+    against_compiled = Estimate(many=True, help_text="Against torch.compile; empty: it has no time on any problem.")
+    best = drf.SerializerMethodField()
+
+    def get_attempted(self, line: ModelLine) -> int:
+        return len(line.attempts)
+
+    @extend_schema_field(ModelKernel(many=True))
+    def get_best(self, line: ModelLine) -> Any:
+        found = [
+            {
+                "board": slug,
+                "entry": kernel.submissions[0],
+                "ratio": kernel.ratio,
+                "least_speedup": line.eager_answers[slug].least_speedup,
+                "least_against_compiled": line.compiled_answers[slug].least_speedup
+                if slug in line.compiled_answers
+                else None,
+            }
+            for slug, kernel in sorted(line.best.items())
+        ]
+        return ModelKernel(found, many=True).data
+
+
+class ModelsQuery(Paging):
+    hardware = optional_text(64, "Default: the competition's first.")
+    limit = drf.IntegerField(default=20, min_value=1, max_value=50, help_text="At most 50.")
+
+
+class Models(Public):
+    @extend_schema(parameters=[ModelsQuery], responses=ModelBoardLine(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the models with public kernels on a competition's problems, best first by fast_1."""
+        query = parse(ModelsQuery, request.query_params)
+        found = model_lines(set_seen(request.user, slug, query["hardware"]))
+        return cut(request, found, query, ModelBoardLine, key=lambda line: line.model)
 
 
 class Standings(Public):

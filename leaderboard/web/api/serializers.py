@@ -196,6 +196,14 @@ class Paging(Keyed):
     )
 
 
+class Estimate(drf.Serializer[Any]):
+    """A share or chance with its 95 % interval."""
+
+    value = drf.FloatField()
+    low = drf.FloatField(source="interval.low")
+    high = drf.FloatField(source="interval.high")
+
+
 class LinesQuery(Paging):
     """The part of a standing, by the names of standing.Asked."""
 

@@ -26,7 +26,7 @@ from leaderboard.wording import figures
 IMPORT_CHIPS: Final = {"created": "good", "updated": "good", "unsupported": "warn", "refused": "bad"}
 
 register = template.Library()
-for name in ("duration_us", "speedup", "interval", "share", "percent", "change", "span"):
+for name in ("duration_us", "speedup", "times", "interval", "share", "percent", "change", "span"):
     register.filter(name, getattr(figures, name))
 register.filter("markdown", markup.markdown)
 register.filter("highlight", markup.code)
