@@ -1,8 +1,8 @@
 """Probe of a container, started with a tenant's options from the text of this file; standard library only.
 
 It prints a line of JSON: without an argument the versions of torch and of each make's libraries. `runner doctor` gives
-it the folder of the harness in the image. It then prints the powers of a program in the container, and sleeps for a test
-of the freezer.
+it the folder of the harness in the image. It then prints the powers of a program in the container, and sleeps for a
+test of the freezer.
 """
 
 import ctypes

@@ -30,7 +30,7 @@ from runner.evidence.schema import explained
 from runner.host import accelerators, fleet, helper, image_versions
 from runner.host.container_probe import MOST_DEVICES
 from runner.judge.data.memory import SharedPages
-from runner.judge.device.fitness import Fit
+from runner.judge.device.make import Fit
 from sandbox import container, policy, protocol
 from sandbox.container import ImageMissing, SandboxError
 

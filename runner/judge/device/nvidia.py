@@ -14,8 +14,7 @@ from runner.evidence.throttle import NEEDED_COUNTERS
 from runner.judge.data.call import Steps
 from runner.judge.data.memory import Memory
 from runner.judge.device import nvml
-from runner.judge.device.fitness import Fit, fit
-from runner.judge.device.make import Found, Make
+from runner.judge.device.make import Fit, Found, Make, fit
 from runner.judge.device.nvml import UNCORRECTED, VOLATILE, Device, Strangers
 from runner.judge.device.processor import Pids
 from runner.judge.device.telemetry import Blind, Telemetry
@@ -50,7 +49,7 @@ class Nvidia(Make):
     name = "an NVIDIA GPU"
     tool = "nvidia-smi"
     versions = ("torch_cuda", "cuda")
-    remedies: Final = {
+    remedies = {
         policy.TOOLKIT: "Install nvidia-container-toolkit and restart Docker; or mount the host's stack: "
         "RUNNER_GPU_STACK=host.",
         policy.CDI: "Have the NVIDIA container toolkit name the GPUs (nvidia-ctk cdi generate "

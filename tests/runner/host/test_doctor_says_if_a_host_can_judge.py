@@ -13,7 +13,7 @@ from runner.config import JudgeSettings
 from runner.errors import ConfigError
 from runner.host import accelerators, doctor
 from runner.host.doctor import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
-from runner.judge.device.fitness import Fit
+from runner.judge.device.make import Fit
 from sandbox import protocol
 from sandbox.container import DockerMissing, ImageMissing, SandboxError
 from tests.conftest import SANDBOX_IMAGE

@@ -7,8 +7,7 @@ from runner.config import JudgeSettings
 from runner.evidence import schedule
 from runner.evidence.sample import EVENT
 from runner.judge.data.call import Steps
-from runner.judge.device.fitness import Fit
-from runner.judge.device.make import Found, Make
+from runner.judge.device.make import Fit, Found, Make
 from runner.judge.device.processor import Pids
 from runner.judge.device.telemetry import CpuTelemetry, Telemetry
 from tests.runner.judge.two_devices import TwoDevices

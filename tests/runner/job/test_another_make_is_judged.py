@@ -22,7 +22,7 @@ from runner.evidence.sample import EVENT
 from runner.host import accelerators, doctor, epochs, fleet
 from runner.job.execute import execute
 from runner.judge.data.room import PLACES
-from runner.judge.device.fitness import Fit
+from runner.judge.device.make import Fit
 from runner.judge.sides import tenant
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
