@@ -58,7 +58,9 @@ class Here(Oracle):
     def __init__(self) -> None:
         super().__init__(None, Memory(), REGION_BYTES, REGION_BYTES)  # type: ignore[arg-type]
         fds = tuple(region.fd for region in (self._inputs, self._expected, self._answer, self._wide))
-        self.inside = inside.Oracle({"device": "cpu", "input_bytes": REGION_BYTES, "output_bytes": REGION_BYTES}, fds)
+        self.inside = inside.Oracle(
+            {"device": "cpu", "module": "", "input_bytes": REGION_BYTES, "output_bytes": REGION_BYTES}, fds
+        )
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         return dict(json.loads(json.dumps(getattr(self.inside, request["do"])(request))))

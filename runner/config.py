@@ -172,9 +172,9 @@ class JudgeSettings(_Settings):
     )
 
 
-def show_cuda(device: str) -> None:
-    """Let CUDA show this process only this device."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = device
+def show_only(variable: str, device: str) -> None:
+    """Let a vendor's driver show this process only this device. `variable`: the driver's own for that."""
+    os.environ[variable] = device
 
 
 class SiteSettings(JudgeSettings):

@@ -46,29 +46,26 @@ COUNTERS_RULES: Final = (
     ),
 )
 
-TOOLKIT, CDI, HOST = "toolkit", "cdi", "host"  # source of the CUDA stack of a GPU's containers: Gpu
-CDI_KIND: Final = "nvidia.com/gpu"
+TOOLKIT, CDI, HOST = "toolkit", "cdi", "host"  # source of the vendor's stack of a GPU's containers: Gpu
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU in a container, and the source of its CUDA stack.
+    """A GPU in a container, and the source of its vendor's stack.
 
-    Either the image has the stack but for the driver. Docker hands over the driver as the NVIDIA container toolkit
+    Either the image has the stack but for the driver. Docker hands over the driver as the vendor's container toolkit
     directs, by the toolkit's hook (`toolkit`) or by a specification that it wrote (`cdi`, Container Device Interface;
     Engine 25 and later). Or the `host`'s own folders are mounted read-only into an image of empty mount points.
     """
 
     stack: str
-    device_id: str = "0"
+    device_id: str  # as the toolkit knows it
+    cdi_kind: str
+    nodes: tuple[str, ...]  # files in /dev, for the host's stack
+    programs: str  # folder of the vendor's compiler
     interpreter: str = INTERPRETER  # a Python with torch, in the image or the mounted stack
     library_path: str = ""  # LD_LIBRARY_PATH
     host_folders: tuple[str, ...] = ("/usr", "/opt", "/etc/ld.so.cache", "/etc/alternatives")
-
-    @property
-    def nodes(self) -> list[str]:
-        names = (f"/dev/nvidia{self.device_id}", "/dev/nvidiactl", "/dev/nvidia-uvm")
-        return [f"{name}:{name}:rw" for name in names]
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ def counters(permission: str, image: str, uid: int, cpus: str, gpu: Gpu | None =
     return replace(made, uid=0, capability=permission.upper()) if permission == PERFMON else made
 
 
-GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a CUDA context alone needs some
+GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a context on the device alone needs some
 GPU_TMPFS_BYTES: Final = 2 << 30
 GPU_HARNESS_FOLDER: Final = "/photofinish"  # in the image of mount points; /opt is the host's there
 
@@ -193,14 +190,14 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
     if policy.gpu is None:
         return options
     gpu = policy.gpu
-    options["environment"]["PATH"] = f"{Path(gpu.interpreter).parent}:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+    options["environment"]["PATH"] = f"{Path(gpu.interpreter).parent}:{gpu.programs}:/usr/local/bin:/usr/bin:/bin"
     if gpu.library_path:
         options["environment"]["LD_LIBRARY_PATH"] = gpu.library_path
     if gpu.stack == TOOLKIT:
         options["device_requests"] = [{"device_ids": [gpu.device_id], "capabilities": [["gpu"]]}]
     elif gpu.stack == CDI:
-        options["device_requests"] = [{"driver": "cdi", "device_ids": [f"{CDI_KIND}={gpu.device_id}"]}]
+        options["device_requests"] = [{"driver": "cdi", "device_ids": [f"{gpu.cdi_kind}={gpu.device_id}"]}]
     else:
-        options["devices"] = gpu.nodes
+        options["devices"] = [f"{name}:{name}:rw" for name in gpu.nodes]
         options["volumes"] |= {folder: {"bind": folder, "mode": "ro"} for folder in gpu.host_folders}
     return options

@@ -27,8 +27,29 @@ PLACES = {
     "docker": ("sandbox/container.py", "runner/host/doctor.py"),
     "torch": ("runner/judge/*", "sandbox/inside/*"),
     "httpx": ("runner/daemon/client.py", "leaderboard/client/*", "leaderboard/operations/notices.py"),
-    "pynvml": ("runner/host/accelerators.py", "runner/judge/*"),
+    "pynvml": ("runner/judge/device/nvml.py",),
+    "cuda": ("sandbox/inside/device.py",),
+    "device": ("sandbox/inside/on_cuda.py",),  # flat beside the harness
 }
+# What is NVIDIA's own, and the modules besides that name it, with their reason. Another make adds to the second list.
+NVIDIAS_OWN = {
+    "runner/judge/data/cuda.py",
+    "runner/judge/device/nvidia.py",
+    "runner/judge/device/nvml.py",
+    "sandbox/inside/device.py",
+    "sandbox/inside/on_cuda.py",
+}
+MAY_NAME_A_MAKE = {
+    "runner/config.py": "variables that a judge inherits, descriptions of settings",
+    "runner/evidence/diagnostics.py": "messages of compilers",
+    "runner/host/accelerators.py": "the list of makes",
+    "runner/host/container_probe.py": "libraries whose versions are a part of the epoch",
+    "sandbox/inside/modelnew.py": "torch's name for the seeds of any GPU",
+    "sandbox/inside/native.py": "the compiler of a .cu submission, which is CUDA C++",
+    "sandbox/inside/profiler.py": "profilers",
+    "sandbox/inside/stand_in.py": "the device's name in a submission's code",
+}
+MAKES_WORDS = re.compile(r"cuda|nvidia|nvml|nvcc", re.IGNORECASE)
 MAY_READ_ENVIRONMENT = ("leaderboard/env.py", "runner/config.py", "sandbox/inside/*", "leaderboard/cli/config.py")
 
 IMPURE = {"os", "time", "random", "secrets", "socket", "subprocess", "threading", "asyncio", "tempfile", "shutil"}
@@ -73,6 +94,19 @@ def foreign_imports(name: str, source: str) -> list[str]:
     return sorted(known)
 
 
+def words(source: str) -> Iterator[str]:
+    """Names and texts of a module's code, without its docstrings and comments."""
+    tree = ast.parse(source)
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    nodes = [node for node in ast.walk(tree) if isinstance(node, documented)]
+    docstrings = {id(node.body[0].value) for node in nodes if node.body and isinstance(node.body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in docstrings:
+            yield str(node.value)
+        else:
+            yield from (str(getattr(node, field)) for field in ("id", "attr", "arg", "name") if hasattr(node, field))
+
+
 def reads_environment(source: str) -> bool:
     tree = ast.parse(source)
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -107,6 +141,13 @@ def test_libraries_stay_in_their_places(name: str) -> None:
 def test_only_settings_and_harness_read_the_environment(name: str) -> None:
     if not any(fnmatch(name, allowed) for allowed in MAY_READ_ENVIRONMENT):
         assert not reads_environment((TOP / name).read_text()), f"{name} reads os.environ: take it from env or config"
+
+
+def test_nothing_outside_of_the_seam_names_a_make() -> None:
+    """A port of the judge to another make would have to change these modules, too: docs/porting.md."""
+    rooms = [name for name in modules() if name.startswith(("runner/", "sandbox/"))]
+    found = {name for name in rooms if any(map(MAKES_WORDS.search, words((TOP / name).read_text())))}
+    assert found == NVIDIAS_OWN | MAY_NAME_A_MAKE.keys()
 
 
 def test_pure_modules_are_found_by_their_docstrings() -> None:
@@ -210,6 +251,20 @@ def test_the_site_never_imports_a_problem() -> None:
 )
 def test_the_rules_see_what_is_not_allowed(name: str, source: str, expected: list[str]) -> None:
     assert foreign_imports(name, source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("from pynvml import nvmlInit", True),
+        ("x = torch.cuda", True),
+        ("if hardware != 'cpu':\n    open('/dev/nvidiactl')", True),
+        ("def f(nvml): ...", True),
+        ('"""CUDA."""\n\nx = 1  # nvidia\n\n\ndef f():\n    """NVML."""', False),
+    ],
+)
+def test_the_rules_see_the_name_of_a_make_in_code_alone(source: str, named: bool) -> None:
+    assert any(map(MAKES_WORDS.search, words(source))) is named
 
 
 @pytest.mark.parametrize(

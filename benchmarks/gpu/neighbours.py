@@ -33,6 +33,7 @@ from runner import config
 from runner.evidence import certificate, schema, stats
 from runner.evidence.sample import BASELINE
 from runner.host import accelerators, fleet
+from runner.judge.device.nvidia import names_of
 from runner.wire import Report
 
 ADD: Final = ("add:size=1024,size=524288", "benchmarks/gpu/submissions/add_torch.py")
@@ -113,7 +114,7 @@ def timed(seat: fleet.Seat, folder: Path) -> Iterator[Callable[[], str]]:
 
 @contextmanager
 def loaded(seat: fleet.Seat, folder: Path) -> Iterator[Callable[[], str]]:
-    env = {**os.environ, "CUDA_VISIBLE_DEVICES": accelerators.gpu_names(seat.number).uuid}
+    env = {**os.environ, "CUDA_VISIBLE_DEVICES": names_of(seat.number).uuid}
     log = folder / "products"
     with log.open("w") as out:
         command = ("taskset", "-c", accelerators.spans(seat.cores), sys.executable, "-c", PRODUCTS)

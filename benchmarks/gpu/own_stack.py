@@ -21,7 +21,7 @@ from typing import Any, Final
 import docker
 
 from deploy.gpu_image import SANDBOX
-from runner.host import accelerators
+from runner.judge.device.nvidia import CDI_KIND, names_of
 from sandbox import policy
 
 TAG: Final = "photofinish-own-stack"
@@ -36,7 +36,7 @@ LIMIT_S: Final = 600
 
 
 def main() -> None:
-    names = accelerators.gpu_names(0)
+    names = names_of(0)
     CACHE.parent.mkdir(parents=True, exist_ok=True)
     client = docker.from_env(timeout=LIMIT_S)
     with tempfile.TemporaryDirectory() as staged:
@@ -53,7 +53,7 @@ def main() -> None:
     client.containers.run(
         TAG,
         ["/sbin/ldconfig", "-C", f"/cache/{CACHE.name}"],
-        device_requests=[{"driver": policy.CDI, "device_ids": [f"{policy.CDI_KIND}={names.uuid}"]}],
+        device_requests=[{"driver": policy.CDI, "device_ids": [f"{CDI_KIND}={names.uuid}"]}],
         volumes={str(CACHE.parent): {"bind": "/cache", "mode": "rw"}},
         network_mode="none",
         remove=True,
@@ -70,7 +70,7 @@ def specification(uuid: str, minor: str, files: list[tuple[Path, Path]]) -> dict
     mounts = [{"hostPath": str(here), "containerPath": str(there), "options": options} for here, there in files]
     return {
         "cdiVersion": "0.5.0",
-        "kind": policy.CDI_KIND,
+        "kind": CDI_KIND,
         "devices": [{"name": uuid, "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{minor}"}]}}],
         "containerEdits": {"deviceNodes": common, "mounts": mounts},
     }

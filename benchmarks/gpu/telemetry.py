@@ -13,19 +13,20 @@ from collections.abc import Callable
 from contextlib import closing
 
 from runner.evidence.throttle import Window, rule
-from runner.judge.device.fitness import host_fit
-from runner.judge.device.telemetry import Telemetry, open_telemetry
+from runner.host.accelerators import make_of
+from runner.judge.device.telemetry import Telemetry
 
 ROUNDS = 300
 
 
 def main(hardware: str = "cpu") -> None:
-    for fit in host_fit(hardware):
+    make = make_of(hardware)
+    for fit in make.host_fit(0):
         print(f"{'ok ' if fit.ok else 'BAD'} {fit.name}: {fit.found} {fit.remedy}")
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # as the judge does
-    with closing(open_telemetry(hardware, own=lambda: frozenset({os.getpid()}))) as telemetry:
+    with closing(make.telemetry(0, own=lambda: frozenset({os.getpid()}))) as telemetry:
         _show("a calm second", _around(telemetry, lambda: time.sleep(1)))
-        if hardware != "cpu":
+        if not make.on_host:
             _show("a second of work", _around(telemetry, _multiply))
         _cost(telemetry)
         print("level:", telemetry.level)

@@ -98,6 +98,7 @@ def measure_ceilings(
     Raises BenchFailed if no container could be prepared or memory not be timed, ConfigError, DeviceBusy.
     """
     hardware = settings.runner_hardware
+    on_host = accelerators.make_of(hardware).on_host
     fingerprint, epoch = accelerators.fingerprint(hardware, settings.runner_gpu), ""
     device = device_name(hardware, fingerprint)
     found: dict[str, float] = {}
@@ -128,8 +129,8 @@ def measure_ceilings(
         epoch=epoch or accelerators.epoch(fingerprint),
         when=when,
         how="runner bench: the library's own kernels in the judge's containers, fastest block of each case",
-        swept=hardware != "cpu",
-        cache_bytes=UNKNOWN_CACHE_BYTES if hardware != "cpu" else last_level_cache_bytes(),
+        swept=not on_host,
+        cache_bytes=last_level_cache_bytes() if on_host else UNKNOWN_CACHE_BYTES,
         copy_bytes_per_s=found.get("copy_bytes_per_s"),
         read_bytes_per_s=found.get("read_bytes_per_s"),
         cache_bytes_per_s=found.get("cache_bytes_per_s"),
@@ -143,7 +144,7 @@ def measure_ceilings(
 def plan(hardware: str, device: str) -> list[Calibration]:
     """Return the calibrations for this hardware. Sizes: beyond any cache and long enough to time; a second copy stays
     inside a cpu's cache."""
-    if hardware == "cpu":
+    if accelerators.make_of(hardware).on_host:
         copies, read = [_copy(1 << 24), _copy(1 << 16, rounds=512)], 1 << 24
         products = dict.fromkeys(CPU_ENGINES, CPU_PRODUCT)
     else:

@@ -19,7 +19,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -30,8 +30,7 @@ from problems.spec import Problem
 from runner.config import JudgeSettings
 from runner.daemon.spool import write_durably
 from runner.errors import JudgeFault
-from runner.judge.device import gpu
-from runner.judge.device.telemetry import CpuTelemetry
+from runner.host.accelerators import make_of
 from runner.wire import MOST_CANARIES, Canary, Health, Job, Report
 
 PASSES: Final = 2  # in a row
@@ -77,16 +76,8 @@ def health_of(settings: JudgeSettings) -> Health:
     settings.runner_state.mkdir(parents=True, exist_ok=True)
     disk = shutil.disk_usage(settings.runner_state)
     temperature_c = None
-    with suppress(Exception):  # NVML raises its own tree; a missing figure must not stop the daemon
-        if settings.runner_hardware == "cpu":
-            with closing(CpuTelemetry(own=frozenset)) as telemetry:
-                temperature_c = telemetry.temperature_c()
-        else:
-            library = gpu.load_nvml()
-            try:
-                temperature_c = gpu.Device(library, settings.runner_gpu).ask("nvmlDeviceGetTemperature", gpu.GPU_SENSOR)
-            finally:
-                library.nvmlShutdown()
+    with suppress(Exception):  # a vendor's library raises its own tree; a missing figure must not stop the daemon
+        temperature_c = make_of(settings.runner_hardware).temperature_c(settings.runner_gpu)
     return Health(disk.free, disk.total, temperature_c, _read(settings.runner_state).history)
 
 

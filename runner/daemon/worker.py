@@ -36,7 +36,7 @@ from runner.daemon.spool import Spool, Spooled
 from runner.daemon.standby import SLOTS, Standby
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
 from runner.host import fleet, helper
-from runner.host.accelerators import Device, DeviceLock, device_of
+from runner.host.accelerators import Device, DeviceLock, device_of, make_of
 from runner.wire import JUDGE, Job, Report, Software
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
@@ -84,14 +84,14 @@ class Daemon:
             self._environment |= user.environment(settings)
         self._stopping = threading.Event()
         self._one_at_a_time = threading.Lock()
-        index = 0 if settings.runner_hardware == "cpu" else settings.runner_gpu
-        self._stay = Stay(Device(settings.runner_hardware, index), settings.runner_locks)
-        on_cpu, count = settings.runner_hardware == "cpu", settings.runner_standby
-        self._spares = 0 if on_cpu else count  # containers of the only judge
+        on_host, count = make_of(settings.runner_hardware).on_host, settings.runner_standby
+        device = Device(settings.runner_hardware, 0 if on_host else settings.runner_gpu)
+        self._stay = Stay(device, settings.runner_locks)
+        self._spares = 0 if on_host else count  # containers of the only judge
         self._standby = Standby(
             self._new_judge,
             lambda slot: self._reap(self._owner(slot)),
-            count if on_cpu else 0,
+            count if on_host else 0,
             self._stopping,
             renews=bool(self._spares),
         )

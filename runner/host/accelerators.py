@@ -1,4 +1,4 @@
-"""Devices and cores of this host, the locks of its devices, and its fingerprint.
+"""Makes, devices and cores of this host, the locks of its devices, and its fingerprint.
 
 A runner judges on one device at a time, and no two processes of a host on the same device: an exclusive flock per
 device, in a folder that all runners of the host share, freed by the kernel when its holder dies in any way. The judge
@@ -17,15 +17,17 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from runner import __version__, config
+from runner import __version__
 from runner.errors import ConfigError, DeviceBusy
-from runner.judge.device import gpu
-from sandbox import policy
+from runner.judge.device.make import Cpu, Make
+from runner.judge.device.nvidia import Nvidia
 
 MOST_TENANT_CORES: Final = 4
 UIDS: Final = range(200_000, 600_000)  # of containers; no user of a host lies here
+CPU: Final = Cpu()
+MAKES: tuple[Make, ...] = (Nvidia(),)  # of accelerators: a port adds its own
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,21 @@ class Device:
         return f"{self.hardware}-{self.index}"
 
 
+def make_of(hardware: str) -> Make:
+    """Return the make that judges this hardware: of accelerators, the first with a device on this host."""
+    if hardware == "cpu":
+        return CPU
+    return next((make for make in MAKES if make.is_here()), MAKES[0])
+
+
 def device_of(hardware: str, index: int = 0) -> Device:
     """Return the host's device of this kind with this number. Raises ConfigError for a kind that cannot be judged on
     here."""
-    if hardware != "cpu" and not Path("/dev/nvidiactl").exists():
-        needed = f"{hardware!r} needs an NVIDIA GPU, and this host shows none"
+    make = make_of(hardware)
+    if not make.is_here():
+        needed = f"{hardware!r} needs {' or '.join(make.name for make in MAKES)}, and this host shows none"
         raise ConfigError(f"RUNNER_HARDWARE: {needed}; 'cpu' needs none")
-    return Device(hardware, 0 if hardware == "cpu" else index)
+    return Device(hardware, 0 if make.on_host else index)
 
 
 class DeviceLock:
@@ -159,88 +169,25 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
         "python": platform.python_version(),
         "photofinish": __version__,
     }
-    return host if hardware == "cpu" else {**host, **_gpu(index)}
+    return {**host, **make_of(hardware).facts(index)}
 
 
 # Properties that decide how long a kernel takes and how it is timed. A changed value makes a new epoch; epochs never
 # rank together. The power limit is the configured limit. The enforced limit may fall below it for a while (a rack's
-# cap, heat): that is telemetry of a run (runner/judge/device/gpu.py), as clocks and temperatures are.
+# cap, heat): that is telemetry of a run, as clocks and temperatures are. Versions in containers are each make's own.
 TIMING_VERSION: Final = 11  # of the timing of a call (runner/judge): raised if a change affects times
-EPOCH_FIELDS: Final = (
-    *("timing_version", "hardware", "cpu", "cpus", "gpu", "driver", "cuda", "power_limit_w", "max_sm_mhz"),
-    *("torch", "torch_cuda"),
-)
+EPOCH_FIELDS: Final = ("timing_version", "hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz")
+
+
+def version_names() -> tuple[str, ...]:
+    """Return the names of all versions that a container may report."""
+    return ("torch", *(name for make in MAKES for name in make.versions))
 
 
 def epoch(fingerprint: Mapping[str, str | int]) -> str:
     """Return sixteen hexadecimal digits, the same for hosts whose times may be compared."""
-    decisive = {name: fingerprint[name] for name in EPOCH_FIELDS if name in fingerprint}
+    decisive = {name: fingerprint[name] for name in (*EPOCH_FIELDS, *version_names()) if name in fingerprint}
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
-
-
-class GpuNames(NamedTuple):
-    """Names of a GPU beside NVML's number: its permanent id, and the number of its device node."""
-
-    uuid: str
-    minor: str
-
-
-def gpu_names(index: int) -> GpuNames:
-    """Return the names of a GPU. Raises ConfigError if NVML knows no GPU with this number."""
-    try:
-        library = gpu.load_nvml()
-        handle = library.nvmlDeviceGetHandleByIndex(index)
-        return GpuNames(str(library.nvmlDeviceGetUUID(handle)), str(library.nvmlDeviceGetMinorNumber(handle)))
-    except Exception as err:  # NVML raises its own tree, and ImportError where it is not installed
-        raise ConfigError(f"RUNNER_GPU: this host's GPU {index} does not answer NVML ({err}); see nvidia-smi") from None
-
-
-def gpu_of(settings: config.JudgeSettings) -> policy.Gpu | None:
-    """Return the GPU for containers, None on a CPU: the device's node goes by its minor number, which need not be
-    NVML's. Raises ConfigError."""
-    if settings.runner_hardware == "cpu":
-        return None
-    names = gpu_names(settings.runner_gpu)
-    return policy.Gpu(
-        stack=settings.runner_gpu_stack,
-        device_id=names.minor if settings.runner_gpu_stack == policy.HOST else names.uuid,
-        interpreter=settings.runner_gpu_interpreter,
-        library_path=settings.runner_gpu_library_path,
-    )
-
-
-def own_gpu(settings: config.JudgeSettings) -> None:
-    """Make the runner's GPU this process's first device; before any CUDA call. Raises ConfigError."""
-    config.show_cuda(gpu_names(settings.runner_gpu).uuid)
-
-
-def _gpu(index: int) -> dict[str, str | int]:
-    """Return a GPU, its driver and its limits, then its identity and its link, as far as NVML reports them."""
-    reading = "the library"
-    try:
-        library = gpu.load_nvml()
-        device = gpu.Device(library, index)
-        reading = "the GPU's name"
-        found: dict[str, str | int] = {"gpu": str(library.nvmlDeviceGetName(device.handle))}
-        reading = "the driver's version"
-        found["driver"] = str(library.nvmlSystemGetDriverVersion())
-        reading = "the highest clock"
-        found["max_sm_mhz"] = int(library.nvmlDeviceGetMaxClockInfo(device.handle, gpu.SM))
-        reading = "the power limit"
-        try:
-            found["power_limit_w"] = int(library.nvmlDeviceGetPowerManagementLimit(device.handle)) // 1000
-        except Exception as error:
-            if getattr(error, "value", None) != gpu.NOT_SUPPORTED:  # a virtual GPU has no limit of its own
-                raise
-    except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
-        text = f"NVML does not tell {reading} of GPU {index} ({type(error).__name__}: {error})"
-        remedy = "times of a device that cannot be read belong to no epoch; `nvidia-smi -q` must work on this host"
-        raise ConfigError(f"RUNNER_GPU: {text}; {remedy}") from None
-    uuid, lanes = device.ask("nvmlDeviceGetUUID"), device.ask("nvmlDeviceGetCurrPcieLinkWidth")
-    # The maximum, because the current generation falls while the device is idle.
-    generation = device.ask("nvmlDeviceGetMaxPcieLinkGeneration")
-    asked = {"gpu_uuid": uuid, "pcie": None if None in (generation, lanes) else f"gen {generation} x{lanes}"}
-    return found | {name: str(value) for name, value in asked.items() if value is not None}
 
 
 def _cpu_model() -> str:

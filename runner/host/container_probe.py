@@ -1,8 +1,8 @@
 """Probe of a container, started with a tenant's options from the text of this file; standard library only.
 
-It prints a line of JSON: without an argument the versions of torch, CUDA and driver library. `runner doctor` gives it
-the folder of the harness in the image. It then prints the powers of a program in the container, and sleeps for a test
-of the freezer.
+It prints a line of JSON: without an argument the versions of torch and of each make's libraries. `runner doctor` gives
+it the folder of the harness in the image. It then prints the powers of a program in the container, and sleeps for a
+test of the freezer.
 """
 
 import ctypes
@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+MOST_DEVICES = 100
 
 
 def powers(harness: str) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def powers(harness: str) -> dict[str, Any]:
         "protocol": _protocol(harness),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(harness).glob("*.py")},
         "torch": versions().get("torch", ""),
-        "nvidia": sorted(map(str, Path("/dev").glob("nvidia*"))),
+        "devices": sorted(map(str, Path("/dev").rglob("*")))[:MOST_DEVICES],
     }
 
 

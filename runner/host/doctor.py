@@ -28,8 +28,9 @@ from runner import config
 from runner.errors import ConfigError, DeviceBusy
 from runner.evidence.schema import explained
 from runner.host import accelerators, fleet, helper, image_versions
+from runner.host.container_probe import MOST_DEVICES
 from runner.judge.data.memory import SharedPages
-from runner.judge.device.fitness import Fit, host_fit
+from runner.judge.device.make import Fit
 from sandbox import container, policy, protocol
 from sandbox.container import ImageMissing, SandboxError
 
@@ -51,14 +52,6 @@ LEAST_MEMORY: Final = fleet.LEAST_MEMORY
 GOOD_MEMORY: Final = fleet.CPU_MEMORY
 BUSY_SHARE: Final = 0.5  # of the cores; a load beyond it is foreign work
 NOISE: Final = ("pressure", "steal", "display", "throttling")  # of a device's fitness: more voids, no wrong times
-GPU_REMEDY: Final = {
-    policy.TOOLKIT: "Install nvidia-container-toolkit and restart Docker; or mount the host's stack: "
-    "RUNNER_GPU_STACK=host.",
-    policy.CDI: "Have the NVIDIA container toolkit name the GPUs (nvidia-ctk cdi generate "
-    "--output=/etc/cdi/nvidia.yaml) and Docker read that (Engine 25 or later, features.cdi in its daemon.json); or "
-    "RUNNER_GPU_STACK=toolkit.",
-    policy.HOST: "Load the driver and make its device nodes (nvidia-smi, nvidia-modprobe -u), then look again.",
-}
 
 
 @dataclass(frozen=True)
@@ -132,7 +125,7 @@ class Host:
 
     def fit(self, hardware: str, gpu: int) -> list[Fit]:
         """Return the checks of the device itself."""
-        return host_fit(hardware, gpu)
+        return accelerators.make_of(hardware).host_fit(gpu)
 
 
 class Engine:
@@ -167,7 +160,8 @@ class Engine:
 
     def probe(self, cpus: str) -> dict[str, Any]:
         """Return the report of the program inside, with `freezer` ("" or the fault) and `freeze_us`."""
-        wanted = image_versions.probe_policy(self._settings, accelerators.gpu_of(self._settings), cpus)
+        make = accelerators.make_of(self._settings.runner_hardware)
+        wanted = image_versions.probe_policy(self._settings, make.equipment(self._settings), cpus)
         wanted = replace(wanted, command=(*wanted.command, policy.harness_folder(wanted.gpu)))
         with (
             closing(container.connect(timeout_s=60)) as client,
@@ -195,7 +189,7 @@ class Powers(BaseModel):
     protocol: int | None
     files: dict[str, str]
     torch: Annotated[str, Field(max_length=64)]
-    nvidia: Annotated[Texts, Field(max_length=100)]
+    devices: Annotated[Texts, Field(max_length=MOST_DEVICES)]
 
 
 def powers_of(line: dict[str, Any]) -> dict[str, Any]:
@@ -260,7 +254,8 @@ def device(settings: config.JudgeSettings) -> Check:
     try:
         accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     except ConfigError as err:
-        return Check("device", UNFIT, str(err), why, "Load the driver (nvidia-smi must work), or set RUNNER_HARDWARE.")
+        tool = accelerators.make_of(settings.runner_hardware).tool
+        return Check("device", UNFIT, str(err), why, f"Load the driver ({tool} must work), or set RUNNER_HARDWARE.")
     return Check("device", OK, settings.runner_hardware, why)
 
 
@@ -284,12 +279,13 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
             yield Check("image digest", UNFIT, str(err), why, "Pull the image, or change SANDBOX_IMAGE_DIGEST.")
             return
     cpus = accelerators.cpuset(accelerators.share_out(host.cores()).tenant)
-    on_gpu, gpu_remedy = settings.runner_hardware != "cpu", GPU_REMEDY[settings.runner_gpu_stack]
+    make = accelerators.make_of(settings.runner_hardware)
+    gpu_remedy = make.remedies.get(settings.runner_gpu_stack, "")
     try:
         seen = engine.probe(cpus)
     except SandboxError as err:
         why = "A submission runs in one with exactly these options."
-        remedy = gpu_remedy if on_gpu else "See the engine's log (journalctl -u docker)."
+        remedy = gpu_remedy or "See the engine's log (journalctl -u docker)."
         if isinstance(err, ImageMissing):
             remedy = f"Build it with `make image`, or set SANDBOX_IMAGE, which is {settings.sandbox_image}."
         yield Check("container", UNFIT, str(err), why, remedy)
@@ -297,10 +293,9 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
     yield harness(seen)
     yield from walls(seen, cpus)
     yield freezer(seen)
-    if on_gpu:
-        found, why = ", ".join(seen["nvidia"]) or "none", "The container needs its one GPU, and must not see another."
-        devices = [name for name in seen["nvidia"] if name.removeprefix("/dev/nvidia").isdigit()]
-        yield checked("GPU in a container", len(devices) == 1, found, why, gpu_remedy)
+    if not make.on_host:
+        devices, why = make.nodes(seen["devices"]), "The container needs its one GPU, and must not see another."
+        yield checked("GPU in a container", len(devices) == 1, ", ".join(devices) or "none", why, gpu_remedy)
 
 
 def engine_facts(info: dict[str, Any]) -> Iterator[Check]:

@@ -15,6 +15,7 @@ from runner.config import JudgeSettings
 from runner.daemon.spool import write_durably
 from runner.errors import ConfigError
 from runner.evidence.ceilings import Ceilings, unmeasured
+from runner.host.accelerators import make_of
 
 log = logging.getLogger("runner.host.epochs")
 
@@ -73,7 +74,7 @@ def ceilings_for(
 
 
 def device_name(hardware: str, fingerprint: Mapping[str, str | int]) -> str:
-    return str(fingerprint.get("cpu" if hardware == "cpu" else "gpu", ""))
+    return str(fingerprint.get("cpu" if make_of(hardware).on_host else "gpu", ""))
 
 
 def _path(settings: JudgeSettings, epoch: str) -> Path:

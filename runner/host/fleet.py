@@ -20,8 +20,7 @@ from typing import Final, NoReturn
 
 from runner import config
 from runner.errors import ConfigError
-from runner.host.accelerators import MOST_TENANT_CORES, listed, spans
-from runner.judge.device import gpu
+from runner.host.accelerators import MOST_TENANT_CORES, listed, make_of, spans
 from runner.wire import Place
 from sandbox import policy
 
@@ -94,42 +93,12 @@ def accelerators_of(settings: config.JudgeSettings) -> list[Accelerator]:
     numbers = [int(part) for part in text.split(",")] if text != "all" else []
     if twice := [number for number, count in Counter(numbers).items() if count > 1]:
         raise ConfigError(f"RUNNER_FLEET: {text!r} names {twice[0]} twice; a device has one runner")
-    if settings.runner_hardware == "cpu":
-        if not numbers:
-            text = "'all': on cpu a host has no number of lanes; name them, such as 0,1, or set RUNNER_HARDWARE"
-            raise ConfigError(f"RUNNER_FLEET: {text} to the kind of its GPUs")
-        return [Accelerator(number, "cpu") for number in numbers]
-    return _gpus(text, numbers)
-
-
-def _gpus(text: str, numbers: list[int]) -> list[Accelerator]:
-    try:
-        library = gpu.load_nvml()
-        count = int(library.nvmlDeviceGetCount())
-        if absent := [number for number in numbers if number >= count]:
-            text = f"{text!r} names GPU {absent[0]}, and NVML knows {count} here"
-            raise ConfigError(f"RUNNER_FLEET: {text}; see nvidia-smi, or leave it out")
-        found = []
-        for number in numbers or range(count):
-            handle = library.nvmlDeviceGetHandleByIndex(number)
-            node = read(f"/sys/bus/pci/devices/{pci_address(library.nvmlDeviceGetPciInfo(handle).busId)}/numa_node")
-            name = str(library.nvmlDeviceGetName(handle))
-            found.append(Accelerator(number, name, int(node) if node.isdecimal() else None))  # "-1": unknown
-    except ConfigError:
-        raise
-    except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
-        text = f"{text!r}: NVML does not list the GPUs ({type(error).__name__}: {error})"
-        raise ConfigError(f"RUNNER_FLEET: {text}; `nvidia-smi` must work here, or set RUNNER_HARDWARE=cpu") from None
-    if not found:
-        raise ConfigError(f"RUNNER_FLEET: {text!r}: NVML knows no GPU here; see nvidia-smi")
-    return found
-
-
-def pci_address(bus_id: str | bytes) -> str:
-    """Return the kernel's form of NVML's address of a device: its domain has four digits there, in lower case."""
-    text = bus_id.decode() if isinstance(bus_id, bytes) else bus_id
-    domain, _, rest = text.partition(":")
-    return f"{int(domain, 16):04x}:{rest.lower()}"
+    make = make_of(settings.runner_hardware)
+    if make.on_host and not numbers:
+        text = "'all': on cpu a host has no number of lanes; name them, such as 0,1, or set RUNNER_HARDWARE"
+        raise ConfigError(f"RUNNER_FLEET: {text} to the kind of its GPUs")
+    nodes = {one: read(f"/sys/bus/pci/devices/{one.pci}/numa_node") if one.pci else "" for one in make.find(numbers)}
+    return [Accelerator(one.number, one.name, int(node) if node.isdecimal() else None) for one, node in nodes.items()]
 
 
 def read_nodes(available: Collection[int], read: Read = read) -> list[Node]:
@@ -159,7 +128,7 @@ def _memory(meminfo: str) -> int:
 
 def plan(settings: config.JudgeSettings, found: Sequence[Accelerator], nodes: Sequence[Node]) -> list[Seat]:
     """Return a seat for each device, in the order of their numbers."""
-    on_cpu = settings.runner_hardware == "cpu"
+    on_cpu = make_of(settings.runner_hardware).on_host
     if on_cpu:
         placed = {one.number: nodes[index % len(nodes)] for index, one in enumerate(found)}
     else:
@@ -190,8 +159,9 @@ def plan(settings: config.JudgeSettings, found: Sequence[Accelerator], nodes: Se
 def _share(settings: config.JudgeSettings, nodes: Sequence[Node], users: Counter[int | None]) -> int:
     """Return the number of cores of each runner."""
     spare, wanted = settings.runner_fleet_spare, settings.runner_fleet_cores
-    least = CPU_LEAST_CORES if settings.runner_hardware == "cpu" else GPU_LEAST_CORES
-    if settings.runner_hardware == "cpu" and wanted:
+    on_cpu = make_of(settings.runner_hardware).on_host
+    least = CPU_LEAST_CORES if on_cpu else GPU_LEAST_CORES
+    if on_cpu and wanted:
         least = 1  # the operator's choice: for tries of a fleet on a small machine
     room = {node.number: max(len(node.cores) - spare, 0) // users[node.number] for node in nodes}
     tight = min(nodes, key=lambda node: room[node.number])
@@ -221,7 +191,7 @@ def members(settings: config.JudgeSettings, seats: Sequence[Seat]) -> list[Membe
         values = _enrolled(path, seat) | own_settings(settings, seat)
         given = {name.lower(): value for name, value in values.items()}
         member = Member(seat, config.load(**given), config.daemon_environment(**values))
-        if (member.settings.runner_hardware == "cpu") != (settings.runner_hardware == "cpu"):
+        if make_of(member.settings.runner_hardware) is not make_of(settings.runner_hardware):
             kinds = f"{member.settings.runner_hardware!r} in {path}, {settings.runner_hardware!r} in the environment"
             raise ConfigError(f"RUNNER_HARDWARE: {kinds}; a fleet has GPUs or lanes on cpu, not both")
         for other in found:
@@ -240,7 +210,7 @@ def own_settings(settings: config.JudgeSettings, seat: Seat) -> dict[str, str]:
     """Return the variables of a seat. Lanes on `cpu` are one device, so that each has locks of its own."""
     own = {"RUNNER_FLEET": "", "RUNNER_GPU": str(seat.number)}
     own["RUNNER_STATE"] = str(settings.runner_state / str(seat.number))
-    if settings.runner_hardware == "cpu":
+    if make_of(settings.runner_hardware).on_host:
         own["RUNNER_LOCKS"] = str(settings.runner_locks / f"lane-{seat.number}")
     if settings.runner_helper:  # one helper serves one device
         helper = settings.runner_helper

@@ -80,7 +80,7 @@ def judge_user(settings: config.JudgeSettings) -> JudgeUser | None:
 
 def rules_of(settings: config.JudgeSettings, user: JudgeUser) -> Rules:
     """Return all that this host's helper makes. Raises ConfigError."""
-    gpu = accelerators.gpu_of(settings)
+    gpu = accelerators.make_of(settings.runner_hardware).equipment(settings)
 
     def role(make: Callable[..., policy.Policy]) -> Callable[[str, str], policy.Policy]:
         return lambda image, cpus: make(image, accelerators.draw_uid(), cpus, gpu)

@@ -1,4 +1,4 @@
-"""Versions of torch, CUDA and driver in containers: a part of the timing epoch that the host cannot report.
+"""Versions of torch and of a device's libraries in containers: a part of the timing epoch that the host cannot report.
 
 A probe container under a tenant's policy reports them. Its report is kept for the image and the driver in
 RUNNER_STATE/versions, which saves a container per job. If containers mount the host's own stack, which changes without
@@ -44,8 +44,8 @@ def chosen_image(client: Any, settings: config.JudgeSettings) -> list[str]:
 def versions_inside(
     client: Any, settings: config.JudgeSettings, *, gpu: policy.Gpu | None, cpus: str, driver: str
 ) -> dict[str, str]:
-    """Return the versions by name: torch, torch_cuda, cuda. Raises ConfigError if they cannot be read: there is then no
-    epoch."""
+    """Return the versions by name: torch's and those of the hardware's make. Raises ConfigError if one cannot be read:
+    there is then no epoch."""
     image = container.image_id(client, settings.sandbox_image)
     stack = "" if gpu is None else gpu.stack
     name = hashlib.sha256(json.dumps([image, stack, driver]).encode()).hexdigest()[:32]
@@ -56,7 +56,7 @@ def versions_inside(
             if isinstance(known, dict):
                 return {str(name): str(value) for name, value in known.items()}
     found = ask(client, settings, gpu, cpus)
-    wanted = {"torch"} if gpu is None else {"torch", "cuda"}
+    wanted = {"torch", *accelerators.make_of(settings.runner_hardware).versions}
     if missing := sorted(wanted - found.keys()):
         text = f"a container of it does not say its version of {' and '.join(missing)}, so its times belong to no epoch"
         raise ConfigError(f"SANDBOX_IMAGE: {settings.sandbox_image}: {text}; see `runner doctor`")
@@ -92,7 +92,7 @@ def ask(client: Any, settings: config.JudgeSettings, gpu: policy.Gpu | None, cpu
     with container.Container(client, probe_policy(settings, gpu, cpus), settings.runner_id) as box:
         box.start()
         found = {name: str(value) for name, value in await_line(box).items() if isinstance(value, str | int | float)}
-    return {name: found[name] for name in ("torch", "torch_cuda", "cuda") if VERSION.fullmatch(found.get(name, ""))}
+    return {name: found[name] for name in accelerators.version_names() if VERSION.fullmatch(found.get(name, ""))}
 
 
 def _object(line: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from runner.job import prepare
 from runner.job.profile import profile
 from runner.judge.calls import Calls
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, TooLarge
-from runner.judge.device.telemetry import Blind, Telemetry, company, open_telemetry
+from runner.judge.device.telemetry import Blind, Telemetry
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
@@ -145,14 +145,14 @@ class _Course:
         try:
             self._measure(trial, ready)
         except Fault as fault:
-            _not_for_want_of_room(fault.reason, job, ready)
+            _not_for_want_of_room(fault.reason, ready)
             recorder.add_fault(fault.outcome, fault.reason, fault.message, fault.share)
         except IncumbentFailed as failed:
-            _not_for_want_of_room(failed.reason, job, ready)
+            _not_for_want_of_room(failed.reason, ready)
             said = f"The incumbent failed while it was measured beside this submission: {failed}."
             recorder.add_fault("unmeasurable", INCUMBENT_FAILED, said, failed.share)
         except TooLarge:
-            _not_for_want_of_room(SHORT_OF_MEMORY[0], job, ready)
+            _not_for_want_of_room(SHORT_OF_MEMORY[0], ready)
             raise
         except OracleFailed as failed:
             if failed.share is None or not failed.share.is_starved:
@@ -184,7 +184,7 @@ class _Course:
         telemetry: Telemetry = Blind()
         if ready.hardware.steps.telemetry:
             cores = (*ready.cores.judge, *ready.cores.tenant)
-            telemetry = open_telemetry(job.hardware, own=ready.pids, cores=cores, gpu=ready.settings.runner_gpu)
+            telemetry = ready.hardware.make.telemetry(ready.settings.runner_gpu, own=ready.pids, cores=cores)
         with closing(telemetry):
             with self.phase("building"):
                 try:
@@ -258,11 +258,12 @@ class _Course:
         return trial
 
 
-def _not_for_want_of_room(reason: str, job: Job, ready: prepare.Prepared) -> None:
+def _not_for_want_of_room(reason: str, ready: prepare.Prepared) -> None:
     """Blame the host if foreign processes occupy the device's memory: no submission pays for that. Raises
     SandboxError."""
-    pids = company(job.hardware, own=ready.pids, gpu=ready.settings.runner_gpu) if reason in SHORT_OF_MEMORY else None
-    if pids:
+    if reason not in SHORT_OF_MEMORY:
+        return
+    if pids := ready.hardware.make.strangers(ready.settings.runner_gpu, own=ready.pids):
         raise SandboxError(
             f"memory ran out, and others are on the device, too: end pid {', '.join(map(str, sorted(pids)))}"
         )
@@ -287,7 +288,7 @@ def try_starters(job: Job, problem: Problem, settings: config.JudgeSettings) -> 
     for language, source in sorted(problem.templates.items()):
         if time.monotonic() > until:
             return
-        if job.hardware == "cpu" and needs_gpu(language):
+        if accelerators.make_of(job.hardware).on_host and needs_gpu(language):
             continue
         sent = replace(job, task=JUDGE, mode="test", filename=problem.submission_name, source=source)
         report = execute(sent, settings, lambda event: None)

@@ -18,17 +18,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from problems import sizes
 from problems.spec import MODEL, Problem
 from runner import config
 from runner.errors import ConfigError
-from runner.evidence import schedule
-from runner.evidence.schedule import A, B
+from runner.evidence.schedule import A, B, Profile
 from runner.host import accelerators
 from runner.host.image_versions import chosen_image, versions_inside
 from runner.judge.data.call import ALL, Steps
 from runner.judge.data.memory import Memory
-from runner.judge.device import fitness
+from runner.judge.device.make import Make
 from runner.judge.device.processor import Meter, Others
 from runner.judge.sides import tenant
 from runner.judge.sides.oracle import Oracle
@@ -36,21 +34,16 @@ from runner.judge.sides.tenant import Tenant
 from sandbox import container, helper, policy
 from sandbox.container import SandboxError
 
-ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only used pages are ever touched
 COMPARED_S: Final = 60.0  # how long the offsets between containers are known to stay; longer is not measured
-# A sixteenth of a device's memory, three times: both tenants' and the oracle's.
-GPU_INPUTS: Final = sizes.GPU_INPUT_SHARE
-# Four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB a third of an H200's memory is left for
-# the needs of all code; a quarter with an incumbent.
-GPU_OUTPUTS: Final = 17
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """Differences between kinds of hardware: place of tensors, timing, equipment of containers."""
+    """Device of a job: its make, the judge's memory on it, the equipment of containers."""
 
+    make: Make
     memory: Memory
-    profile: schedule.Profile
+    profile: Profile
     gpu: policy.Gpu | None
     input_bytes: int
     output_bytes: int
@@ -64,21 +57,17 @@ class Hardware:
             steps = Steps.without(settings.runner_leave_out)
         except ValueError as err:
             raise ConfigError(f"RUNNER_LEAVE_OUT: {err}") from None
-        if settings.runner_hardware == "cpu":
-            return cls(Memory(), schedule.CPU, None, ARENA_BYTES, ARENA_BYTES, steps)
-        accelerators.own_gpu(settings)
-        if wrong := _wrong_with(settings.runner_gpu):
+        make = accelerators.make_of(settings.runner_hardware)
+        make.claim(settings.runner_gpu)
+        if wrong := _wrong_with(make, settings.runner_gpu):
             raise SandboxError(wrong)
-        from runner.judge.data.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
-
-        memory = CudaMemory(steps)
-        inputs, outputs = memory.device_bytes // GPU_INPUTS, memory.device_bytes // GPU_OUTPUTS
-        return cls(memory, schedule.GPU, accelerators.gpu_of(settings), inputs, outputs, steps)
+        memory = make.memory(steps)
+        return cls(make, memory, make.profile, make.equipment(settings), *memory.region_bytes(), steps)
 
 
-def _wrong_with(gpu: int) -> str:
-    """Return why this GPU may not begin a job, with a remedy; "" if it may."""
-    wrong = [f"{fit.name}: {fit.found}. {fit.remedy}" for fit in fitness.job_fit(gpu) if not fit.ok]
+def _wrong_with(make: Make, gpu: int) -> str:
+    """Return why this device may not begin a job, with a remedy; "" if it may."""
+    wrong = [f"{fit.name}: {fit.found}. {fit.remedy}" for fit in make.job_fit(gpu) if not fit.ok]
     return f"GPU {gpu} is not fit to judge: {' '.join(wrong)}" if wrong else ""
 
 
@@ -213,7 +202,7 @@ class Prepared:
                 return "the device, its driver or its limits changed"
         except (SandboxError, ConfigError) as err:
             return str(err)
-        return _wrong_with(settings.runner_gpu) if self.hardware.gpu is not None else ""
+        return _wrong_with(self.hardware.make, settings.runner_gpu)
 
     def pids(self) -> frozenset[int]:
         """Return the pids of this judge and of the first program in each of its containers."""

@@ -99,8 +99,9 @@ class Trial:
         """Return all that a container needs to load a submission."""
         problem, build = self.problem, None
         if problem.build is not None:
-            flags = problem.build.flags("g++" if self.calls.memory.device == "cpu" else "nvcc")
-            build = {"sources": list(problem.build.sources), "flags": flags, "limit_s": COMPILE_S}
+            compiler = self.calls.memory.compiler
+            sources, flags = list(problem.build.sources), problem.build.flags(compiler)
+            build = {"compiler": compiler, "sources": sources, "flags": flags, "limit_s": COMPILE_S}
         return {
             "files": {**files_beside(source, problem.files), problem.submission_name: source},
             "submission": problem.submission_name,

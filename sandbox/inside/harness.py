@@ -53,8 +53,8 @@ class Harness:
 
     def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
         inputs, outputs, orders, answers = fds
-        self.on_device = arena["device"] == "cuda"
-        self.timer = DeviceTimer() if self.on_device else HostTimer()
+        self.on_device = arena["device"] != "cpu"
+        self.timer = importlib.import_module(arena["module"]).Timer() if arena["module"] else HostTimer()
         self.inputs = self.timer.map(inputs, arena["input_bytes"])
         self.outputs = self.timer.map(outputs, arena["output_bytes"])
         self.orders = map_shared(orders, protocol.ORDERS_BYTES, mmap.PROT_READ)
@@ -154,7 +154,7 @@ class Harness:
         problem_code.put(self.sources, WORK)
         if self.build is not None:
             self.sources.clear()
-            native.compile_library(self.submission, self.build, "cuda" if self.on_device else "cpu")
+            native.compile_library(self.submission, self.build)
             self.function = native.Kernel(self.submission, self.entry)
             return
         path = os.path.join(WORK, self.submission)
@@ -229,47 +229,6 @@ class HostTimer:
 
     def told(self) -> int:
         return self._took_ns
-
-
-class DeviceTimer:
-    """Timer for device memory, by device events: pure device time. All work is done when `time` or `told` returns.
-
-    The device itself waits for the inputs and signals its end to the judge. No tenant's host code, neither ours nor a
-    submission's, is part of the time that the judge's clock measures.
-    """
-
-    def __init__(self) -> None:
-        import device
-
-        device.start()
-        self.map = device.adopt
-        self._device = device
-        self._echo = self._gate = 0
-        self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-
-    def use(self, answers: memoryview) -> None:
-        page = self._device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(answers)), mmap.PAGESIZE)
-        self._echo, self._gate = page + protocol.ECHO_OFFSET, page + protocol.GATE_OFFSET
-
-    def time(self, work: Callable[[], None], nonce: int) -> int:
-        self.begin(work, nonce, behind_gate=False)
-        return self.told()
-
-    def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
-        if behind_gate:  # in both streams: a context where one stream waits for the other takes a turn of 2 ms
-            for stream in (torch.cuda.current_stream(), self._aside):
-                self._device.wait_until(stream.cuda_stream, self._gate, nonce)
-        self._first.record()
-        work()
-        self._last.record()
-        self._aside.wait_event(self._last)
-        self._device.write_when_done(self._aside.cuda_stream, self._echo, nonce)
-
-    def told(self) -> int:
-        torch.cuda.synchronize()
-        return int(self._first.elapsed_time(self._last) * 1e6)
 
 
 def print_into(fds: tuple[int, ...]) -> None:

@@ -86,24 +86,23 @@ class Call(ctypes.Structure):
 # -- compiling ---------------------------------------------------------------------------------------------------------
 
 
-def command(sources: list[str], flags: list[str], device: str, capability: tuple[int, int] = (0, 0)) -> list[str]:
-    """Return the compiler's command line, with code for this GPU's `capability` unless a flag names an architecture."""
-    if device != "cuda":
+def command(sources: list[str], flags: list[str], compiler: str) -> list[str]:
+    """Return the compiler's command line; for nvcc with code for this GPU, unless a flag names an architecture."""
+    if compiler == "g++":
         return ["g++", *flags, "-shared", "-fPIC", "-fmax-errors=20", "-I.", "-o", LIBRARY, "-x", "c++", *sources]
-    major, minor = capability
+    major, minor = torch.cuda.get_device_capability()
     own = [] if any("arch" in flag for flag in flags) else [f"-arch=sm_{major}{minor}{'a' if major >= 9 else ''}"]
     shared = ["-shared", "-Xcompiler", "-fPIC", "-I.", "-o", LIBRARY]
     return [shutil.which("nvcc") or NVCC, *flags, *own, *shared, *sources]
 
 
-def compile_library(submission: str, build: dict[str, Any], device: str) -> None:
+def compile_library(submission: str, build: dict[str, Any]) -> None:
     """Compile the sources in the current folder. Raises Refused with the compiler's output."""
     with open("photofinish.h", "w", encoding="utf-8") as file:
         file.write(HEADER)
-    capability = torch.cuda.get_device_capability() if device == "cuda" else (0, 0)
     with open(LOG, "wb") as log:  # a file takes the output, so that no process waits for a pipe
         running = subprocess.Popen(
-            command([submission, *build["sources"]], build["flags"], device, capability),
+            command([submission, *build["sources"]], build["flags"], build["compiler"]),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

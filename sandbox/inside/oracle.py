@@ -27,6 +27,7 @@ previous input ends.
 
 import ctypes
 import gc
+import importlib
 import json
 import mmap
 import os
@@ -63,8 +64,6 @@ MIB = 1 << 20
 LONG_S = 1.0  # after this time a request begins no further input, since a request has a time limit
 MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a size limit
 TIMED = 8  # makes of a case in a row whose reference is timed; timing costs as much as making a small input
-HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
-SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
 MOST_CHANGED = 8  # elements of a near-duplicate
 CANDIDATES = 16  # values looked at for each element; it takes the value farthest from its old value
 GROUPS = (  # folder of the container's control group, and its limit and use of memory, in either version
@@ -96,6 +95,10 @@ class HostWatch:
     """Host time and memory. Host work is done when its call returns, and the host keeps no memory for the next
     input."""
 
+    @staticmethod
+    def map(fd: int, size: int) -> Any:
+        return memoryview(mmap.mmap(fd, size))
+
     def start(self) -> None:
         self._began = time.perf_counter_ns()
 
@@ -122,51 +125,6 @@ class HostWatch:
         return None
 
 
-class DeviceWatch:
-    """Device time.
-
-    The device is kept busy while the host queues the first work. Without this, its events would measure how long the
-    host takes to launch a kernel.
-    """
-
-    def __init__(self) -> None:
-        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._used = 0  # bytes of tensors, after the last request
-
-    def start(self) -> None:
-        torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
-        self._first.record()
-
-    def stop_ns(self) -> int:
-        self._last.record()
-        torch.cuda.synchronize()
-        return int(self._first.elapsed_time(self._last) * 1e6)
-
-    def wait(self) -> None:
-        torch.cuda.synchronize()
-
-    def finish(self) -> dict[str, int]:
-        """Wait for all work, and give back much memory kept for the next input, since processes share a device.
-
-        Returns the memory that this process holds, the most that it held, and the most that its tensors took beyond
-        those of the request before.
-        """
-        torch.cuda.synchronize()
-        kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
-        reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
-        peak, most_used = (kept[name]["all"]["peak"] for name in ("reserved_bytes", "allocated_bytes"))
-        work, self._used = max(most_used - self._used, 0), used
-        torch.cuda.reset_peak_memory_stats()
-        if reserved - used > SPARE_BYTES:
-            torch.cuda.empty_cache()
-            reserved = torch.cuda.memory_reserved()
-        return {"held_bytes": reserved, "peak_bytes": peak, "work_bytes": work}
-
-    def left_bytes(self) -> None:
-        """Return None: torch raises an error where a device is full, and the program goes on."""
-
-
 class Full(Exception):
     """No room is left behind the data made before."""
 
@@ -182,15 +140,8 @@ class Oracle:
         wide_bytes = min(protocol.WIDE_FACTOR * arena["output_bytes"], protocol.WIDE_MOST_BYTES)
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), wide_bytes)
         self.device = arena["device"]
-        self.watch: HostWatch | DeviceWatch = HostWatch()
-        if arena["device"] == "cuda":
-            import device
-
-            device.start()
-            self.watch = DeviceWatch()
-            self.regions = [device.adopt(fd, size) for fd, size in zip(fds, sizes, strict=True)]
-        else:
-            self.regions = [memoryview(mmap.mmap(fd, size)) for fd, size in zip(fds, sizes, strict=True)]
+        self.watch: HostWatch = importlib.import_module(arena["module"]).Watch() if arena["module"] else HostWatch()
+        self.regions = [self.watch.map(fd, size) for fd, size in zip(fds, sizes, strict=True)]
         self.problem: Any = None  # of these files, once `load` has loaded it
         self.files: dict[str, str] = {}
         self.sizes = sizes

@@ -45,7 +45,7 @@ class Profiled(harness.Harness):  # type: ignore[misc]  # flat beside this file 
 
     def __init__(self, job: dict[str, Any], inputs: str) -> None:
         """`inputs`: the path of their bytes."""
-        self.on_device = job["device"] == "cuda"
+        self.on_device = job["device"] != "cpu"
         self.sources, self.submission, self.entry = dict(job["files"]), job["submission"], job["entry"]
         self.interface, self.build = job["interface"], job["build"]
         self.function = self.data = self.renewed = self.result = None

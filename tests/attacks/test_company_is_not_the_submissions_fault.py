@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from runner.job import execute
-from runner.judge.device import gpu, telemetry
+from runner.judge.device import nvml
+from runner.judge.device.make import Cpu
+from runner.judge.device.nvidia import Nvidia
 from sandbox.container import Container, SandboxError
 from tests.attacks.conftest import Judge
 from tests.runner.judge.fake_nvml import FakeNvml
@@ -26,27 +28,27 @@ def test_memory_of_others_is_not_the_submissions_fault(
 ) -> None:
     asked: list[dict[str, Any]] = []
 
-    def company(hardware: str, **given: Any) -> frozenset[int]:
-        asked.append({"hardware": hardware, "own": len(given["own"]()), "gpu": given["gpu"]})
+    def strangers(make: Cpu, index: int, **given: Any) -> frozenset[int]:
+        asked.append({"own": len(given["own"]()), "gpu": index})
         return frozenset(others)
 
-    monkeypatch.setattr(execute, "company", company)
+    monkeypatch.setattr(Cpu, "strangers", strangers)
     report = judge(GREEDY)
     assert (report.outcome, report.reason) == (outcome, reason)
-    assert asked == [{"hardware": "cpu", "own": 3, "gpu": 0}]  # the judge, the submission, the problem
+    assert asked == [{"own": 3, "gpu": 0}]  # the judge, the submission, the problem
     assert bool(others) == ("end pid 5, 2147483647" in report.evidence.get("operator", ""))
 
 
 @pytest.mark.parametrize(
     ("reason", "excused"), [("judge", True), ("allocation", True), ("limit", False), ("raised", False)]
 )
-def test_company_takes_no_memory_of_a_host(monkeypatch: pytest.MonkeyPatch, reason: str, excused: bool) -> None:
+def test_company_takes_no_memory_of_a_host(reason: str, excused: bool) -> None:
     """A container's own limit is `limit`, and holds on the host."""
-    monkeypatch.setattr(execute, "company", lambda hardware, **given: frozenset({5}))
-    job: Any = SimpleNamespace(hardware="H200")
-    ready: Any = SimpleNamespace(pids=frozenset, settings=SimpleNamespace(runner_gpu=0))
+    make = SimpleNamespace(strangers=lambda index, own: frozenset({5}))
+    hardware, settings = SimpleNamespace(make=make), SimpleNamespace(runner_gpu=0)
+    ready: Any = SimpleNamespace(pids=frozenset, hardware=hardware, settings=settings)
     with pytest.raises(SandboxError, match="end pid 5") if excused else nullcontext():
-        execute._not_for_want_of_room(reason, job, ready)
+        execute._not_for_want_of_room(reason, ready)
 
 
 def test_a_device_without_memory_is_memory_that_ran_out(judge: Judge) -> None:
@@ -64,12 +66,12 @@ def test_code_that_cannot_be_ended_gets_no_score(judge: Judge, monkeypatch: pyte
 
 def test_company_is_who_is_on_the_device_and_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeNvml()
-    monkeypatch.setattr(gpu, "load_nvml", lambda: fake)
+    monkeypatch.setattr(nvml, "load_nvml", lambda: fake)
     fake.compute = [1, os.getpid()]
-    assert telemetry.company("H200", own=frozenset) == {1}
-    assert telemetry.company("H200", own=lambda: frozenset({1})) == set()
-    assert telemetry.company("cpu", own=frozenset) == set()
+    assert Nvidia().strangers(0, own=frozenset) == {1}
+    assert Nvidia().strangers(0, own=lambda: frozenset({1})) == set()
+    assert Cpu().strangers(0, own=frozenset) == set()
     fake.compute = [NOBODY]
-    assert telemetry.company("H200", own=frozenset) == set()  # a foreign namespace: unknown
+    assert Nvidia().strangers(0, own=frozenset) == set()  # a foreign namespace: unknown
     fake.broken["nvmlDeviceGetHandleByIndex"] = RuntimeError("no such GPU")
-    assert telemetry.company("H200", own=frozenset) == set()
+    assert Nvidia().strangers(0, own=frozenset) == set()

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import torch
 
+from problems import sizes
 from runner.judge.data import compare
 from runner.judge.data.call import ALL, Input, Steps
 from runner.judge.data.compare import Rule
@@ -29,6 +30,11 @@ from runner.judge.data.memory import Memory, NoMemory
 from sandbox.container import SandboxError
 from sandbox.inside import device
 
+# A sixteenth of a device's memory, three times: both tenants' and the oracle's.
+INPUTS: Final = sizes.GPU_INPUT_SHARE
+# Four times, and once more up to 4 GiB. Beside them and the judge's own 24 GiB a third of an H200's memory is left for
+# the needs of all code; a quarter with an incumbent.
+OUTPUTS: Final = 17
 WITHHELD_SHARE: Final = 256  # one word of four bytes in this many comes last
 SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
 LONGEST_HOLD_S: Final = 0.5  # to hand over the device's own work, which takes 0.2 ms
@@ -126,15 +132,13 @@ class CudaMemory(Memory):
     `together`, except at the end."""
 
     device = "cuda"
+    module = "on_cuda"
+    compiler = "nvcc"
     frozen_stands_still = False
     sweeps = True
     moves = True
     snapshot_bytes = 24 << 30
     is_shared = True
-
-    @property
-    def device_bytes(self) -> int:
-        return int(torch.cuda.get_device_properties(0).total_memory)
 
     def __init__(self, steps: Steps = ALL) -> None:
         device.start()
@@ -156,6 +160,10 @@ class CudaMemory(Memory):
         """Return the device's free memory and the judge's own buffers, which it can free."""
         free, _ = torch.cuda.mem_get_info()
         return int(free + torch.cuda.memory_reserved())
+
+    def region_bytes(self) -> tuple[int, int]:
+        total = int(torch.cuda.get_device_properties(0).total_memory)
+        return total // INPUTS, total // OUTPUTS
 
     def region(self, name: str, size: int) -> DeviceRegion:
         return DeviceRegion(size)

@@ -15,12 +15,14 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
+from problems import sizes
 from runner.judge.data import compare
 from runner.judge.data.call import Input
 from runner.judge.data.compare import Rule
 from runner.judge.data.layout import Buffer, Slot
 
 F_SEAL_FUTURE_WRITE: Final = 0x10  # Linux 5.1; Python 3.11 has no name for it
+ARENA_BYTES: Final = sizes.CPU_INPUT_BYTES  # inputs and outputs each; only used pages are ever touched
 MEMINFO: Final = Path("/proc/meminfo")
 SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
@@ -95,11 +97,17 @@ class Memory:
     """
 
     device = "cpu"  # as torch names it
+    module = ""  # of sandbox/inside: a container's side of this memory; the host's needs none
+    compiler = "g++"  # of submissions that are compiled
     frozen_stands_still = True  # whether a frozen container never works on this memory; a device may
     sweeps = False  # whether a call finds the cache empty, unless it is `hot`
     moves = False  # whether data change places in a region; every place that was used once stays taken
     snapshot_bytes = 2 << 30  # of the judge's memory for the inputs and outputs of one block
     is_shared = False  # whether containers allocate from the same memory, without a limit of their own
+
+    def region_bytes(self) -> tuple[int, int]:
+        """Return the sizes of a container's inputs and outputs."""
+        return ARENA_BYTES, ARENA_BYTES
 
     def region(self, name: str, size: int) -> Region:
         return SharedPages(name, size)

@@ -2,10 +2,9 @@
 
 `begin` and `end` are called outside the clocks, from the judge's own core, and never raise. A value that a device does
 not report is None in the readings and lowers `level`, which never rises again in a run. throttle.py rules on the
-windows. The readers are CpuTelemetry and gpu.py (an NVIDIA GPU); another make of device is one more class here.
+windows. The readers are CpuTelemetry and one of each make of accelerators (make.py).
 """
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from runner.evidence.throttle import NONE, Reading, Window, least, level_of
-from runner.judge.device import gpu as nvidia
 from runner.judge.device.processor import (
     STEAL_COLUMN,
     TICK_NS,
@@ -25,8 +23,6 @@ from runner.judge.device.processor import (
     open_waiting,
     ticks_by_core,
 )
-
-log = logging.getLogger("runner.judge.device.telemetry")
 
 CPU_ZONES: Final = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal", "acpitz")
 
@@ -140,29 +136,3 @@ def _zones(sys: Path) -> list[Path]:
             if kind.read_text().strip() in CPU_ZONES:
                 found.append(kind.with_name("temp"))
     return found
-
-
-def open_telemetry(hardware: str, *, own: Pids, cores: Sequence[int] | None = None, gpu: int = 0) -> Telemetry:
-    """Open the telemetry of this host's device.
-
-    `cores`: the cores whose load counts on a CPU, the judge's and the tenants'; by default all of the host's. `gpu`:
-    NVML's number.
-    """
-    if hardware == "cpu":
-        return CpuTelemetry(own=own, cores=cores)
-    try:
-        return nvidia.NvmlTelemetry(nvidia.load_nvml(), own=own, index=gpu)
-    except Exception as err:  # NVML has its own tree of errors, and a stub of it may raise anything
-        log.warning("no telemetry: NVML does not answer (%s: %s)", type(err).__name__, err)
-        return Blind()
-
-
-def company(hardware: str, *, own: Pids, gpu: int = 0) -> frozenset[int]:
-    """Return processes on this GPU that are not ours; none on a CPU, and none if they cannot be known."""
-    if hardware == "cpu":
-        return frozenset()
-    try:
-        return frozenset(nvidia.Strangers(nvidia.Device(nvidia.load_nvml(), gpu), own).pids() or ())
-    except Exception as err:  # as above
-        log.warning("NVML does not say who is on the device (%s: %s)", type(err).__name__, err)
-        return frozenset()

@@ -40,7 +40,8 @@ def connect(
                 f"the image's harness speaks protocol {version!r}, this judge {protocol.VERSION}: "
                 "build the image of this checkout with `make image`"
             )
-        arena = {"device": memory.device, "input_bytes": input_bytes, "output_bytes": output_bytes}
+        on = {"device": memory.device, "module": memory.module}
+        arena = {**on, "input_bytes": input_bytes, "output_bytes": output_bytes}
         protocol.send(connection, arena, descriptors)
         protocol.receive(connection, deadline_ns=deadline)
     except (protocol.ProtocolError, OSError) as err:

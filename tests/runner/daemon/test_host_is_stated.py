@@ -62,7 +62,7 @@ def test_temperature_of_a_gpu_is_read_and_a_broken_driver_is_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     driver = FakeNvml()
-    monkeypatch.setattr("runner.judge.device.gpu.load_nvml", lambda: driver)
+    monkeypatch.setattr("runner.judge.device.nvml.load_nvml", lambda: driver)
     settings = JudgeSettings(runner_hardware="H200", runner_state=tmp_path)
     assert canary.health_of(settings).temperature_c == 55.0
     driver.broken["nvmlDeviceGetTemperature"] = RuntimeError("gone")

@@ -13,7 +13,7 @@ from runner.config import JudgeSettings
 from runner.errors import ConfigError
 from runner.host import accelerators, doctor
 from runner.host.doctor import NOT_CERTIFIED, OK, UNFIT, WARNING, Check
-from runner.judge.device.fitness import Fit
+from runner.judge.device.make import Fit
 from sandbox import protocol
 from sandbox.container import DockerMissing, ImageMissing, SandboxError
 from tests.conftest import SANDBOX_IMAGE
@@ -45,7 +45,7 @@ GOOD_SEEN = {
     "protocol": protocol.VERSION,
     "files": {path.name: doctor.digest(path) for path in doctor.inside_files()},
     "torch": "2.11.0",
-    "nvidia": [],
+    "devices": [],
     "freezer": "",
     "freeze_us": 40.0,
 }
@@ -266,15 +266,15 @@ def test_a_missing_image_says_how_to_build_it(settings: JudgeSettings) -> None:
 @pytest.mark.parametrize("nodes", [[], ["/dev/nvidiactl"], ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]])
 def test_a_container_sees_its_gpu_and_no_other(settings: JudgeSettings, nodes: list[str]) -> None:
     on_gpu = settings.model_copy(update={"runner_hardware": "H200"})
-    found = of_engine(on_gpu, MadeUpEngine(seen={"nvidia": nodes}))["GPU in a container"]
+    found = of_engine(on_gpu, MadeUpEngine(seen={"devices": nodes}))["GPU in a container"]
     assert found.result == UNFIT
     assert "toolkit" in found.remedy
     by_cdi = on_gpu.model_copy(update={"runner_gpu_stack": "cdi"})
     assert (
         "nvidia-ctk cdi generate"
-        in of_engine(by_cdi, MadeUpEngine(seen={"nvidia": nodes}))["GPU in a container"].remedy
+        in of_engine(by_cdi, MadeUpEngine(seen={"devices": nodes}))["GPU in a container"].remedy
     )
-    alone = of_engine(on_gpu, MadeUpEngine(seen={"nvidia": ["/dev/nvidia3", "/dev/nvidiactl"]}))
+    alone = of_engine(on_gpu, MadeUpEngine(seen={"devices": ["/dev/nvidia3", "/dev/nvidiactl"]}))
     assert alone["GPU in a container"].result == OK
 
 

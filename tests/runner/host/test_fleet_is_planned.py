@@ -12,6 +12,7 @@ from runner.errors import ConfigError
 from runner.host import fleet
 from runner.host.accelerators import listed, share_out, spans
 from runner.host.fleet import Accelerator, Node
+from runner.judge.device.nvidia import pci_address
 
 GIB = 1 << 30
 TWO_NODES = [Node(0, tuple(range(24)), 512 * GIB), Node(1, tuple(range(24, 48)), 512 * GIB)]
@@ -123,8 +124,8 @@ def test_spans_is_the_kernels_form_of_core_numbers(text: str) -> None:
 
 @pytest.mark.parametrize("bus_id", ["00000000:65:00.0", b"0000:65:00.0"])
 def test_pci_address_is_the_kernels(bus_id: str | bytes) -> None:
-    assert fleet.pci_address(bus_id) == "0000:65:00.0"
-    assert fleet.pci_address("00010000:B1:00.0") == "10000:b1:00.0"
+    assert pci_address(bus_id) == "0000:65:00.0"
+    assert pci_address("00010000:B1:00.0") == "10000:b1:00.0"
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ POWERS: dict[str, Any] = {
     "protocol": protocol.VERSION,
     "files": {},
     "torch": "2.9.0",
-    "nvidia": [],
+    "devices": [],
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
 from runner.host import accelerators
+from runner.judge.device.nvidia import Nvidia
 from sandbox import policy
 
 MINORS, UUIDS = {0: 2, 3: 7}, {0: "GPU-aa", 3: "GPU-dd"}  # by NVML's number
@@ -34,14 +35,12 @@ def settings(gpu: int, stack: str, tmp_path: Path) -> JudgeSettings:
 
 
 def gpu_of(settings: JudgeSettings) -> policy.Gpu:
-    found = accelerators.gpu_of(settings)
-    assert found is not None
-    return found
+    return Nvidia().equipment(settings)
 
 
 def test_on_the_hosts_stack_a_container_gets_the_node_of_that_gpu_alone(tmp_path: Path) -> None:
     nodes = gpu_of(settings(3, "host", tmp_path)).nodes
-    assert [node.split(":")[0] for node in nodes] == ["/dev/nvidia7", "/dev/nvidiactl", "/dev/nvidia-uvm"]
+    assert list(nodes) == ["/dev/nvidia7", "/dev/nvidiactl", "/dev/nvidia-uvm"]
 
 
 @pytest.mark.parametrize("stack", ["toolkit", "cdi"])
@@ -49,14 +48,14 @@ def test_the_toolkit_is_asked_by_a_name_that_no_renumbering_changes(stack: str, 
     assert gpu_of(settings(3, stack, tmp_path)).device_id == "GPU-dd"
 
 
-def test_the_judge_sees_its_own_gpu_alone(tmp_path: Path) -> None:
-    accelerators.own_gpu(settings(3, "host", tmp_path))
+def test_the_judge_sees_its_own_gpu_alone() -> None:
+    Nvidia().claim(3)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-dd"
 
 
 def test_a_gpu_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="RUNNER_GPU: this host's GPU 1 "):
-        accelerators.gpu_of(settings(1, "host", tmp_path))
+        gpu_of(settings(1, "host", tmp_path))
 
 
 def test_each_gpu_of_a_host_has_a_lock_of_its_own(tmp_path: Path) -> None:

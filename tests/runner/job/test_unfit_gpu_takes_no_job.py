@@ -11,7 +11,7 @@ from runner.config import JudgeSettings
 from runner.errors import ConfigError
 from runner.job.execute import execute
 from runner.job.prepare import Hardware, Prepared
-from runner.judge.device import fitness
+from runner.judge.device.nvidia import Nvidia
 from sandbox.container import SandboxError
 from tests.runner.judge.fake_nvml import FakeNvml
 
@@ -69,7 +69,7 @@ def test_a_prepared_set_begins_no_job_when_its_gpu_is_fit_no_more(
     driver: Driver, settings: JudgeSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = Prepared.__new__(Prepared)
-    vars(waiting).update(settings=settings, hardware=SimpleNamespace(gpu=object()), image="", _born=float("inf"))
+    vars(waiting).update(settings=settings, hardware=SimpleNamespace(make=Nvidia()), image="", _born=float("inf"))
     vars(waiting).update(_client=None, _containers=lambda: (), _fingerprint=dict, _read={})
     monkeypatch.setattr("sandbox.container.image_id", lambda client, name: "")
     assert waiting.unfit() == ""
@@ -79,7 +79,7 @@ def test_a_prepared_set_begins_no_job_when_its_gpu_is_fit_no_more(
 
 def test_a_driver_that_does_not_answer_is_refused(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.broken["nvmlDeviceGetHandleByIndex"] = RuntimeError("gone")
-    (fit,) = fitness.job_fit(0)
+    (fit,) = Nvidia().job_fit(0)
     assert (fit.name, fit.ok) == ("NVML", False)
 
 

@@ -14,6 +14,7 @@ from sandbox.container import Exit
 from sandbox.policy import Policy
 from tests.forks import Forked
 
+HERE = Path(__file__).parent  # with the container's side of the fake devices
 SANDBOX = Path(__file__).parents[3] / "sandbox"
 PROGRAM = "import sys, oracle; oracle.SOCKET, oracle.WORK = sys.argv[1:]; oracle.main()"
 
@@ -27,7 +28,11 @@ class Process:
         self._listener.bind(path)
         self._listener.listen(1)
         self._errors = (folder / "stderr").open("w+")
-        environment = {"PYTHONPATH": f"{SANDBOX}/inside:{SANDBOX}", "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+        environment = {
+            "PYTHONPATH": f"{SANDBOX}/inside:{SANDBOX}:{HERE}",
+            "PATH": os.environ["PATH"],
+            "OMP_NUM_THREADS": "1",
+        }
         self._program = Forked(program, [path, str(folder / "work")], environment, self._errors.fileno())
 
     def accept(self, deadline_ns: int) -> socket.socket:

@@ -8,7 +8,7 @@ import pytest
 from runner.judge.trial import files_beside
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, output_of, tenant_of
-from tests.runner.judge.two_devices import PROGRAM, TwoDevices
+from tests.runner.judge.two_devices import TwoDevices
 
 REFERENCE = """
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ WRONG = "def custom_kernel(data):\n    return data[1].clone(), data[2].rows\n"
 @pytest.mark.parametrize(("source", "is_right"), [(OWN, True), (IMPORTED, True), (WRONG, False)])
 def test_every_call_has_the_cache_as_it_was_made(tmp_path: Path, source: str, is_right: bool, queued: bool) -> None:
     (tmp_path / "oracle").mkdir()
-    way: dict[str, Any] = {"memory": TwoDevices(moves=False), "program": PROGRAM} if queued else {}
+    way: dict[str, Any] = {"memory": TwoDevices(moves=False)} if queued else {}
     with oracle_of(REFERENCE, tmp_path / "oracle") as oracle, tenant_of(tmp_path / "tenant", **way) as tenant:
         files = files_beside(source, {"reference.py": REFERENCE, "eval.py": "1 / 0"})
         tenant.load({**files, "submission.py": source}, "submission.py", "custom_kernel", "function", LIMIT_S)

@@ -20,8 +20,6 @@ from runner.judge.sides.oracle import Oracle
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, Moving, output_of, tenant_of
-from tests.runner.judge.tenant_here import PROGRAM as ORDERED
-from tests.runner.judge.two_devices import PROGRAM as QUEUING
 from tests.runner.judge.two_devices import TwoDevices
 
 FILE = """
@@ -95,7 +93,7 @@ def test_a_wrong_answer_does_not(oracle: Oracle, tmp_path: Path, name: str) -> N
 def test_every_call_starts_from_the_same_state(oracle: Oracle, tmp_path: Path, memory: type[Memory]) -> None:
     """This holds even if other data move: a Model stays at the place of its construction."""
     places = set()
-    with tenant_of(tmp_path, 8 << 20, memory(), QUEUING if memory is TwoDevices else ORDERED) as tenant:
+    with tenant_of(tmp_path, 8 << 20, memory()) as tenant:
         tenant.load({"submission.py": STARTER}, "submission.py", "ModelNew", "model", LIMIT_S)
         for seed in (1, 2, 3, 4, 5, 6):
             given = oracle.make({}, seed)

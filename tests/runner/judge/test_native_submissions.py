@@ -67,7 +67,7 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 def build(limit_s: float = LIMIT_S, **config: Any) -> dict[str, Any]:
     config = {"sources": ["submission.cu", "more.cpp"], "defines": {"EXTRA": 0}} | config
     made = Build.from_config(config, "submission.cu")
-    return {"sources": list(made.sources), "flags": made.flags("g++"), "limit_s": limit_s}
+    return {"compiler": "g++", "sources": list(made.sources), "flags": made.flags("g++"), "limit_s": limit_s}
 
 
 def load(tenant: Any, source: str, **changes: Any) -> None:

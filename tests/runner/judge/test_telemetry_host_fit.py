@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.judge.device.fitness import Fit, cpu_fit, gpu_fit, gpu_needs
+from runner.judge.device.make import Fit, cpu_fit
+from runner.judge.device.nvidia import gpu_fit, gpu_needs
 from runner.judge.device.processor import HostFolders
 from tests.runner.judge.fake_host import FakeHost
 from tests.runner.judge.fake_nvml import NOT_SUPPORTED, FakeError, FakeNvml

@@ -13,7 +13,7 @@ import pytest
 
 from runner.evidence.throttle import COUNTERS, FULL, MASK_ONLY, NONE, SET_ASIDE, VALID, VOID, rule
 from runner.judge.data.call import HANDS_OFF
-from runner.judge.device.gpu import NvmlTelemetry
+from runner.judge.device.nvml import NvmlTelemetry
 from tests.runner.judge.fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
 
 ME = os.getpid()

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from runner.evidence.throttle import NONE, VALID, rule
-from runner.judge.device.telemetry import Blind, CpuTelemetry, open_telemetry
+from runner.judge.device.make import Cpu
+from runner.judge.device.nvidia import Nvidia
+from runner.judge.device.telemetry import Blind, CpuTelemetry
 
 
 def test_cpu_has_its_reader() -> None:
-    telemetry = open_telemetry("cpu", own=frozenset, cores=[0])
+    telemetry = Cpu().telemetry(0, own=frozenset, cores=[0])
     assert isinstance(telemetry, CpuTelemetry)
     assert telemetry.cores == (0,)
     telemetry.close()
@@ -17,7 +19,7 @@ def test_cpu_has_its_reader() -> None:
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this host has a GPU that answers")
 def test_gpu_that_does_not_answer_is_judged_blind() -> None:
-    telemetry = open_telemetry("H200", own=frozenset)
+    telemetry = Nvidia().telemetry(0, own=frozenset)
     telemetry.begin()
     window = telemetry.end()
     telemetry.close()

@@ -1,0 +1,102 @@
+"""A container's side of memory on an NVIDIA GPU: what a tenant and the oracle do there that the host's own memory needs
+not.
+
+Another make is a module with a `Timer` and a `Watch` of the same methods (docs/porting.md). The judge names the module
+when it hands over the memory.
+"""
+
+import ctypes
+import mmap
+from collections.abc import Callable
+
+import device
+import protocol
+import torch
+
+HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
+SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
+
+
+class Timer:
+    """Timer for device memory, by device events: pure device time. All work is done when `time` or `told` returns.
+
+    The device itself waits for the inputs and signals its end to the judge. No tenant's host code, neither ours nor a
+    submission's, is part of the time that the judge's clock measures.
+    """
+
+    def __init__(self) -> None:
+        device.start()
+        self.map = device.adopt
+        self._echo = self._gate = 0
+        self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+    def use(self, answers: memoryview) -> None:
+        page = device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(answers)), mmap.PAGESIZE)
+        self._echo, self._gate = page + protocol.ECHO_OFFSET, page + protocol.GATE_OFFSET
+
+    def time(self, work: Callable[[], None], nonce: int) -> int:
+        self.begin(work, nonce, behind_gate=False)
+        return self.told()
+
+    def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
+        if behind_gate:  # in both streams: a context where one stream waits for the other takes a turn of 2 ms
+            for stream in (torch.cuda.current_stream(), self._aside):
+                device.wait_until(stream.cuda_stream, self._gate, nonce)
+        self._first.record()
+        work()
+        self._last.record()
+        self._aside.wait_event(self._last)
+        device.write_when_done(self._aside.cuda_stream, self._echo, nonce)
+
+    def told(self) -> int:
+        torch.cuda.synchronize()
+        return int(self._first.elapsed_time(self._last) * 1e6)
+
+
+class Watch:
+    """Device time.
+
+    The device is kept busy while the host queues the first work. Without this, its events would measure how long the
+    host takes to launch a kernel.
+    """
+
+    def __init__(self) -> None:
+        device.start()
+        self.map = device.adopt
+        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._used = 0  # bytes of tensors, after the last request
+
+    def start(self) -> None:
+        torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
+        self._first.record()
+
+    def stop_ns(self) -> int:
+        self._last.record()
+        torch.cuda.synchronize()
+        return int(self._first.elapsed_time(self._last) * 1e6)
+
+    def wait(self) -> None:
+        torch.cuda.synchronize()
+
+    def finish(self) -> dict[str, int]:
+        """Wait for all work, and give back much memory kept for the next input, since processes share a device.
+
+        Returns the memory that this process holds, the most that it held, and the most that its tensors took beyond
+        those of the request before.
+        """
+        torch.cuda.synchronize()
+        kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
+        reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
+        peak, most_used = (kept[name]["all"]["peak"] for name in ("reserved_bytes", "allocated_bytes"))
+        work, self._used = max(most_used - self._used, 0), used
+        torch.cuda.reset_peak_memory_stats()
+        if reserved - used > SPARE_BYTES:
+            torch.cuda.empty_cache()
+            reserved = torch.cuda.memory_reserved()
+        return {"held_bytes": reserved, "peak_bytes": peak, "work_bytes": work}
+
+    def left_bytes(self) -> None:
+        """Return None: torch raises an error where a device is full, and the program goes on."""
