@@ -1,7 +1,8 @@
 """Profiles: sites and their tokens, in a file of mode 600 that `login` writes.
 
 The options in main.py read the environment (PHOTOFINISH_URL, PHOTOFINISH_TOKEN, PHOTOFINISH_PROFILE), which wins over
-the file; this module owns the file. A token is never printed, and goes to the site of its profile alone.
+the file; this module owns the file, and reads the key of a search's proposer. A token is never printed, and goes to the
+site of its profile alone.
 """
 
 import json
@@ -70,6 +71,11 @@ def client_of(account: Account) -> Client:
 def connected(context: typer.Context) -> Client:
     """Return the connection that the options before the command ask for."""
     return client_of(resolve(context.obj))
+
+
+def proposer_key() -> str:
+    """Return the key of a search's endpoint. It comes from the environment alone: a process list shows arguments."""
+    return os.environ.get("PROPOSER_API_KEY", "").strip()
 
 
 def load(profile: str = "") -> Account:

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from ..client import ClientError
-from . import accounts, admin, batches, boards, contests, inbox, kernels, people, problem, teams, tools
+from . import accounts, admin, batches, boards, contests, inbox, kernels, people, problem, search, teams, tools
 from .api import exit_code
 from .config import Options
 from .render import Screen
@@ -55,6 +55,7 @@ app.command("rm")(kernels.remove)
 app.add_typer(batches.app, name="batch")
 app.command()(batches.feedback)
 app.command()(batches.parents)
+app.command()(search.search)
 app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)
@@ -62,7 +63,7 @@ app.add_typer(teams.app, name="team")
 app.add_typer(inbox.app, name="inbox")
 app.command()(people.person)
 app.command()(people.compare)
-app.command()(people.search)
+app.command()(people.find)
 app.command()(people.problems)
 app.command()(people.comments)
 app.command()(people.comment)

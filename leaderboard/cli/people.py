@@ -94,12 +94,12 @@ def compare(
         screen.table(cases, CASES, ("first", "second", "second is"))
 
 
-def search(
+def find(
     context: typer.Context,
     text: Annotated[list[str], typer.Argument(metavar="TEXT", help="Words; each begins a word of the name.")],
     as_json: AsJson = False,
 ) -> None:
-    """Search people, problems and competitions by name."""
+    """Find people, problems and competitions by name."""
     screen = Screen()
     with connected(context) as site:
         found = site.search(" ".join(text))

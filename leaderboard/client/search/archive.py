@@ -94,7 +94,9 @@ def tokens(code: str) -> list[str]:
 
 def digest(code: str) -> str:
     """Return a digest that sources share if they differ in blanks and comment lines alone."""
-    depth = (str(len(line) - len(line.lstrip())) for line in code.split("\n") if line.strip() and not _COMMENT.match(line))
+    depth = (
+        str(len(line) - len(line.lstrip())) for line in code.split("\n") if line.strip() and not _COMMENT.match(line)
+    )
     return hashlib.sha256("\n".join([*tokens(code), *depth]).encode("utf-8", "replace")).hexdigest()
 
 

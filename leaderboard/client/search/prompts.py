@@ -1,4 +1,4 @@
-"""Questions to a proposer: the data for a command, the same as a text for a model, and the reading of its answers. Pure.
+"""Questions to a proposer, as data for a command and as text for a model, and the reading of its answers. Pure.
 
 Answers are strangers' text. Every reader here is linear in its length.
 """
@@ -112,7 +112,7 @@ def _sections(data: Mapping[str, Any]) -> list[str]:
         parts.append("Known good kernels, some of other problems, to take techniques from:")
         parts += [f"{one['name']}{_speed(one)}:\n\n{_fenced(one['code'])}" for one in data["bank"]]
     if data["tried"]:
-        lines = [f"- {one['idea']}{_speed(one) or f' ({one["outcome"]})'}" for one in data["tried"]]
+        lines = [f"- {one['idea']}{_speed(one) or ' (' + one['outcome'] + ')'}" for one in data["tried"]]
         parts.append("Ideas that were tried, with the best speedup over the baseline:\n\n" + "\n".join(lines))
     for one in data["parents"]:
         idea = f" Its idea: {one['idea']}" if one["idea"] else ""

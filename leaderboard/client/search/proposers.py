@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from ..account import ClientError, Misuse, is_loopback
+from ..account import Misuse, SiteProblem, is_loopback
 from ..clients import backoff_s
-from ..values import mapping, mappings, number, sequence
+from ..values import mapping, mappings, number
 from .prompts import MOST_IDEA_CHARS, SYSTEM, Question, read_code, read_ideas
 
 MOST_ANSWER_BYTES: Final = 8_000_000
@@ -34,7 +34,7 @@ KEY_NAME: Final = "PROPOSER_API_KEY"
 _AGAIN: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
-class ProposerFailed(ClientError):
+class ProposerFailed(SiteProblem):
     """A question without a usable answer."""
 
 
@@ -86,7 +86,9 @@ class CommandProposer:
             if not line.strip():
                 continue
             if len(found) == question.count:
-                faults.append(f"line {place} and all after it: more than the {question.count} {question.want} asked for")
+                faults.append(
+                    f"line {place} and all after it: more than the {question.count} {question.want} asked for"
+                )
                 break
             try:
                 found.append(_proposed(json.loads(line), question.want, digest))
@@ -105,7 +107,9 @@ class CommandProposer:
             )
         except OSError as error:
             raise Misuse(f"proposer: {self.name}: {error.strerror}; give a command that can be started") from None
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         try:
             async with asyncio.timeout(self._timeout_s):
                 _, out, err = await asyncio.gather(
@@ -259,10 +263,12 @@ class ChatProposer:
             stopped = str(choice.get("finish_reason") or "")
             why = f"refuses: {refusal}" if refusal else f"is empty{f' ({stopped})' if stopped else ''}"
             raise ProposerFailed(self._hidden(f"proposer: the answer {why}"))
-        if choice.get("finish_reason") == "length" and len(sequence(read_code(content).split("```"))) == 0:
+        if choice.get("finish_reason") == "length":
             raise ProposerFailed("proposer: the answer was cut off; raise --max-tokens")
         usage = mapping(answer.get("usage"))
-        counts = {name: usage[name] for name in ("prompt_tokens", "completion_tokens") if isinstance(usage.get(name), int)}
+        counts = {
+            name: usage[name] for name in ("prompt_tokens", "completion_tokens") if isinstance(usage.get(name), int)
+        }
         origin: dict[str, Any] = {
             "model": self._hidden(str(answer.get("model") or self._model)),
             "prompt_sha256": hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),

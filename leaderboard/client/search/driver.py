@@ -1,0 +1,405 @@
+"""The search: rounds of ideas, kernels, and batches on the site, until a budget is used up.
+
+Every step is in the journal before the next one begins, so that a killed search goes on where it was. A batch is sent
+under a key that is in the journal before, and the site takes a key once.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from random import Random
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+from ..account import Misuse, Refused, SiteProblem
+from ..clients import WAIT_S, AsyncClient, backoff_s
+from ..values import mapping, number
+from .archive import Candidate, Verdict, diverse, ideas
+from .journal import FORMAT, Journal
+from .prompts import Known, Question, Task, question
+from .proposers import Proposed, Proposer, ProposerFailed
+from .state import Batch, Budget, Settings, State
+from .strategies import STRATEGIES, Branch, Plan
+
+T = TypeVar("T")
+
+MOST_SENT: Final = 256  # candidates of a batch
+MOST_SENT_BYTES: Final = 4_000_000  # of their sources
+MOST_BATCH_S: Final = 86_400.0
+KEY_LASTS_S: Final = 23 * 3_600.0  # the site keeps a key for a day
+PATIENCE_S: Final = 300.0  # without the site
+EMPTY_ROUNDS: Final = 3  # without a candidate, before the search gives up
+BANKED: Final = 3  # kernels of the bank in a question
+MOST_SAMPLING: Final = 16
+_PLACE: Final = re.compile(r"candidates\.(\d{1,4})\.code")
+_NOT_IN_MODEL: Final = re.compile(r"[^A-Za-z0-9._:/+@-]")
+
+Tell = Callable[[State, str], None]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a round."""
+
+    kernels: int = 8
+    realisations: int = 2  # kernels of each idea
+    at_once: int = 8  # questions
+
+
+@dataclass
+class Search:
+    """A search for faster kernels of a board."""
+
+    site: AsyncClient
+    proposer: Proposer
+    journal: Journal
+    settings: Settings
+    task: Task
+    budget: Budget = field(default_factory=Budget)
+    shape: Shape = field(default_factory=Shape)
+    bank: Sequence[Known] = ()
+    start: Sequence[str] = ()  # kernels of the first round, of the caller's own
+    tell: Tell = lambda state, line: None
+
+    def __post_init__(self) -> None:
+        """Read the journal. Raises Misuse if it belongs to another search."""
+        self.state = State()
+        try:
+            for record in self.journal.records:
+                self.state.take(record)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            text = "has a record that this version does not read; start a new search with --into"
+            raise Misuse(f"{self.journal.path}: {text}") from None
+        self._began, self._before_s, self._empty = time.monotonic(), self.state.elapsed_s, 0
+        if self.state.settings is None:
+            self._add("search", format=FORMAT, settings=asdict(self.settings))
+            return
+        kept = self.state.settings
+        self.settings = Settings(**{**asdict(self.settings), "run": kept.run})
+        for name, value in asdict(self.settings).items():
+            if getattr(kept, name) != value:
+                text = f"the search of {self.journal.path.parent} has {getattr(kept, name)!r} and not {value!r}"
+                raise Misuse(f"{name}: {text}; repeat its command, or start a new search with --into")
+
+    async def run(self) -> str:
+        """Search until a budget is used up, and return which. Raises ClientError."""
+        while not (why := self._used_up()):
+            await self._round(self.state.round)
+            if self._empty == EMPTY_ROUNDS:
+                last = self.state.faults[-1] if self.state.faults else "every kernel was tried before"
+                raise ProposerFailed(f"{EMPTY_ROUNDS} rounds had no new kernel; the last fault: {last}")
+        self._say(f"The search ends: {why}.")
+        return why
+
+    def _used_up(self) -> str:
+        """Return the budget that is used up, or ""."""
+        if self.state.open_batch is not None and self._left_s() > 0:
+            return ""
+        spent, limits = self.state.spent_s, self.budget
+        if self.state.round > limits.rounds:
+            return f"all {limits.rounds} rounds are done"
+        if self.state.sent >= limits.candidates:
+            return f"all {limits.candidates} candidates are sent"
+        if limits.device_s - spent < 1:
+            return f"{spent:.0f} of {limits.device_s:g} device seconds are used"
+        return f"its time of {limits.wall_s:g} s is over" if self._left_s() <= 0 else ""
+
+    def _left_s(self) -> float:
+        return self.budget.wall_s - self._before_s - (time.monotonic() - self._began)
+
+    def _add(self, kind: str, **content: Any) -> None:
+        """Write a record to the journal, and apply it."""
+        elapsed_s = round(self._before_s + time.monotonic() - self._began, 3)
+        record = {"kind": kind, **content, "elapsed_s": elapsed_s}
+        self.journal.add(record)
+        self.state.take(record)
+
+    def _say(self, line: str) -> None:
+        self.tell(self.state, line)
+
+    # -- a round -------------------------------------------------------------------------------------------------------
+
+    async def _round(self, round: int) -> None:
+        sent_before = self.state.sent
+        if self.state.open_batch is None:
+            if round == 0:
+                self._take_start()
+            else:
+                try:
+                    async with asyncio.timeout(max(0.0, self._left_s())):
+                        await self._propose(round)
+                except TimeoutError:
+                    return  # the questions without an answer are asked again if the search goes on
+            self._leave_out_copies()
+        while (batch := self._next_batch(round)) is not None:
+            await self._judge(batch)
+            if self._left_s() <= 0 and self.state.waiting():
+                return
+        is_empty = self.state.sent == sent_before and not any(batch.round == round for batch in self.state.batches)
+        self._empty = self._empty + 1 if is_empty and round else 0
+        self._add("round", round=round)
+        best = next(iter(self.state.best()), None)
+        if round or self.start:
+            self._say(f"Round {round} is done. {_speed(best)}")
+
+    def _take_start(self) -> None:
+        if self.start and "start" not in self.state.answers:
+            self._answer("start", 0, Branch((), 0, len(self.start)), [Proposed(code) for code in self.start])
+
+    async def _propose(self, round: int) -> None:
+        """Ask for the kernels of a round. Questions with an answer in the journal are not asked again."""
+        before = self.state.before(round)
+        if round not in self.state.sizes:
+            self._add("plan", round=round, kernels=await self._size())
+        random = Random(f"{self.settings.seed}/{round}")  # noqa: S311 a search is repeatable, and no secret
+        plan = Plan(self.state.sizes[round], self.shape.realisations)
+        branches = STRATEGIES[self.settings.strategy].branches(before, plan, random)
+        self._say(f"Round {round}: {plan.kernels} kernels, {len(branches)} branches.")
+        banks = [self._banked(before, branch, random) for branch in branches]
+        places = asyncio.Semaphore(self.shape.at_once)
+        await _together(
+            self._branch(f"{round}.{place}", round, branch, bank, before, places)
+            for place, (branch, bank) in enumerate(zip(branches, banks, strict=True))
+        )
+
+    async def _size(self) -> int:
+        """Return the kernels that the next round may send, by budget and quota."""
+        left = min(self.shape.kernels, self.budget.candidates - self.state.sent)
+        for row in await self._patiently(lambda: self.site.quota(self.settings.board)):
+            if (row["hardware"], row["mode"]) == (self.settings.hardware, self.settings.mode):
+                left = min(left, max(1, row["left"]))
+        return left
+
+    def _banked(self, before: Sequence[Candidate], branch: Branch, random: Random) -> list[Known]:
+        """Return known good kernels for a question: of this search, and of the bank."""
+        own = [one for one in diverse(before) if one not in branch.parents][:1]
+        where = f"{self.settings.board} on {self.settings.hardware}, this problem"
+        drawn = random.sample(list(self.bank), min(len(self.bank), BANKED - len(own)))
+        return [Known(where, one.code, one.speedup) for one in own] + drawn
+
+    async def _branch(
+        self,
+        name: str,
+        round: int,
+        branch: Branch,
+        bank: Sequence[Known],
+        before: Sequence[Candidate],
+        places: asyncio.Semaphore,
+    ) -> None:
+        tried = ideas(before)
+
+        def asked(want: str, count: int, idea: str = "") -> Question:
+            return question(self.task, want, count, parents=branch.parents, tried=tried, bank=bank, idea=idea)
+
+        found = [""]
+        if branch.ideas:
+            await self._ask(f"{name}.ideas", round, branch, asked("ideas", branch.ideas), places)
+            found = self.state.answers[f"{name}.ideas"] or [""]
+        share, more = divmod(branch.kernels, len(found))
+        await _together(
+            self._ask(f"{name}.{place}", round, branch, asked("kernels", count, idea), places)
+            for place, idea in enumerate(found)
+            if (count := share + (place < more))
+        )
+
+    async def _ask(self, name: str, round: int, branch: Branch, asked: Question, places: asyncio.Semaphore) -> None:
+        if name in self.state.answers:
+            return
+        found: Sequence[Proposed] = ()
+        faults: Sequence[str] = ()
+        async with places:
+            try:
+                reply = await self.proposer.ask(asked)
+                found, faults = reply.found, reply.faults
+            except ProposerFailed as error:
+                faults = [str(error)]
+        self._answer(name, round, branch, found, faults, str(asked.data["idea"]))
+        for fault in faults:
+            self._say(fault)
+
+    def _answer(
+        self,
+        name: str,
+        round: int,
+        branch: Branch,
+        found: Iterable[Proposed],
+        faults: Sequence[str] = (),
+        idea: str = "",
+    ) -> None:
+        first = len(self.state.candidates) + 1
+        kernels = [
+            {
+                "number": place,
+                "code": one.code,
+                "idea": one.idea or idea,
+                "parents": [parent.number for parent in branch.parents],
+                "origin": dict(one.origin),
+            }
+            for place, one in enumerate((one for one in found if one.code), first)
+        ]
+        thoughts = [one.idea for one in found if not one.code]
+        self._add("answer", question=name, round=round, ideas=thoughts, kernels=kernels, faults=list(faults))
+        for thought in thoughts:
+            self._say(f"Idea: {thought}")
+
+    def _leave_out_copies(self) -> None:
+        """Leave out the kernels that were tried before, and those beyond the budget."""
+        waiting = self.state.waiting()
+        new = {one.number for one in waiting}
+        known = {one.digest: one.number for one in self.state.candidates.values() if one.number not in new}
+        left = self.budget.candidates - self.state.sent
+        for one in waiting:
+            if one.digest in known:
+                self._leave_out(one, f"the same as candidate {known[one.digest]}")
+            elif left == 0:
+                self._leave_out(one, "beyond the budget of candidates")
+            else:
+                known[one.digest], left = one.number, left - 1
+
+    def _leave_out(self, one: Candidate, reason: str) -> None:
+        self._add("left_out", number=one.number, reason=reason)
+        self._say(f"Candidate {one.number} is not sent: {reason}.")
+
+    # -- a batch -------------------------------------------------------------------------------------------------------
+
+    def _next_batch(self, round: int) -> Batch | None:
+        """Return the batch that a kill left open, or a new one for the waiting candidates; None: all are judged."""
+        if (batch := self.state.open_batch) is not None:
+            if batch.id or time.time() - batch.at < KEY_LASTS_S:
+                return batch
+            numbers = batch.numbers
+            self._add("dropped", key=batch.key)
+            for one in numbers:
+                self._leave_out(self.state.candidates[one], "it was perhaps sent a day ago, and has no answer")
+        numbers, size = [], 0
+        for one in self.state.waiting():
+            size += len(one.code.encode())
+            if len(numbers) == MOST_SENT or size > MOST_SENT_BYTES:
+                break
+            numbers.append(one.number)
+        left_s = self.budget.device_s - self.state.spent_s
+        if not numbers or left_s < 1 or self._left_s() <= 0:
+            return None
+        budget_s = min(left_s, MOST_BATCH_S)
+        self._add("batch", key=str(uuid4()), round=round, numbers=numbers, budget_s=budget_s, at=time.time())
+        return self.state.open_batch
+
+    async def _judge(self, batch: Batch) -> None:
+        if not batch.id:
+            await self._send(batch)
+        if self.state.open_batch is batch:
+            ended = await self._follow(batch)
+            self._add("settled", key=batch.key, spent_s=number(ended.get("spent_s")) or 0.0)
+
+    async def _send(self, batch: Batch) -> None:
+        """Send a batch. Candidates that the site refuses by their code are left out, and the batch is dropped."""
+        sent = [self._sent(self.state.candidates[one]) for one in batch.numbers]
+        where = {"board": self.settings.board, "hardware": self.settings.hardware, "mode": self.settings.mode}
+        try:
+            answer = await self._patiently(
+                lambda: self.site.submit_batch(sent, budget_s=batch.budget_s, key=batch.key, **where)
+            )
+        except Refused as refused:
+            named = {}
+            for error in refused.errors:
+                if place := _PLACE.fullmatch(str(error.get("field") or "")):
+                    named[int(place.group(1))] = str(error.get("message") or "")[:300]
+            if not named or refused.status not in (400, 413) or max(named) >= len(batch.numbers):
+                self._add("dropped", key=batch.key)  # refused, so not sent
+                raise
+            self._add("dropped", key=batch.key)
+            for place, message in named.items():
+                self._leave_out(self.state.candidates[batch.numbers[place]], f"the site refuses it: {message}")
+            return
+        self._add("sent", key=batch.key, id=answer["id"])
+        self._say(f"Batch {answer['id']} is sent: {len(sent)} candidates.")
+
+    def _sent(self, one: Candidate) -> dict[str, Any]:
+        """Return a candidate as the site takes it, with its lineage. The same at every try."""
+        known = [self.state.candidates[parent].verdict for parent in one.parents]
+        origin, lineage = one.origin, {"strategy": self.settings.strategy, "run": self.settings.run}
+        settings = {str(name)[:64]: value for name, value in mapping(origin.get("sampling")).items()}
+        more: dict[str, Any] = {
+            "parents": [verdict.submission for verdict in known if verdict and verdict.submission],
+            "idea": one.idea,
+            "model": _NOT_IN_MODEL.sub("-", str(origin.get("model") or "")).lstrip("._:/+@-")[:128],
+            "prompt_sha256": origin.get("prompt_sha256"),
+            "sampling": {
+                name: value
+                for name, value in list(settings.items())[:MOST_SAMPLING]
+                if isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 64)
+            },
+            "cost_usd": origin.get("cost_usd"),
+        }
+        return {"code": one.code, "lineage": {**lineage, **{name: value for name, value in more.items() if value}}}
+
+    async def _follow(self, batch: Batch) -> Mapping[str, Any]:
+        """Return the settled batch, after the verdicts of its candidates. When the time is over, cancel the rest."""
+        is_cancelled = False
+        while True:
+            if self._left_s() <= 0 and not is_cancelled:
+                is_cancelled = True
+                self._say("The time is over: the candidates that wait are cancelled.")
+                try:
+                    await self._patiently(lambda: self.site.cancel_batch(batch.id))
+                except Refused as refused:
+                    if refused.status != 409:  # it has ended
+                        raise
+            fresh = await self._patiently(lambda: self.site.batch_feedback(batch.id, batch.arrived, WAIT_S))
+            for found in fresh:
+                await self._take_verdict(batch, found)
+            if not fresh:
+                seen = await self._patiently(lambda: self.site.batch(batch.id))
+                if seen["settled_at"] and batch.arrived >= seen["arrived"]:
+                    return seen
+                await asyncio.sleep(0.5)
+
+    async def _take_verdict(self, batch: Batch, found: Mapping[str, Any]) -> None:
+        about = mapping(found.get("about"))
+        place, arrival, submission = (about.get(name) for name in ("candidate", "arrival", "submission"))
+        if not (isinstance(place, int) and isinstance(arrival, int) and 0 < place <= len(batch.numbers)):
+            raise SiteProblem("the site's feedback has another shape than this version expects; update one of them")
+        text = await self._patiently(lambda: self.site.feedback_text(str(submission)))
+        verdict = Verdict.of(found, text.decode("utf-8", "replace"))
+        one = self.state.candidates[batch.numbers[place - 1]]
+        self._add("verdict", number=one.number, arrival=arrival, verdict=asdict(verdict))
+        rules = f", held by {', '.join(verdict.held_by)}" if verdict.held_by else ""
+        why = f" ({verdict.reason})" if verdict.reason else ""
+        speed = f", {1 / verdict.ratio:.3g}×" if verdict.ratio else ""
+        self._say(f"Candidate {one.number}: {verdict.outcome.replace('_', ' ')}{why}{speed}{rules}.")
+
+    async def _patiently(self, send: Callable[[], Awaitable[T]]) -> T:
+        """Send a call until the site answers. A limit of rate or quota is waited for within the search's time."""
+        gone_at, attempt = None, 0
+        while True:
+            try:
+                return await send()
+            except SiteProblem as error:
+                gone_at = gone_at or time.monotonic()
+                if time.monotonic() - gone_at > PATIENCE_S:
+                    raise
+                pause_s, attempt = backoff_s(attempt), attempt + 1
+                self._say(str(error))
+            except Refused as refused:
+                pause_s = float(refused.retry_after_s or 30)
+                if refused.status != 429 or pause_s > self._left_s():
+                    raise
+                gone_at = None
+                self._say(f"{refused}")
+            await asyncio.sleep(pause_s)
+
+
+async def _together(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run all parts side by side. The first error cancels the others."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for part in parts:
+                tasks.create_task(part)
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+def _speed(best: Candidate | None) -> str:
+    return f"Best: candidate {best.number}, {best.speedup:.3g}×." if best else "No kernel is correct and timed yet."

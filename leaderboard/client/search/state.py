@@ -1,0 +1,179 @@
+"""State of a search: what follows from the records of its journal, and its report. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from ..values import mapping, mappings, number, sequence
+from .archive import Candidate, Idea, Verdict, diverse, ideas
+
+SHOWN: Final = 10  # kernels, and ideas, of a report
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings that a search keeps, also when it goes on after a kill."""
+
+    site: str
+    board: str
+    hardware: str
+    digest: str  # of the problem's version
+    mode: str = "benchmark"
+    strategy: str = "evolve"
+    seed: int = 0
+    run: str = ""  # name of the search in the lineage of its submissions
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of a search. Each may be raised when it goes on."""
+
+    rounds: int = 5
+    candidates: int = 64
+    device_s: float = 1_800.0
+    wall_s: float = 7_200.0
+
+
+@dataclass
+class Batch:
+    """Candidates that are sent together, under a key that the site takes once."""
+
+    key: str
+    round: int
+    numbers: list[int]
+    budget_s: float
+    at: float  # Unix time of its record, which came before the first try to send it
+    id: int = 0  # 0: no answer came yet
+    arrived: int = 0
+    is_settled: bool = False
+
+
+@dataclass
+class State:
+    """Candidates, answers and batches of a search."""
+
+    settings: Settings | None = None
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    answers: dict[str, list[str]] = field(default_factory=dict)  # question → ideas of its answer
+    sizes: dict[int, int] = field(default_factory=dict)  # round → kernels that it may send
+    batches: list[Batch] = field(default_factory=list)
+    round: int = 0
+    spent_s: float = 0.0
+    elapsed_s: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Apply a record of the journal."""
+        self.elapsed_s = number(record.get("elapsed_s")) or self.elapsed_s
+        match record["kind"]:
+            case "search":
+                self.settings = Settings(**mapping(record.get("settings")))
+            case "plan":
+                self.sizes[record["round"]] = record["kernels"]
+            case "answer":
+                self.answers[record["question"]] = [str(one) for one in sequence(record.get("ideas"))]
+                self.faults += [str(one) for one in sequence(record.get("faults"))]
+                for kept in mappings(record.get("kernels")):
+                    one = Candidate(**{**kept, "parents": tuple(kept["parents"]), "round": record["round"]})
+                    self.candidates[one.number] = one
+            case "left_out":
+                self.candidates[record["number"]].left_out = record["reason"]
+            case "batch":
+                fields = {name: record[name] for name in ("key", "round", "numbers", "budget_s", "at")}
+                self.batches.append(Batch(**fields))
+            case "sent":
+                self.batches[-1].id = record["id"]
+            case "dropped":
+                self.batches.pop()
+            case "verdict":
+                self.candidates[record["number"]].verdict = Verdict.read(record["verdict"])
+                self.batches[-1].arrived = max(self.batches[-1].arrived, record["arrival"])
+            case "settled":
+                self.batches[-1].is_settled = True
+                self.spent_s += record["spent_s"]
+            case "round":
+                self.round = record["round"] + 1
+
+    @property
+    def open_batch(self) -> Batch | None:
+        return self.batches[-1] if self.batches and not self.batches[-1].is_settled else None
+
+    @property
+    def sent(self) -> int:
+        return sum(len(batch.numbers) for batch in self.batches)
+
+    def waiting(self) -> list[Candidate]:
+        """Return the candidates that are neither sent nor left out."""
+        sent = {number for batch in self.batches for number in batch.numbers}
+        return [one for one in self.candidates.values() if one.number not in sent and not one.left_out]
+
+    def before(self, round: int) -> list[Candidate]:
+        """Return the candidates of the rounds before this one, which its plan follows from."""
+        return [one for one in self.candidates.values() if one.round < round]
+
+    def best(self) -> list[Candidate]:
+        """Return the archive: the fastest correct kernels of different kinds, fastest first."""
+        return diverse(self.candidates.values())
+
+    def ideas(self) -> list[Idea]:
+        return sorted(ideas(list(self.candidates.values())), key=lambda one: -one.speedup)
+
+
+def usage(candidates: Sequence[Candidate]) -> tuple[int, float]:
+    """Return the tokens and the US dollars that the proposer named for these candidates."""
+    counts = [mapping(one.origin.get("usage")) for one in candidates]
+    tokens = sum(int(number(value) or 0) for count in counts for value in count.values())
+    return tokens, sum(number(one.origin.get("cost_usd")) or 0.0 for one in candidates)
+
+
+def summary(state: State) -> dict[str, Any]:
+    """Return the result of a search for programs."""
+    tokens, cost_usd = usage(list(state.candidates.values()))
+    return {
+        "settings": asdict(state.settings) if state.settings else {},
+        "rounds": max(0, state.round - 1),
+        "candidates": state.sent,
+        "left_out": sum(bool(one.left_out) for one in state.candidates.values()),
+        "outcomes": outcomes(state.candidates.values()),
+        "device_s": round(state.spent_s, 3),
+        "elapsed_s": round(state.elapsed_s, 3),
+        "tokens": tokens,
+        "cost_usd": round(cost_usd, 6),
+        "faults": len(state.faults),
+        "best": [kernel(one) for one in state.best()[:SHOWN]],
+        "ideas": [asdict(one) for one in state.ideas()[:SHOWN]],
+        "by_round": [by_round(state, number) for number in sorted({one.round for one in state.candidates.values()})],
+    }
+
+
+def kernel(one: Candidate) -> dict[str, Any]:
+    verdict = one.verdict
+    return {
+        "candidate": one.number,
+        "round": one.round,
+        "submission": verdict.submission if verdict else None,
+        "ratio": one.ratio,
+        "half_width": verdict.half_width if verdict else None,
+        "idea": one.idea,
+        "parents": list(one.parents),
+        "model": one.origin.get("model"),
+    }
+
+
+def by_round(state: State, round: int) -> dict[str, Any]:
+    """Return the candidates of a round by outcome, and the best ratio until its end."""
+    mine = [one for one in state.candidates.values() if one.round == round]
+    best = min((one.ratio for one in state.candidates.values() if one.ratio and one.round <= round), default=None)
+    return {
+        "round": round,
+        "candidates": sum(bool(one.verdict) for one in mine),
+        "outcomes": outcomes(mine),
+        "best_ratio": best,
+    }
+
+
+def outcomes(candidates: Any) -> dict[str, int]:
+    """Count judged candidates by outcome; a correct kernel that a rule holds counts as held."""
+    found = (one.verdict for one in candidates if one.verdict)
+    return dict(Counter("held" if one.held_by and one.outcome == "passed" else one.outcome for one in found))
