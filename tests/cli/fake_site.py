@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -95,6 +96,7 @@ class FakeSite:
         self.acts: list[tuple[str, dict[str, Any]]] = []  # further POSTs: path, body
         self.act_answer: dict[str, Any] = {}
         self.act_answers: list[dict[str, Any]] = []  # before `act_answer`, in order
+        self.act: Callable[[str, dict[str, Any], str], tuple[int, object]] | None = None  # batches: path, body, key
         self.more: dict[str, object] = {}  # path → answer of further GETs
         self.refusals: list[tuple[int, dict[str, Any]]] = []  # of submissions, in order
         self.machines: list[dict[str, Any]] = []
@@ -208,6 +210,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if path == "/login/device/token":
             self._send(*self.site.logins.pop(0))
+            return
+        if path.startswith("/batches") and self.site.act:
+            self._send(*self.site.act(path, json.loads(body), key or ""))
             return
         if path.startswith("/batches") or not path.endswith(("/submissions", "/cancel", "/enter")):
             self.site.acts.append((path, json.loads(body)))

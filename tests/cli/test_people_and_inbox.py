@@ -73,12 +73,12 @@ def test_compare_shows_both_entries_and_their_cases(site: FakeSite, photofinish:
     assert photofinish("compare", "7", "x").code == 2
 
 
-def test_search_lists_pages_by_kind(site: FakeSite, photofinish: Photofinish) -> None:
+def test_find_lists_pages_by_kind(site: FakeSite, photofinish: Photofinish) -> None:
     hit = {"title": "ada", "about": "", "url": "/people/ada"}
     site.more["/search"] = {"people": [hit], "problems": [], "competitions": []}
-    assert f"people\tada\t\t{site.url}/people/ada" in photofinish("search", "ad", "lovelace").out
+    assert f"people\tada\t\t{site.url}/people/ada" in photofinish("find", "ad", "lovelace").out
     site.more["/search"] = {"people": [], "problems": [], "competitions": []}
-    assert "nothing has a name" in photofinish("search", "zzz").err
+    assert "nothing has a name" in photofinish("find", "zzz").err
 
 
 def test_problems_show_tags_level_and_ones_status(site: FakeSite, photofinish: Photofinish) -> None:

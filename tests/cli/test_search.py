@@ -1,0 +1,400 @@
+"""`photofinish search` against a site that judges kernels by a comment in them."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboard.client.search.journal import NAME
+from tests.cli.chat_server import chat_server
+from tests.cli.conftest import Photofinish, Terminal
+from tests.cli.fake_site import FakeSite
+from tests.cli.test_search_proposers import KEY
+
+pytestmark = pytest.mark.usefixtures("signed_in", "judging")
+
+RATIO = re.compile(r"# ratio (\d[0-9.]*)")
+BOARD = {
+    "slug": "softmax",
+    "title": "Row softmax",
+    "hardware": ["cpu"],
+    "description": "Turn rows into probabilities.",
+    "templates": {"Python": "import torch"},
+    "reference": "def ref_kernel(data): ...",
+}
+
+
+class Judging:
+    """Batches of a site: a kernel with “# ratio 0.5” passes, each other kernel is wrong."""
+
+    def __init__(self) -> None:
+        self.batches: list[dict[str, Any]] = []  # as sent, once for each key
+        self.keys: list[str] = []
+        self.slow = threading.Event()  # set: answers come, verdicts as well
+        self.slow.set()
+        self.refused: dict[str, str] = {}  # code → message
+        self.limits: list[tuple[int, dict[str, Any]]] = []
+        self.held = ""  # kernels with this text
+
+    @property
+    def codes(self) -> list[str]:
+        return [one["code"] for batch in self.batches for one in batch["candidates"]]
+
+    def act(self, path: str, body: dict[str, Any], key: str) -> tuple[int, object]:
+        if self.limits:
+            return self.limits.pop(0)
+        if path != "/batches":
+            return 200, {}
+        for place, one in enumerate(body["candidates"]):
+            if one["code"] in self.refused:
+                field = {"field": f"candidates.{place}.code", "message": self.refused[one["code"]]}
+                return 400, {"detail": "refused", "errors": [field]}
+        if key not in self.keys:
+            self.keys.append(key)
+            self.batches.append(body)
+        self.slow.wait(20)
+        return 201, {"id": 1 + self.keys.index(key)}
+
+    def get(self, path: str, query: dict[str, list[str]]) -> tuple[int, object] | None:
+        parts = path.split("/")
+        if parts[1] == "submissions" and parts[-1] == "feedback":
+            return 200, f"Feedback on {parts[2]}."
+        if parts[1] != "batches":
+            return None
+        number = int(parts[2])
+        found = self.batches[number - 1]["candidates"]
+        if parts[-1] == "feedback":
+            self.slow.wait(1)
+            after = int(query["after"][0]) if self.slow.is_set() else len(found)
+            return 200, [self.feedback(number, place, one["code"]) for place, one in enumerate(found, 1)][after:][:2]
+        settled = "2026-01-01T00:00:00Z" if self.slow.is_set() else None
+        return 200, {"id": number, "settled_at": settled, "arrived": len(found), "spent_s": 2.0 * len(found)}
+
+    def feedback(self, batch: int, place: int, code: str) -> dict[str, Any]:
+        about = {"submission": 100 * batch + place, "candidate": place, "arrival": place, "status": "done"}
+        held = [{"rule": "clock_mismatch"}] if self.held and self.held in code else []
+        found = RATIO.search(code)
+        ratio = float(found.group(1)) if found else None
+        outcome = "passed" if found else "wrong"
+        return {"about": about, "outcome": outcome, "reason": "", "ratio": ratio, "half_width": 0.01, "held_by": held}
+
+
+@pytest.fixture
+def judging(site: FakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judging:
+    found, usual = Judging(), site.get
+    site.act = found.act
+    site.boards = [BOARD]
+    site.problem = {"board": "softmax", "hardware": "cpu", "digest": "d1", "problem": {"submission_name": "s.py"}}
+    site.quota = []
+    monkeypatch.setattr(site, "get", lambda path, query: found.get(path, query) or usual(path, query))
+    monkeypatch.chdir(tmp_path)
+    return found
+
+
+@pytest.fixture
+def proposer(tmp_path: Path) -> str:
+    """A command that gives an idea for a faster kernel, and that kernel: a tenth faster than its parent."""
+    script = tmp_path / "proposer.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "asked = json.load(sys.stdin)\n"
+        "open('asked.jsonl', 'a').write(json.dumps(asked) + '\\n')\n"
+        "best = max([one['speedup'] for one in asked['parents']] + [0.25])\n"
+        "for n in range(asked['count']):\n"
+        "    name = os.urandom(4).hex()\n"
+        "    code = f'def custom_kernel(data): return {name!r}  # ratio {1 / (best * 1.1 + n / 100):.4f}'\n"
+        "    print(json.dumps({'idea': f'idea {name}'} if asked['want'] == 'ideas' else {'code': code}))\n"
+    )
+    return f"{sys.executable} {script}"
+
+
+def asked() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("asked.jsonl").read_text().splitlines()]
+
+
+def journal(folder: str = "search-softmax-cpu") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (Path(folder) / NAME).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("strategy", ["evolve", "beam", "refine", "samples"])
+def test_search_finds_faster_kernels_round_by_round(
+    photofinish: Photofinish, proposer: str, judging: Judging, strategy: str
+) -> None:
+    ended = photofinish(
+        *("search", "softmax", "--proposer", proposer, "--strategy", strategy, "--per-round", "4", "--json")
+    )
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert (found["rounds"], found["candidates"], found["outcomes"]) == (5, 20, {"passed": 20})
+    assert found["device_s"] == 40.0
+    assert len(judging.batches) == 5
+    assert judging.batches[0]["budget_s"] == 1_800.0
+    assert judging.batches[1]["budget_s"] == 1_792.0
+    ratios = [one["best_ratio"] for one in found["by_round"]]
+    assert ratios == sorted(ratios, reverse=True)
+    if strategy != "samples":
+        assert ratios[-1] < ratios[0] / 1.3, "each round goes on from the last"
+        parents = [one["lineage"].get("parents") for one in judging.batches[-1]["candidates"]]
+        assert any(parents)
+    best = Path("search-softmax-cpu/best.py").read_text()
+    assert float(RATIO.search(best).group(1)) == pytest.approx(ratios[-1])  # type: ignore[union-attr]
+    report = Path("search-softmax-cpu/report.md").read_text()
+    assert f"Best: candidate {found['best'][0]['candidate']}" in report
+    assert "Round 5 is done." in ended.err
+    assert judging.batches[0]["candidates"][0]["lineage"]["run"].startswith("search-")
+
+
+def test_questions_have_problem_ideas_parents_and_feedback(photofinish: Photofinish, proposer: str) -> None:
+    Path("vector.py").write_text("known = 'good'\n")
+    photofinish("search", "softmax", "--proposer", proposer, "--rounds", "2", "--bank", "vector.py")
+    first, last = asked()[0], asked()[-1]
+    assert "Turn rows into probabilities." in first["prompt"]
+    assert first["reference"] == BOARD["reference"]
+    assert any("known = 'good'" in one["prompt"] for one in asked())
+    ideas = next(one for one in asked() if one["want"] == "ideas" and one["parents"])
+    assert "Ideas that were tried" in ideas["prompt"]
+    assert re.search(r"- idea \w+ \(0\.\d+ times as fast as the baseline\)", ideas["prompt"])
+    assert "Feedback on 10" in ideas["prompt"]
+    assert f"Realise this idea: {last['idea']}" in last["prompt"]
+
+
+def test_start_kernels_are_judged_first(photofinish: Photofinish, proposer: str, judging: Judging) -> None:
+    Path("mine.py").write_text("mine = 1  # ratio 3.0\n")
+    ended = photofinish(
+        *("search", "softmax", "--proposer", proposer, "--rounds", "1", "--start", "mine.py", "--strategy", "beam")
+    )
+    assert ended.code == 0
+    assert [one["code"] for one in judging.batches[0]["candidates"]] == ["mine = 1  # ratio 3.0\n"]
+    assert asked()[0]["parents"][0]["code"] == "mine = 1  # ratio 3.0\n"
+
+
+def test_search_ends_at_its_budgets(photofinish: Photofinish, proposer: str, judging: Judging) -> None:
+    common = ("search", "softmax", "--proposer", proposer, "--per-round", "4")
+    ended = photofinish(*common, "--candidates", "6")
+    assert "all 6 candidates are sent" in ended.err
+    assert len(judging.codes) == 6
+    ended = photofinish(*common, "--candidates", "64", "--budget", "21")
+    assert "goes on in round 3" in ended.err
+    assert "of 21 device seconds are used" in ended.err
+    assert judging.batches[-1]["budget_s"] <= 21
+    ended = photofinish(*common, "--time", "1", "--into", "short", "--rounds", "900", "--candidates", "9999")
+    assert "its time of 1 s is over" in ended.err
+
+
+def test_quota_bounds_a_round_and_a_limit_is_waited_for(
+    site: FakeSite, photofinish: Photofinish, proposer: str, judging: Judging
+) -> None:
+    row = {"board": "softmax", "hardware": "cpu", "mode": "benchmark", "capacity": 9, "per_day": 9, "next_at": None}
+    site.quota = [{**row, "left": 3}]
+    judging.limits = [(429, {"detail": "too many", "code": "rate_limited"})]
+    assert photofinish("search", "softmax", "--proposer", proposer, "--rounds", "1", "--time", "20").code == 4
+    assert judging.codes == []
+    ended = photofinish("search", "softmax", "--proposer", proposer, "--rounds", "1", "--time", "60")
+    assert ended.code == 0
+    assert len(judging.codes) == 3
+
+
+def test_copies_and_refused_kernels_are_not_sent(photofinish: Photofinish, judging: Judging, tmp_path: Path) -> None:
+    lines = ["a = 1  # ratio 2.0", "# a comment\na = 1   # ratio 2.0\n", "b = 2", "c = 3"]
+    judging.refused = {"b = 2": "too odd"}
+    script = tmp_path / "p.py"
+    script.write_text(f"import json\nfor one in {lines!r}: print(json.dumps({{'code': one}}))")
+    ended = photofinish(
+        *("search", "softmax", "--proposer", f"{sys.executable} {script}", "--strategy", "samples", "--json")
+    )
+    assert ended.code == 3, "every round after the first has copies alone"
+    assert judging.codes == ["a = 1  # ratio 2.0", "c = 3"]
+    assert "Candidate 2 is not sent: the same as candidate 1." in ended.err
+    assert "Candidate 3 is not sent: the site refuses it: too odd." in ended.err
+    assert "3 rounds had no new kernel; the last fault: every kernel was tried before" in ended.err
+
+
+def test_held_kernels_are_no_parents_and_not_the_best(
+    photofinish: Photofinish, proposer: str, judging: Judging
+) -> None:
+    judging.held = "custom_kernel"
+    ended = photofinish("search", "softmax", "--proposer", proposer, "--rounds", "2")
+    assert ended.code == 1
+    assert "held by clock_mismatch" in ended.err
+    assert "No kernel was correct, timed and free of findings." in ended.out
+    assert not any(one["parents"] for one in asked())
+
+
+def test_endpoint_searches_with_a_key_that_is_written_nowhere(
+    photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROPOSER_API_KEY", KEY)
+
+    def script(prompt: str, number: int) -> Any:
+        if "Name " in prompt:
+            return f"- idea \x1b[2J {number} {KEY}"
+        return f"```\nx = {number}  # ratio {1 / number:.3f}\n# {KEY}\n```"
+
+    with chat_server(script) as server:
+        common = ("search", "softmax", "--rounds", "2", "--per-round", "4", "--proposer")
+        ended = photofinish(*common, server.url, "--model", "m", "--temperature", "0.7")
+        assert ended.code == 0, ended.err
+        assert set(server.keys) == {f"Bearer {KEY}"}
+        monkeypatch.delenv("PROPOSER_API_KEY")
+        server.script = lambda prompt, number: (401, {}, {})
+        refused = photofinish(*common, server.url, "--model", "m", "--into", "new")
+    assert refused.code == 2
+    assert "refuses the key (401); set PROPOSER_API_KEY" in refused.err
+    texts = [path.read_text() for path in Path("search-softmax-cpu").iterdir()]
+    assert not any(KEY in text for text in [*texts, ended.out, ended.err])
+    assert "\x1b" not in ended.err + ended.out
+    assert "tokens" in texts[0] + texts[1] + texts[2]
+
+
+def test_wrong_use_of_search_is_explained(photofinish: Photofinish, proposer: str) -> None:
+    assert "proposer: missing" in photofinish("search", "softmax").err
+    assert (
+        "strategy: 'x' is not one of evolve"
+        in photofinish("search", "softmax", "--proposer", proposer, "--strategy", "x").err
+    )
+    assert "mode: 'test' is not one of" in photofinish("search", "softmax", "--proposer", "x", "--mode", "test").err
+    assert "board: 'soft' is not known" in photofinish("search", "soft", "--proposer", proposer).err
+    assert "bank: " in photofinish("search", "softmax", "--proposer", proposer, "--bank", ".").err
+
+
+def test_search_of_other_settings_is_not_continued(site: FakeSite, photofinish: Photofinish, proposer: str) -> None:
+    common = ("search", "softmax", "--proposer", proposer, "--rounds", "1", "--per-round", "2")
+    assert photofinish(*common).code == 0
+    assert (
+        "strategy: the search of search-softmax-cpu has 'evolve' and not 'beam'"
+        in photofinish(*common, "--strategy", "beam").err
+    )
+    site.problem["digest"] = "d2"
+    assert "digest: the search of search-softmax-cpu has 'd1' and not 'd2'" in photofinish(*common).err
+
+
+def test_bank_has_the_best_kernels_of_another_search(photofinish: Photofinish, proposer: str) -> None:
+    common = ("search", "softmax", "--proposer", proposer, "--rounds", "1", "--per-round", "2", "--into")
+    photofinish(*common, "first")
+    best = Path("first/best.py").read_text()
+    Path("asked.jsonl").unlink()
+    photofinish(*common, "second", "--bank", "first")
+    assert all(best in [one["code"] for one in question["bank"]] for question in asked())
+    assert asked()[0]["bank"][0]["name"] == "softmax on cpu"
+
+
+def test_live_view_on_a_terminal_has_state_and_best_kernels(terminal: Terminal, proposer: str) -> None:
+    code, seen = terminal(120, "search", "softmax", "--proposer", proposer, "--rounds", "2", "--per-round", "2")
+    assert code == 0, seen
+    assert "device seconds" in seen
+    assert "speedup" in seen
+    assert "# Search for softmax on cpu" in seen
+
+
+# -- kills -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started(proposer: str) -> Iterator[Any]:
+    processes = []
+
+    def start() -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "leaderboard.cli.start", "search", "softmax", "--proposer", proposer]
+        command += ["--per-round", "4", "--rounds", "3", "--json"]
+        environment_is_inherited = None
+        process = subprocess.Popen(
+            command,
+            env=environment_is_inherited,
+            cwd=Path.cwd(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def await_that(true: Any) -> None:
+    give_up_at = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < give_up_at, "what the test waits for did not happen"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("moment", ["answer", "batch", "sent", "verdict"])
+def test_killed_search_goes_on_and_sends_nothing_twice(
+    started: Any, judging: Judging, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Kill after the first record of each kind: between questions, before the site's answer, while it judges."""
+    path = Path("search-softmax-cpu") / NAME
+    if moment in ("batch", "sent"):
+        judging.slow.clear()
+    first = started()
+    if moment == "sent":
+        await_that(lambda: judging.batches)
+        usual = judging.act
+        judging.slow.set()
+        await_that(lambda: path.exists() and '"kind": "sent"' in path.read_text())
+        judging.slow.clear()
+        assert usual
+    else:
+        await_that(lambda: path.exists() and f'"kind": "{moment}"' in path.read_text())
+        if moment == "batch":
+            await_that(lambda: judging.batches)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    with path.open("ab") as file:
+        file.write(b'{"kind": "verdict", "numb')
+    judging.slow.set()
+    second = started()
+    out, err = second.communicate(timeout=60)
+    assert second.returncode == 0, err
+    found = json.loads(out)
+    assert (found["rounds"], found["candidates"]) == (3, 12)
+    assert len(judging.codes) == len(set(judging.codes)) == 12
+    verdicts = [one["number"] for one in journal() if one["kind"] == "verdict"]
+    assert sorted(verdicts) == list(range(1, 13))
+    questions = [one["question"] for one in journal() if one["kind"] == "answer"]
+    assert len(questions) == len(set(questions))
+
+
+def test_interrupted_search_says_how_to_go_on(started: Any, judging: Judging) -> None:
+    judging.slow.clear()
+    process = started()
+    await_that(lambda: judging.batches)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    assert "The same command goes on; search-softmax-cpu has the state." in err
+    assert "Traceback" not in err
+    judging.slow.set()
+    assert started().wait(60) == 0
+    assert len(judging.codes) == len(set(judging.codes))
+
+
+def test_batch_without_an_answer_for_a_day_is_not_sent_again(started: Any, judging: Judging) -> None:
+    judging.slow.clear()
+    process = started()
+    await_that(lambda: judging.batches)
+    process.kill()
+    process.wait()
+    path = Path("search-softmax-cpu") / NAME
+    records = journal()
+    for record in records:
+        if record["kind"] == "batch":
+            record["at"] -= 86_400
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    judging.slow.set()
+    again = started()
+    _, err = again.communicate(timeout=60)
+    assert again.returncode == 0
+    assert "it was perhaps sent a day ago, and has no answer" in err
+    assert len(judging.codes) == len(set(judging.codes))
