@@ -112,9 +112,7 @@ class Search:
     def _add(self, kind: str, **content: Any) -> None:
         """Write a record to the journal, and apply it."""
         elapsed_s = round(self._before_s + time.monotonic() - self._began, 3)
-        record = {"kind": kind, **content, "elapsed_s": elapsed_s}
-        self.journal.add(record)
-        self.state.take(record)
+        self.state.take(self.journal.add({"kind": kind, **content, "elapsed_s": elapsed_s}))
 
     def _say(self, line: str) -> None:
         self.tell(self.state, line)

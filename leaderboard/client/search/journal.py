@@ -58,15 +58,17 @@ class Journal:
             self._file.close()
             raise
 
-    def add(self, record: Record) -> None:
-        """Append a record, and wait until it is on disk. Raises Misuse."""
+    def add(self, record: Record) -> Record:
+        """Append a record, wait until it is on disk, and return it as it will be read. Raises Misuse."""
+        line = json.dumps(record).encode()
         try:
-            self._file.write(json.dumps(record, ensure_ascii=True).encode() + b"\n")
+            self._file.write(line + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
             raise Misuse(f"{self.path}: cannot be written: {error.strerror}") from None
-        self.records.append(record)
+        self.records.append(json.loads(line))
+        return self.records[-1]
 
     def __enter__(self) -> Self:
         return self

@@ -122,6 +122,7 @@ class CommandProposer:
             raise ProposerFailed(f"proposer: {self.name} gave no answer in {self._timeout_s:g} s") from None
         finally:
             _kill(process)
+            process._transport.close()  # type: ignore[attr-defined]  # pipes that were not read to their end
 
 
 async def _write(stream: asyncio.StreamWriter, sent: bytes) -> None:

@@ -1,0 +1,1 @@
+"""`photofinish search` with a scripted model behind a real chat endpoint, on the real judge."""
