@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, Final
 
 import typer
@@ -42,6 +43,7 @@ MODES: Final = ("benchmark", "ranked")
 MOST_STARTS: Final = 64
 MOST_BANK: Final = 64
 SHOWN_LINES: Final = 8  # of the live view
+SHOWN_KERNELS: Final = 5
 REPORT: Final = "report.md"
 
 
@@ -194,31 +196,31 @@ def _view(screen: Screen, as_json: bool) -> Iterator[Any]:
     if not screen.err.is_terminal:
         yield lambda state, news: screen.note(line(news))
         return
-    lines = deque[str](maxlen=SHOWN_LINES)
-    with Live(console=screen.err, refresh_per_second=4, transient=True) as live:
+    began, seen, lines = monotonic(), State(), deque[str](maxlen=SHOWN_LINES)
 
-        def tell(state: State, news: str) -> None:
-            lines.append(line(news))
-            live.update(Group(*_now(state), *(Text(text, style="dim") for text in lines)))
+    def shown() -> Group:
+        elapsed = f"{monotonic() - began:.0f} s"
+        return Group(*_now(seen, elapsed), *(Text(text, style="dim") for text in lines))
 
+    def tell(state: State, news: str) -> None:
+        nonlocal seen
+        seen = state
+        lines.append(line(news))
+
+    with Live(console=screen.err, refresh_per_second=4, transient=True, get_renderable=shown):
         yield tell
 
 
-def _now(state: State) -> Iterator[Text | Table]:
+def _now(state: State, elapsed: str) -> Iterator[Text | Table]:
     """Yield the state of a search for the live view."""
-    found = summary(state)
-    outcomes = ", ".join(f"{count} {line(name, 32).replace('_', ' ')}" for name, count in found["outcomes"].items())
-    waiting = len(state.waiting())
-    yield Text(
-        f"round {state.round} · {state.sent} candidates{f' and {waiting} that wait' if waiting else ''} · "
-        f"{state.spent_s:.0f} device seconds · {state.elapsed_s:.0f} s"
-    )
-    if outcomes:
-        yield Text(outcomes)
+    found, batch = summary(state), state.open_batch
+    judged = f"judging, {batch.arrived} of {len(batch.numbers)}" if batch else "asking the proposer"
+    yield Text(f"round {state.round} · {judged} · {state.sent} sent · {state.spent_s:.0f} device seconds · {elapsed}")
+    yield Text(_counted(found["outcomes"]))
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("candidate", "speedup", "idea"):
         table.add_column(heading, overflow="fold")
-    for one in state.best()[:5]:
+    for one in state.best()[:SHOWN_KERNELS]:
         table.add_row(str(one.number), speedup(one.ratio), Text(line(one.idea, 120)))
     yield table
 

@@ -12,6 +12,7 @@ import pytest
 
 from leaderboard.client import Misuse
 from leaderboard.client.search import ProposerFailed, Reply, Task, make_proposer
+from leaderboard.client.search.archive import digest, grams
 from leaderboard.client.search.prompts import Question, question, read_code, read_ideas
 from tests.cli.chat_server import ChatServer, Script, chat_server, completion
 
@@ -65,6 +66,7 @@ def test_read_ideas_takes_list_lines_once() -> None:
     assert read_ideas(text, 9) == ["tile it", "use AVX", "last"]
     assert read_ideas(text, 1) == ["tile it"]
     assert len(read_ideas("- " + "a" * 9_999, 1)[0]) == 300
+    assert read_ideas("- a\x00\x1b[2Jb\ud800\u202e", 1) == ["a[2Jb"]
 
 
 @pytest.mark.parametrize("piece", ["```", "``` ", "- ", "1. ", " ", "\t-", "~~~\n", "- a\n"])
@@ -73,6 +75,8 @@ def test_reading_an_answer_is_linear(piece: str) -> None:
         text, began = piece * times, time.process_time()
         read_code(text)
         read_ideas(text, 8)
+        digest(text)
+        grams(text)
         return time.process_time() - began
 
     assert min(took(80_000) for _ in range(4)) < 2.5 * min(took(40_000) for _ in range(4)) + 0.01

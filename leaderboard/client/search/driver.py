@@ -32,8 +32,12 @@ KEY_LASTS_S: Final = 23 * 3_600.0  # the site keeps a key for a day
 PATIENCE_S: Final = 300.0  # without the site
 EMPTY_ROUNDS: Final = 3  # without a candidate, before the search gives up
 BANKED: Final = 3  # kernels of the bank in a question
-MOST_SAMPLING: Final = 16
-_PLACE: Final = re.compile(r"candidates\.(\d{1,4})\.code")
+MOST_SAMPLING: Final = 16  # settings of a model; this and the limits below are the site's
+MOST_SETTING: Final = 1_000_000
+MOST_SETTING_CHARS: Final = 64
+MOST_COST_USD: Final = 1_000_000
+_PLACE: Final = re.compile(r"candidates\.(\d{1,4})\.(?:code|lineage\b.*)")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")  # of a setting, as the site takes it
 _NOT_IN_MODEL: Final = re.compile(r"[^A-Za-z0-9._:/+@-]")
 
 Tell = Callable[[State, str], None]
@@ -318,18 +322,13 @@ class Search:
         """Return a candidate as the site takes it, with its lineage. The same at every try."""
         known = [self.state.candidates[parent].verdict for parent in one.parents]
         origin, lineage = one.origin, {"strategy": self.settings.strategy, "run": self.settings.run}
-        settings = {str(name)[:64]: value for name, value in mapping(origin.get("sampling")).items()}
         more: dict[str, Any] = {
             "parents": [verdict.submission for verdict in known if verdict and verdict.submission],
             "idea": one.idea,
             "model": _NOT_IN_MODEL.sub("-", str(origin.get("model") or "")).lstrip("._:/+@-")[:128],
             "prompt_sha256": origin.get("prompt_sha256"),
-            "sampling": {
-                name: value
-                for name, value in list(settings.items())[:MOST_SAMPLING]
-                if isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 64)
-            },
-            "cost_usd": origin.get("cost_usd"),
+            "sampling": dict(list(filter(_is_setting, mapping(origin.get("sampling")).items()))[:MOST_SAMPLING]),
+            "cost_usd": min(number(origin.get("cost_usd")) or 0.0, MOST_COST_USD),
         }
         return {"code": one.code, "lineage": {**lineage, **{name: value for name, value in more.items() if value}}}
 
@@ -397,6 +396,14 @@ async def _together(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
                 tasks.create_task(part)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
+
+
+def _is_setting(setting: tuple[str, Any]) -> bool:
+    """Return whether a model's setting is one that the site takes."""
+    name, value = setting
+    is_number = isinstance(value, bool) or (number(value) is not None and abs(value) <= MOST_SETTING)
+    is_text = isinstance(value, str) and len(value) <= MOST_SETTING_CHARS and value.isprintable()
+    return bool(_NAME.fullmatch(name)) and (is_number or is_text)
 
 
 def _speed(best: Candidate | None) -> str:

@@ -141,10 +141,16 @@ def _fenced(code: str) -> str:
     return f"```\n{code.rstrip()}\n```"
 
 
+def one_line(text: str) -> str:
+    """Return an idea in the form in which it is kept: printable, on one line, within its limit."""
+    kept = " ".join(text[: 4 * MOST_IDEA_CHARS].split())
+    return "".join(letter for letter in kept if letter.isprintable())[:MOST_IDEA_CHARS]
+
+
 def read_ideas(text: str, most: int) -> list[str]:
     """Return the ideas of an answer: lines that begin as in a list, each once."""
     found = (match.group(1) for line in text.split("\n") if (match := _IDEA.match(line)))
-    cut = (" ".join(line.replace("**", "").split())[:MOST_IDEA_CHARS] for line in found)
+    cut = (one_line(line.replace("**", "")) for line in found)
     return list({idea.casefold(): idea for idea in cut if idea}.values())[:most]
 
 

@@ -23,7 +23,7 @@ import httpx
 from ..account import Misuse, SiteProblem, is_loopback
 from ..clients import backoff_s
 from ..values import mapping, mappings, number
-from .prompts import MOST_IDEA_CHARS, SYSTEM, Question, read_code, read_ideas
+from .prompts import SYSTEM, Question, one_line, read_code, read_ideas
 
 MOST_ANSWER_BYTES: Final = 8_000_000
 MOST_CODE_BYTES: Final = 1_000_000  # limit of a submission
@@ -163,7 +163,7 @@ def _proposed(answer: object, want: str, digest: str) -> Proposed:
     text = answer.get(key)
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"{key}: {json.dumps(text)[:80]} is not a text; expected one in answer to “{want}”")
-    idea = " ".join(str(answer.get("idea") or "").split())[:MOST_IDEA_CHARS]
+    idea = one_line(str(answer.get("idea") or ""))
     if want == "ideas":
         return Proposed(idea=idea)
     cost, model = number(answer.get("cost_usd")), answer.get("model")
@@ -175,10 +175,16 @@ def _proposed(answer: object, want: str, digest: str) -> Proposed:
 
 def _checked(code: str) -> str:
     """Return a source that the site can take by its size. Raises ValueError."""
-    size = len(code.encode("utf-8", "replace"))
+    code = _whole(code)
+    size = len(code.encode())
     if size > MOST_CODE_BYTES:
         raise ValueError(f"code: {size:,} bytes; a submission has at most {MOST_CODE_BYTES:,}")
-    return code.encode("utf-8", "replace").decode()  # a lone surrogate is no text
+    return code
+
+
+def _whole(text: str) -> str:
+    """Return a text that can be sent: JSON may have lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class _Again(Exception):
@@ -252,6 +258,7 @@ class ChatProposer:
 
     async def _complete(self, prompt: str) -> tuple[str, dict[str, Any]]:
         """Return the text of a completion, and its origin."""
+        prompt = _whole(prompt)
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}]
         answer = await self._tried({"model": self._model, "messages": messages, **self._sampling})
         choice = next(iter(mappings(answer.get("choices"))), {})
@@ -272,7 +279,7 @@ class ChatProposer:
         }
         origin: dict[str, Any] = {
             "model": self._hidden(str(answer.get("model") or self._model)),
-            "prompt_sha256": hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
+            "prompt_sha256": hashlib.sha256(prompt.encode()).hexdigest(),
             "sampling": self._sampling,
             "usage": counts,
         }

@@ -1,4 +1,4 @@
-"""Strategies of a search: each plans a round as branches, from the candidates so far. Pure.
+"""Strategies of a search: each plans a round as branches, from the candidates so far and given chance.
 
 A branch starts at no, one or two parents. It asks for ideas in words and for several kernels of each idea, or for
 kernels alone.
