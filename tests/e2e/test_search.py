@@ -1,7 +1,7 @@
 """`photofinish search` with a scripted model behind a real chat endpoint, on the real judge.
 
-The model knows a ladder of softmax kernels. It names the idea of the next rung only if the prompt shows the kernel of the
-rung below with its feedback, so that a search without memory stays on the ground.
+The model knows a ladder of softmax kernels. It names the idea of the next rung only if the prompt shows the kernel of
+the rung below with its feedback, so that a search without memory stays on the ground.
 """
 
 import json
