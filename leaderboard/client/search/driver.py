@@ -271,11 +271,10 @@ class Search:
         if (batch := self.state.open_batch) is not None:
             if batch.id or time.time() - batch.at < KEY_LASTS_S:
                 return batch
-            numbers = batch.numbers
+            for place in batch.numbers:  # before the batch is dropped: a kill in between must not send them again
+                self._leave_out(self.state.candidates[place], "it was perhaps sent a day ago, and has no answer")
             self._add("dropped", key=batch.key)
-            for one in numbers:
-                self._leave_out(self.state.candidates[one], "it was perhaps sent a day ago, and has no answer")
-        numbers, size = [], 0
+        numbers, size = list[int](), 0
         for one in self.state.waiting():
             size += len(one.code.encode())
             if len(numbers) == MOST_SENT or size > MOST_SENT_BYTES:
@@ -298,22 +297,26 @@ class Search:
     async def _send(self, batch: Batch) -> None:
         """Send a batch. Candidates that the site refuses by their code are left out, and the batch is dropped."""
         sent = [self._sent(self.state.candidates[one]) for one in batch.numbers]
-        where = {"board": self.settings.board, "hardware": self.settings.hardware, "mode": self.settings.mode}
         try:
             answer = await self._patiently(
-                lambda: self.site.submit_batch(sent, budget_s=batch.budget_s, key=batch.key, **where)
+                lambda: self.site.submit_batch(
+                    sent,
+                    board=self.settings.board,
+                    hardware=self.settings.hardware,
+                    mode=self.settings.mode,
+                    budget_s=batch.budget_s,
+                    key=batch.key,
+                )
             )
         except Refused as refused:
-            named = {}
-            for error in refused.errors:
-                if place := _PLACE.fullmatch(str(error.get("field") or "")):
-                    named[int(place.group(1))] = str(error.get("message") or "")[:300]
-            if not named or refused.status not in (400, 413) or max(named) >= len(batch.numbers):
-                self._add("dropped", key=batch.key)  # refused, so not sent
-                raise
-            self._add("dropped", key=batch.key)
-            for place, message in named.items():
+            fields = ((_PLACE.fullmatch(str(error.get("field") or "")), error) for error in refused.errors)
+            named = {int(found.group(1)): str(error.get("message") or "")[:300] for found, error in fields if found}
+            is_theirs = refused.status in (400, 413) and bool(named) and max(named) < len(batch.numbers)
+            for place, message in named.items() if is_theirs else ():
                 self._leave_out(self.state.candidates[batch.numbers[place]], f"the site refuses it: {message}")
+            self._add("dropped", key=batch.key)  # a refused batch leaves no key on the site
+            if not is_theirs:
+                raise
             return
         self._add("sent", key=batch.key, id=answer["id"])
         self._say(f"Batch {answer['id']} is sent: {len(sent)} candidates.")
