@@ -138,6 +138,8 @@ def test_search_finds_faster_kernels_round_by_round(
     assert len(judging.batches) == 5
     assert judging.batches[0]["budget_s"] == 1_800.0
     assert judging.batches[1]["budget_s"] == 1_792.0
+    assert "bar" not in judging.batches[0], "no kernel is known yet"
+    assert judging.batches[1]["bar"] == found["by_round"][0]["best_ratio"]
     ratios = [one["best_ratio"] for one in found["by_round"]]
     assert ratios == sorted(ratios, reverse=True)
     if strategy != "samples":

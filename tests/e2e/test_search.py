@@ -7,8 +7,6 @@ the rung below with its feedback, so that a search without memory stays on the g
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +75,7 @@ def test_search_improves_a_slow_softmax_beyond_the_baseline(stage: Stage, tmp_pa
         command += ["--start", str(start), "--per-round", "2", "--realisations", "1", "--rounds", "5"]
         command += ["--into", str(folder), "--json"]
         stage.environment["PROPOSER_API_KEY"] = KEY
-        first = subprocess.Popen(
-            [sys.executable, "-m", "leaderboard.cli.start", *command],
-            env=stage.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        first = stage.begin("search", "leaderboard.cli.start", *command)
 
         def records(kind: str) -> list[dict[str, Any]]:
             lines = (folder / "journal.jsonl").read_text().split("\n")[:-1] if folder.is_dir() else []

@@ -28,6 +28,8 @@ T = TypeVar("T")
 MOST_SENT: Final = 256  # candidates of a batch
 MOST_SENT_BYTES: Final = 4_000_000  # of their sources
 MOST_BATCH_S: Final = 86_400.0
+LEAST_BAR: Final = 0.0001
+MOST_BAR: Final = 1_000.0
 KEY_LASTS_S: Final = 23 * 3_600.0  # the site keeps a key for a day
 PATIENCE_S: Final = 300.0  # without the site
 EMPTY_ROUNDS: Final = 3  # without a candidate, before the search gives up
@@ -283,8 +285,10 @@ class Search:
         left_s = self.budget.device_s - self.state.spent_s
         if not numbers or left_s < 1 or self._left_s() <= 0:
             return None
-        budget_s = min(left_s, MOST_BATCH_S)
-        self._add("batch", key=str(uuid4()), round=round, numbers=numbers, budget_s=budget_s, at=time.time())
+        best = next(iter(self.state.best()), None)
+        bar = min(max(best.ratio or 1.0, LEAST_BAR), MOST_BAR) if best and self.settings.mode == "benchmark" else None
+        limits = {"budget_s": min(left_s, MOST_BATCH_S), "bar": bar}
+        self._add("batch", key=str(uuid4()), round=round, numbers=numbers, at=time.time(), **limits)
         return self.state.open_batch
 
     async def _judge(self, batch: Batch) -> None:
@@ -305,6 +309,7 @@ class Search:
                     hardware=self.settings.hardware,
                     mode=self.settings.mode,
                     budget_s=batch.budget_s,
+                    bar=batch.bar,
                     key=batch.key,
                 )
             )

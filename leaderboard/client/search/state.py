@@ -43,6 +43,7 @@ class Batch:
     round: int
     numbers: list[int]
     budget_s: float
+    bar: float | None  # ratio of the fastest kernel; the timing of slower candidates ends early
     at: float  # Unix time of its record, which came before the first try to send it
     id: int = 0  # 0: no answer came yet
     arrived: int = 0
@@ -80,7 +81,7 @@ class State:
             case "left_out":
                 self.candidates[record["number"]].left_out = record["reason"]
             case "batch":
-                fields = {name: record[name] for name in ("key", "round", "numbers", "budget_s", "at")}
+                fields = {name: record[name] for name in ("key", "round", "numbers", "budget_s", "bar", "at")}
                 self.batches.append(Batch(**fields))
             case "sent":
                 self.batches[-1].id = record["id"]
