@@ -247,6 +247,7 @@ def _report(state: State) -> str:
         )
     else:
         parts.append("No kernel was correct, timed and free of findings.")
+    parts.append("")
     cost = f", {found['tokens']:,} tokens" if found["tokens"] else ""
     cost += f", {found['cost_usd']:.2f} US dollars" if found["cost_usd"] else ""
     parts.append(
@@ -272,7 +273,10 @@ def _report(state: State) -> str:
     if kernels:
         parts += ["", "## Fastest kernels that differ", ""]
         parts += _table(("candidate", "submission", "speedup", "interval", "idea"), kernels)
-    ideas = [(f"{one['speedup']:.3g}×" if one["speedup"] else one["outcome"], one["text"]) for one in found["ideas"]]
+    ideas = [
+        (f"{one['speedup']:.3g}×" if one["speedup"] else one["outcome"].replace("_", " "), one["text"])
+        for one in found["ideas"]
+    ]
     if ideas:
         parts += ["", "## Ideas", "", *_table(("best", "idea"), ideas)]
     if state.faults:

@@ -38,11 +38,15 @@ class Judging:
     def __init__(self) -> None:
         self.batches: list[dict[str, Any]] = []  # as sent, once for each key
         self.keys: list[str] = []
-        self.slow = threading.Event()  # set: answers come, verdicts as well
-        self.slow.set()
+        self.answers, self.verdicts = threading.Event(), threading.Event()  # set: they come
+        self.go_on()
         self.refused: dict[str, str] = {}  # code → message
         self.limits: list[tuple[int, dict[str, Any]]] = []
         self.held = ""  # kernels with this text
+
+    def go_on(self) -> None:
+        self.answers.set()
+        self.verdicts.set()
 
     @property
     def codes(self) -> list[str]:
@@ -60,7 +64,7 @@ class Judging:
         if key not in self.keys:
             self.keys.append(key)
             self.batches.append(body)
-        self.slow.wait(20)
+        self.answers.wait(20)
         return 201, {"id": 1 + self.keys.index(key)}
 
     def get(self, path: str, query: dict[str, list[str]]) -> tuple[int, object] | None:
@@ -72,10 +76,10 @@ class Judging:
         number = int(parts[2])
         found = self.batches[number - 1]["candidates"]
         if parts[-1] == "feedback":
-            self.slow.wait(1)
-            after = int(query["after"][0]) if self.slow.is_set() else len(found)
+            self.verdicts.wait(1)
+            after = int(query["after"][0]) if self.verdicts.is_set() else len(found)
             return 200, [self.feedback(number, place, one["code"]) for place, one in enumerate(found, 1)][after:][:2]
-        settled = "2026-01-01T00:00:00Z" if self.slow.is_set() else None
+        settled = "2026-01-01T00:00:00Z" if self.verdicts.is_set() else None
         return 200, {"id": number, "settled_at": settled, "arrived": len(found), "spent_s": 2.0 * len(found)}
 
     def feedback(self, batch: int, place: int, code: str) -> dict[str, Any]:
@@ -288,6 +292,17 @@ def test_bank_has_the_best_kernels_of_another_search(photofinish: Photofinish, p
     assert asked()[0]["bank"][0]["name"] == "softmax on cpu"
 
 
+def test_bank_has_the_parents_of_a_board(site: FakeSite, photofinish: Photofinish, proposer: str) -> None:
+    site.boards = [BOARD, {**BOARD, "slug": "layernorm"}]
+    site.more["/boards/layernorm/cpu/parents"] = [{"code": "norm = 1", "ratio": 0.5, "submission": 3}]
+    common = ("search", "softmax", "--proposer", proposer, "--rounds", "1", "--per-round", "2")
+    assert photofinish(*common, "--bank", "layernorm").code == 0
+    assert asked()[0]["bank"] == [{"name": "layernorm on cpu", "speedup": 2.0, "code": "norm = 1"}]
+    assert "layernorm on cpu (2 times as fast as the baseline):" in asked()[0]["prompt"]
+    unknown = photofinish(*common, "--into", "new", "--bank", "nowhere")
+    assert "board: 'nowhere' is not known" in unknown.err
+
+
 def test_live_view_on_a_terminal_has_state_and_best_kernels(terminal: Terminal, proposer: str) -> None:
     code, seen = terminal(120, "search", "softmax", "--proposer", proposer, "--rounds", "2", "--per-round", "2")
     assert code == 0, seen
@@ -306,15 +321,7 @@ def started(proposer: str) -> Iterator[Any]:
     def start() -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "leaderboard.cli.start", "search", "softmax", "--proposer", proposer]
         command += ["--per-round", "4", "--rounds", "3", "--json"]
-        environment_is_inherited = None
-        process = subprocess.Popen(
-            command,
-            env=environment_is_inherited,
-            cwd=Path.cwd(),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         processes.append(process)
         return process
 
@@ -332,30 +339,19 @@ def await_that(true: Any) -> None:
 
 
 @pytest.mark.parametrize("moment", ["answer", "batch", "sent", "verdict"])
-def test_killed_search_goes_on_and_sends_nothing_twice(
-    started: Any, judging: Judging, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
+def test_killed_search_goes_on_and_sends_nothing_twice(started: Any, judging: Judging, moment: str) -> None:
     """Kill after the first record of each kind: between questions, before the site's answer, while it judges."""
     path = Path("search-softmax-cpu") / NAME
-    if moment in ("batch", "sent"):
-        judging.slow.clear()
+    {"batch": judging.answers, "sent": judging.verdicts}.get(moment, threading.Event()).clear()
     first = started()
-    if moment == "sent":
+    await_that(lambda: path.exists() and f'"kind": "{moment}"' in path.read_text())
+    if moment == "batch":
         await_that(lambda: judging.batches)
-        usual = judging.act
-        judging.slow.set()
-        await_that(lambda: path.exists() and '"kind": "sent"' in path.read_text())
-        judging.slow.clear()
-        assert usual
-    else:
-        await_that(lambda: path.exists() and f'"kind": "{moment}"' in path.read_text())
-        if moment == "batch":
-            await_that(lambda: judging.batches)
     first.send_signal(signal.SIGKILL)
     first.wait()
     with path.open("ab") as file:
         file.write(b'{"kind": "verdict", "numb')
-    judging.slow.set()
+    judging.go_on()
     second = started()
     out, err = second.communicate(timeout=60)
     assert second.returncode == 0, err
@@ -369,7 +365,7 @@ def test_killed_search_goes_on_and_sends_nothing_twice(
 
 
 def test_interrupted_search_says_how_to_go_on(started: Any, judging: Judging) -> None:
-    judging.slow.clear()
+    judging.answers.clear()
     process = started()
     await_that(lambda: judging.batches)
     process.send_signal(signal.SIGINT)
@@ -377,13 +373,13 @@ def test_interrupted_search_says_how_to_go_on(started: Any, judging: Judging) ->
     assert (process.returncode, out) == (130, "")
     assert "The same command goes on; search-softmax-cpu has the state." in err
     assert "Traceback" not in err
-    judging.slow.set()
+    judging.go_on()
     assert started().wait(60) == 0
     assert len(judging.codes) == len(set(judging.codes))
 
 
 def test_batch_without_an_answer_for_a_day_is_not_sent_again(started: Any, judging: Judging) -> None:
-    judging.slow.clear()
+    judging.answers.clear()
     process = started()
     await_that(lambda: judging.batches)
     process.kill()
@@ -394,7 +390,7 @@ def test_batch_without_an_answer_for_a_day_is_not_sent_again(started: Any, judgi
         if record["kind"] == "batch":
             record["at"] -= 86_400
     path.write_text("".join(json.dumps(one) + "\n" for one in records))
-    judging.slow.set()
+    judging.go_on()
     again = started()
     _, err = again.communicate(timeout=60)
     assert again.returncode == 0
