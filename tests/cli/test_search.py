@@ -364,6 +364,19 @@ def test_killed_search_goes_on_and_sends_nothing_twice(started: Any, judging: Ju
     assert len(questions) == len(set(questions))
 
 
+def test_round_goes_on_as_it_was_planned(photofinish: Photofinish, proposer: str, judging: Judging) -> None:
+    common = ("search", "softmax", "--proposer", proposer, "--per-round", "4", "--rounds", "1")
+    assert photofinish(*common).code == 0
+    path = Path("search-softmax-cpu") / NAME
+    kept = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(kept[: next(n for n, one in enumerate(kept, 1) if '"kind": "answer"' in one)]))
+    judging.batches.clear()
+    assert photofinish(*common[:-4], "--per-round", "9", "--realisations", "4", "--rounds", "1").code == 0
+    assert len(judging.codes) == 4
+    [plan] = [one for one in journal() if one["kind"] == "plan"]
+    assert (plan["kernels"], plan["realisations"]) == (4, 2)
+
+
 def test_interrupted_search_says_how_to_go_on(started: Any, judging: Judging) -> None:
     judging.answers.clear()
     process = started()

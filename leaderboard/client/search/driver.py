@@ -21,7 +21,7 @@ from .journal import FORMAT, Journal
 from .prompts import Known, Question, Task, question
 from .proposers import Proposed, Proposer, ProposerFailed
 from .state import Batch, Budget, Settings, State
-from .strategies import STRATEGIES, Branch, Plan
+from .strategies import STRATEGIES, Branch
 
 T = TypeVar("T")
 
@@ -155,10 +155,10 @@ class Search:
     async def _propose(self, round: int) -> None:
         """Ask for the kernels of a round. Questions with an answer in the journal are not asked again."""
         before = self.state.before(round)
-        if round not in self.state.sizes:
-            self._add("plan", round=round, kernels=await self._size())
+        if round not in self.state.plans:
+            self._add("plan", round=round, kernels=await self._size(), realisations=self.shape.realisations)
         random = Random(f"{self.settings.seed}/{round}")  # noqa: S311 a search is repeatable, and no secret
-        plan = Plan(self.state.sizes[round], self.shape.realisations)
+        plan = self.state.plans[round]
         branches = STRATEGIES[self.settings.strategy].branches(before, plan, random)
         self._say(f"Round {round}: {plan.kernels} kernels, {len(branches)} branches.")
         banks = [self._banked(before, branch, random) for branch in branches]

@@ -1,4 +1,4 @@
-"""State of a search: what follows from the records of its journal, and its report. Pure."""
+"""State of a search: what follows from the records of its journal, and its summary."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..values import mapping, mappings, number, sequence
 from .archive import Candidate, Idea, Verdict, diverse, ideas
+from .strategies import Plan
 
 SHOWN: Final = 10  # kernels, and ideas, of a report
 
@@ -57,7 +58,7 @@ class State:
     settings: Settings | None = None
     candidates: dict[int, Candidate] = field(default_factory=dict)
     answers: dict[str, list[str]] = field(default_factory=dict)  # question → ideas of its answer
-    sizes: dict[int, int] = field(default_factory=dict)  # round → kernels that it may send
+    plans: dict[int, Plan] = field(default_factory=dict)  # by round
     batches: list[Batch] = field(default_factory=list)
     round: int = 0
     spent_s: float = 0.0
@@ -71,7 +72,7 @@ class State:
             case "search":
                 self.settings = Settings(**mapping(record.get("settings")))
             case "plan":
-                self.sizes[record["round"]] = record["kernels"]
+                self.plans[record["round"]] = Plan(record["kernels"], record["realisations"])
             case "answer":
                 self.answers[record["question"]] = [str(one) for one in sequence(record.get("ideas"))]
                 self.faults += [str(one) for one in sequence(record.get("faults"))]
