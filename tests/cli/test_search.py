@@ -371,6 +371,7 @@ def test_round_goes_on_as_it_was_planned(photofinish: Photofinish, proposer: str
     kept = path.read_text().splitlines(keepends=True)
     path.write_text("".join(kept[: next(n for n, one in enumerate(kept, 1) if '"kind": "answer"' in one)]))
     judging.batches.clear()
+    judging.keys.clear()
     assert photofinish(*common[:-4], "--per-round", "9", "--realisations", "4", "--rounds", "1").code == 0
     assert len(judging.codes) == 4
     [plan] = [one for one in journal() if one["kind"] == "plan"]
