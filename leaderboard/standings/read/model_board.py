@@ -129,4 +129,7 @@ def _by_model(rows: QuerySet[Any], submission: str) -> QuerySet[Any]:
     lineage = f"{submission}lineage__model"
     named = When(**{f"{lineage}__gt": ""}, then=F(lineage))
     agents = When(entrant__division=AGENT, then=F("entrant__model_name"))
-    return rows.annotate(model=Case(named, agents, default=Value(""), output_field=CharField())).exclude(model="")
+    annotated: QuerySet[Any] = rows.annotate(
+        model=Case(named, agents, default=Value(""), output_field=CharField()),
+    )
+    return annotated.exclude(model="")

@@ -225,7 +225,8 @@ def report_for(viewer: Viewer, pk: int, now: datetime) -> Report:
     [summary] = shown([batch], now)
     lines = [Line(one.submission.candidate.number, one.submission.candidate.arrival, one) for one in shown_list(sent)]
     costs = Lineage.objects.filter(submission__in=keys, cost_usd__isnull=False).values_list("submission", "cost_usd")
-    return Report(batch, summary, tuple(lines), dict(costs), own)
+    named = {submission: cost for submission, cost in costs if cost is not None}
+    return Report(batch, summary, tuple(lines), named, own)
 
 
 def _is_public(batch: Batch, sent: Sequence[Submission], viewer: Viewer, now: datetime) -> bool:

@@ -269,6 +269,6 @@ def test_strategies_are_compared_at_equal_budget(stage, run) -> None:
         assert found.budget == budget, by
         assert [(one.strategy, node.pk) for one, node in found.rows] == [("parallel", first.pk), ("beam", second.pk)]
         assert (beam.best.pk, beam.passed, beam.cost_usd, parallel.cost_usd) == (best.pk, 2, 0.75, None)
-        assert [curve.entrant for curve in found.plot.curves] == ["parallel, r", "beam, r"]
+        assert [curve.name for curve in found.plot.curves] == ["parallel, r", "beam, r"]
         assert beam.best_at(2).pk == second.pk, "the failed candidate is spent"
         assert beam.best_at(3).pk == best.pk
