@@ -1,6 +1,6 @@
 """Rewards of a Photofinish site for reinforcement learning: for TRL, for verifiers, and as an environment of turns.
 
-Copy this file. It needs `pip install photofinish`, and neither TRL nor verifiers:
+Copy this file. It needs the client (docs/install.md), and neither TRL nor verifiers:
 
     site = Client("https://photofinish.example", token)
     trainer = GRPOTrainer(reward_funcs=make_reward_func(site, board="softmax", hardware="cpu"), …)
