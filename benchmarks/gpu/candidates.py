@@ -70,7 +70,7 @@ void softmax(torch::Tensor x, torch::Tensor out) {
 }
 """
 HEAD = "#include <ATen/cuda/CUDAContext.h>\\n#include <torch/extension.h>\\n"
-module = load_inline("rows", "void softmax(torch::Tensor x, torch::Tensor out);", HEAD + SOURCE, ["softmax"])
+module = load_inline("rows", "void softmax(torch::Tensor x, torch::Tensor out);", HEAD + SOURCE, functions=["softmax"])
 
 def custom_kernel(data):
     x, out = data
