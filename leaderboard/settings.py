@@ -323,6 +323,7 @@ SWEEPER_ACTS = (  # of other apps, and the seconds between two calls
     ("leaderboard.inbox.collect.collect", 15.0),
     ("leaderboard.inbox.deliver.deliver", 15.0),
     ("leaderboard.competitions.importing.fetch_waiting", 3.0),
+    ("leaderboard.web.dataset.releases.publish_due", 600.0),
 )
 
 # --- monitoring ---
@@ -346,6 +347,10 @@ QUOTA_LINE_DAYS = env.whole("QUOTA_LINE_DAYS", 90, least=0, most=36_500)
 for _name, _days in (("PROGRESS_DAYS", PROGRESS_DAYS), ("QUOTA_LINE_DAYS", QUOTA_LINE_DAYS)):
     if 0 < _days < 8:
         raise env.ConfigError(f"{_name}={_days}: the database keeps these rows for more than a week; 0 keeps them all")
+
+# --- data sets: web/dataset/releases.py ---
+DATASET_FOLDER = env.text("DATASET_FOLDER", "")  # "": none is made
+DATASETS_KEPT = env.whole("DATASETS_KEPT", 7, least=1, most=1_000)
 
 # --- mail ---
 MAIL_URL = env.address("MAIL_URL", "", ("smtp", "smtps", "file"))

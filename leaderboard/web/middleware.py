@@ -41,7 +41,15 @@ HEADERS: Final = {
 APIS: Final = ("/api/", "/popcorn/")  # their errors are JSON, and they count their own calls
 PRIVATE: Final = "private, no-store"
 PUBLIC_S: Final = 10
-PUBLIC: Final = ("boards", "competitions", "collections", "docs", "entries", "status")  # at the top, and below /api/v1
+PUBLIC: Final = (
+    "boards",
+    "competitions",
+    "collections",
+    "datasets",
+    "docs",
+    "entries",
+    "status",
+)  # at the top, and below /api/v1
 REFUSED: Final = {
     429: "Too many requests. Try again in {wait} s.",
     503: "The site is busy. Nothing was done; try again in {wait} s.",

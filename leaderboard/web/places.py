@@ -41,7 +41,19 @@ MOST_WAITING_AT_AN_ADDRESS: Final = 60
 CLASSES: Final = {  # by the first part of a path
     **dict.fromkeys(("sign-in", "sign-up", "sign-out", "account", "tokens", "invite-code"), ACCOUNTS),
     **dict.fromkeys(
-        ("", "boards", "competitions", "docs", "feeds", "status", "runners", "hosts", "robots.txt", "sitemap.xml"),
+        (
+            "",
+            "boards",
+            "competitions",
+            "datasets",
+            "docs",
+            "feeds",
+            "status",
+            "runners",
+            "hosts",
+            "robots.txt",
+            "sitemap.xml",
+        ),
         FRONT,
     ),  # pages that everybody asks for
     **dict.fromkeys(("static", "favicon.ico", "apple-touch-icon.png"), STATIC),

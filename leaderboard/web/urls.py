@@ -28,6 +28,7 @@ from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
 from leaderboard.web.boards import competition_pages, entries, model_pages
 from leaderboard.web.boards import pages as boards
+from leaderboard.web.dataset import views as data_sets
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.organise import (
@@ -138,6 +139,7 @@ pages: list[URLPattern | URLResolver] = [
     path("sets/<int:pk>/apply", problem_pages.apply),
     path("sets/<int:pk>/discard", problem_pages.discard),
     *pages_of_accounts,
+    path("datasets", data_sets.index),
     path("status", status.page),
     path("status/maintenance", status.begin_maintenance),
     path("status/maintenance/end", status.end_maintenance),
@@ -239,6 +241,7 @@ people: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/awards", competitions_api.AwardsOf.as_view()),
     path("competitions/<slug:slug>/integrity", competitions_api.IntegrityOf.as_view()),
     path("status", status.Status.as_view()),
+    *data_sets.URLS,
     path("boards", api.Boards.as_view()),
     path("boards/<slug:slug>/<str:hardware>/history", competitions_api.History.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),

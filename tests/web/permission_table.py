@@ -217,6 +217,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         for end, address, posted in (("", "", STAFF), ("<path:object_id>/change/", "0/change/", "INNNNNNF"))
     },
     "metrics": [("/metrics", "N", NOT_SENT)],  # METRICS_TOKEN is not set
+    "datasets": [("/datasets", ALL, NOT_SENT)],
     "status": [("/status", ALL, NOT_SENT)],
     "status/maintenance": [("/status/maintenance", "IMMMMMMM", STAFF)],
     "status/maintenance/end": [("/status/maintenance/end", "IMMMMMMM", STAFF)],
@@ -379,6 +380,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "api/v1/me/data-sets": [("/api/v1/me/data-sets", SIGNED_IN, SIGNED_IN)],
     "api/v1/login/device": [("/api/v1/login/device", "M", ALL)],
     "api/v1/login/device/token": [("/api/v1/login/device/token", "M", ALL)],
+    "api/v1/datasets": [("/api/v1/datasets", "N", NOT_SENT)],
+    "api/v1/datasets/<str:name>/<path:file>": [("/api/v1/datasets/2026-11-26/README.md", "N", NOT_SENT)],
     "api/v1/status": [("/api/v1/status", ALL, NOT_SENT)],
     "api/v1/boards": [("/api/v1/boards", ALL, NOT_SENT)],
     "api/v1/boards/<slug:slug>": [("/api/v1/boards/softmax", ALL, NOT_SENT)],

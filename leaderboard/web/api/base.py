@@ -33,10 +33,11 @@ from leaderboard.accounts.permissions import check_staff, lacks_second_factor
 from leaderboard.accounts.tokens import find_token
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role, competitions_of
+from leaderboard.dataset.parquet import IS_INSTALLED
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle, rate_headers
 from leaderboard.web.paging import Page, page_of, page_of_list
-from leaderboard.web.parquet import IS_INSTALLED, ParquetRenderer
+from leaderboard.web.parquet import ParquetRenderer
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these

@@ -30,7 +30,8 @@ OF_AN_ACT: Final = {
 }
 # Calls without a name in their address that answer 404: to callers without a role, or for an unknown board.
 MAY_HIDE: Final = tuple(
-    f"/api/v1/{part}" for part in ("admission", "compare", "epochs", "quota", "rejudge", "review", "rewards", "shares")
+    f"/api/v1/{part}"
+    for part in ("admission", "compare", "datasets", "epochs", "quota", "rejudge", "review", "rewards", "shares")
 )
 SHAPES: Final = {
     "Error": {
@@ -69,7 +70,7 @@ AREAS: Final = {  # tag → meaning
     "Problems": "Drafts of problems, problem sets and admission tests, for organisers.",
     "Rejudging": "Sets of submissions that are judged again, for organisers.",
     "Operating": "Intake, runners, timing epochs, incidents, people and bans, for administrators.",
-    "Site": "Machines, queues and incidents.",
+    "Site": "Machines, queues and incidents; data sets.",
 }
 _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that fits
     ("/submissions/{id}/review", "Review"),
@@ -105,6 +106,7 @@ _AREA_OF: Final = (  # beginning of a path below /api/v1 → tag; the first that
         for part in ("admin", "epochs", "runners", "enrolments", "shares", "incidents", "desk")
     ),
     ("/status", "Site"),
+    ("/datasets", "Site"),
     ("/", "Account"),
 )
 EXAMPLES: Final[dict[str, Any]] = {  # field → value

@@ -4,7 +4,6 @@ Rows come problem by problem, so that only the sketches of one problem and hardw
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -19,98 +18,27 @@ from leaderboard.competitions.calendar import is_frozen_at, is_over_at
 from leaderboard.competitions.checks import ALL_RIGHTS_RESERVED, LICENCES
 from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.competitions.permissions import boards_seen_by
+from leaderboard.dataset import columns
+from leaderboard.dataset.folder import Row
+from leaderboard.dataset.likeness import keys_of
 from leaderboard.entrants.models import Membership
 from leaderboard.judging.archive import look_at_all
-from leaderboard.judging.models import Result
+from leaderboard.judging.models import Epoch, Result
 from leaderboard.judging.verdicts import judged_since
 from leaderboard.review.case import states
 from leaderboard.review.models import Case, Decision
 from leaderboard.standings.models import Entry
-from leaderboard.standings.read.code import PARTS, is_public
-from leaderboard.submissions.models import Submission
+from leaderboard.standings.read.code import LINEAGE, PARTS, is_public, origins_seen
+from leaderboard.submissions.models import Lineage, Parent, Submission
 from leaderboard.submissions.tokens import code_digest
-from leaderboard.web import parquet
-from leaderboard.web.dataset.likeness import keys_of
+from leaderboard.web.organise.state_pages import LABELS
 from leaderboard.web.submissions.starter_code import REFERENCE
 
 AT_ONCE: Final = 50  # rows with their source and report in memory
 FAULTS: Final = ("wrong", "build_error", "runtime_error", "timeout", "out_of_memory", "policy")
 ALLOWED: Final = tuple(name for name in LICENCES if name != ALL_RIGHTS_RESERVED)
 
-SHARED: Final = {  # columns of both tables
-    "schema": parquet.TEXT,
-    "submission": parquet.WHOLE,
-    "problem": parquet.TEXT,
-    "problem_digest": parquet.TEXT,
-    "title": parquet.TEXT,
-    "description": parquet.TEXT,
-    "reference": parquet.TEXT,
-    "competition": parquet.TEXT,
-    "hardware": parquet.TEXT,
-    "mode": parquet.TEXT,
-    "filename": parquet.TEXT,
-    "code": parquet.TEXT,
-    "code_digest": parquet.TEXT,
-    "licence": parquet.TEXT,
-    "author": parquet.TEXT,
-    "submitted_at": parquet.TIME,
-    "outcome": parquet.TEXT,
-    "epoch": parquet.TEXT,
-}
-KERNELS: Final = SHARED | {
-    "speedup": parquet.REAL,
-    "ratio": parquet.REAL,
-    "half_width": parquet.REAL,
-    "score_us": parquet.REAL,
-    "forgeable": parquet.REAL,
-    "light": parquet.REAL,
-    "telemetry": parquet.TEXT,
-    "cases": parquet.TEXT,
-}
-REJECTED: Final = SHARED | {
-    "kind": parquet.TEXT,
-    "reason": parquet.TEXT,
-    "message": parquet.TEXT,
-    "rules": parquet.TEXT,
-    "failed_cases": parquet.TEXT,
-}
-MEANINGS: Final = {
-    "schema": "name and version of the table's schema",
-    "submission": "number on the site",
-    "problem": "name of the problem; all its rows are in one split",
-    "problem_digest": "version of the problem that the kernel was judged by",
-    "reference": "source of the reference implementation",
-    "code": "source of the kernel",
-    "code_digest": "digest that near-identical sources share",
-    "licence": "SPDX licence of the code",
-    "author": "public name of the entrant",
-    "outcome": "verdict of the judge",
-    "epoch": "timing epoch; times of two epochs are not comparable",
-    "speedup": "baseline / kernel, above 1 faster",
-    "ratio": "kernel / baseline",
-    "half_width": "relative half-width of the ratio's 95 % interval",
-    "score_us": "measured time in microseconds",
-    "forgeable": "at most this share of the true time is missing",
-    "light": "share of the speed of light",
-    "telemetry": "device state that the runner watched",
-    "cases": "JSON: name, measured_us, baseline_us, ratio and half_width of each timed case",
-    "kind": "`failed` by the judge, or `cheating`: rejected by a reviewer or by a rule without one",
-    "reason": "code of the reason",
-    "message": "the reason in a sentence",
-    "rules": "JSON: rules that held it",
-    "failed_cases": "JSON: name, reason and message of each failed case",
-}
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row, with the part of its problem and hardware by which duplicates are found."""
-
-    group: tuple[str, str]
-    digest: str
-    source: str
-    values: dict[str, Any]
 
 
 def split_keys() -> dict[str, str]:
@@ -128,14 +56,19 @@ def kernels(now: datetime) -> Iterator[Row]:
     found = Entry.objects.filter(board__in=_boards(), submission__licence__in=ALLOWED).filter(_may_share("submission"))
     found = found.select_related(*PARTS, "board__problem", "attempt__result").defer("attempt__result__inline")
     ordered = found.order_by("board__problem__slug", "board__hardware", "ratio", "pk")
+    machines = _machines()
     public = (entry for entry in ordered.iterator(chunk_size=AT_ONCE) if is_public(entry, now))
     for some in _batches(public):
+        lineages = _lineages([entry.submission for entry in some], now)
         for entry, reading in zip(some, look_at_all([entry.attempt.result for entry in some]), strict=True):
             timed = [case for case in reading.report.get("cases", []) if case.get("stage") == "time"]
             figures = ("name", "measured_us", "baseline_us", "ratio", "half_width")
-            values = _shared(entry.submission, entry.board, entry.attempt.version_id, "kernels/1") | {
+            values = _shared(entry.submission, entry.board, entry.attempt.version_id) | lineages[entry.submission_id]
+            values |= {
+                "schema": columns.KERNELS_SCHEMA,
                 "outcome": entry.attempt.outcome,
                 "epoch": entry.epoch,
+                "machine": machines.get((entry.board.hardware, entry.epoch), {}),
                 "speedup": 1 / entry.ratio,
                 **{name: getattr(entry, name) for name in ("ratio", "half_width", "score_us", "forgeable", "light")},
                 "telemetry": entry.telemetry,
@@ -162,13 +95,18 @@ def rejected(now: datetime) -> Iterator[Row]:
     found = found.select_related(f"{sent}__board__problem", f"{sent}__board__competition", f"{sent}__entrant")
     found = found.prefetch_related("decisions", "findings").defer("inline")
     ordered = found.order_by(f"{sent}__board__problem__slug", f"{sent}__board__hardware", "pk")
+    machines = _machines()
     for some in _batches(one for one in ordered.iterator(chunk_size=AT_ONCE) if _is_over(one, now)):
+        lineages = _lineages([result.attempt.submission for result in some], now)
         for result, reading in zip(some, look_at_all(some), strict=True):
             submission = result.attempt.submission
             cases = [one for one in reading.report.get("cases", []) if not one.get("good", True)]
-            values = _shared(submission, submission.board, result.attempt.version_id, "rejected/1") | {
+            values = _shared(submission, submission.board, result.attempt.version_id) | lineages[submission.pk]
+            values |= {
+                "schema": columns.REJECTED_SCHEMA,
                 "outcome": result.outcome,
                 "epoch": result.epoch,
+                "machine": machines.get((submission.board.hardware, result.epoch), {}),
                 **_reason_of(result),
                 "rules": sorted({finding.rule for finding in result.findings.all()}),
                 "failed_cases": [{name: one.get(name) for name in ("name", "reason", "message")} for one in cases],
@@ -193,9 +131,9 @@ def _is_over(result: Result, now: datetime) -> bool:
     return is_over_at(schedule, now, board_deadline=board.deadline) and not is_frozen_at(schedule, now)
 
 
-def _shared(submission: Submission, board: Board, version: int, schema: str) -> dict[str, Any]:
+def _shared(submission: Submission, board: Board, version: int) -> dict[str, Any]:
     return {
-        "schema": schema,
+        "source": columns.SUBMISSIONS,
         "submission": submission.pk,
         "problem": board.problem.slug,
         **_problem(version),
@@ -211,6 +149,23 @@ def _shared(submission: Submission, board: Board, version: int, schema: str) -> 
     }
 
 
+def _lineages(submissions: list[Submission], now: datetime) -> dict[int, dict[str, Any]]:
+    """Return the columns of lineage by submission. Of parents and originals, those that everybody sees on a board."""
+    keys = [one.pk for one in submissions]
+    known = {lineage.pk: lineage for lineage in Lineage.objects.filter(pk__in=keys)}
+    pairs = list(Parent.objects.filter(child__in=keys).values_list("child", "parent"))
+    named = {parent for _, parent in pairs} | {one.remixed_from_id for one in submissions if one.remixed_from_id}
+    seen = origins_seen(named, AnonymousUser(), now)
+    return {
+        one.pk: {
+            "remixed_from": one.remixed_from_id if one.remixed_from_id in seen else None,
+            "parents": [parent for child, parent in pairs if child == one.pk and parent in seen],
+            **{name: getattr(known.get(one.pk), name, None) for name in LINEAGE},
+        }
+        for one in submissions
+    }
+
+
 @lru_cache(maxsize=16)
 def _problem(version: int) -> dict[str, str]:
     """Return the public parts of a version, which never changes."""
@@ -223,13 +178,21 @@ def _problem(version: int) -> dict[str, str]:
     }
 
 
+def _machines() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the public facts of all epochs by hardware and name."""
+    return {
+        (one.hardware, one.name): {name: one.fingerprint[name] for name in LABELS if name in one.fingerprint}
+        for one in Epoch.objects.all()
+    }
+
+
 def _reason_of(result: Result) -> dict[str, str]:
     """Return kind, reason and message. A reviewer's own words are for the owner; `public_reason` is for everybody."""
     decisions: list[Decision] = [one for one in result.decisions.all() if one.act == states.REJECT]
     if decisions:
         last = decisions[-1]
-        return {"kind": "cheating", "reason": last.code or "other", "message": last.public_reason}
-    kind = "cheating" if result.outcome == "policy" else "failed"
+        return {"kind": columns.CHEATING, "reason": last.code or "other", "message": last.public_reason}
+    kind = columns.CHEATING if result.outcome == "policy" else columns.FAILED
     return {"kind": kind, "reason": result.reason or result.outcome, "message": result.message}
 
 

@@ -23,13 +23,13 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import ORDER, role_of
+from leaderboard.dataset import parquet
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.models import Decision
 from leaderboard.standings.read.boards import lines_of, look
 from leaderboard.standings.read.table import NO_LINES
 from leaderboard.submissions.models import Submission, Takedown
-from leaderboard.web import parquet
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.api.base import csv_lines, plain
 from leaderboard.web.organise.gate import competition_page, shell

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.core.management import call_command
 
-from leaderboard.web import parquet
+from leaderboard.dataset import parquet
 
 CODE = "def custom_kernel(data):\n    return data\n"
 SENT = {"board": "softmax", "hardware": "cpu", "mode": "ranked", "filename": "kernel.py", "code": CODE}

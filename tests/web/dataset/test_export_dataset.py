@@ -16,6 +16,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.permissions import choose_data_sets
 from leaderboard.competitions.checks import ALL_RIGHTS_RESERVED
 from leaderboard.competitions.models import Competition
+from leaderboard.judging.models import Epoch
 from leaderboard.pipeline import reject_result
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.permissions import release_code
@@ -64,7 +65,8 @@ def test_kernels_have_verdict_times_licence_and_problem(raced, tmp_path) -> None
     assert (
         row.items()
         >= {
-            "schema": "kernels/1",
+            "schema": "kernels/2",
+            "source": "submissions",
             "submission": submission.pk,
             "problem": "softmax",
             "problem_digest": raced.board.version.digest,
@@ -84,6 +86,29 @@ def test_kernels_have_verdict_times_licence_and_problem(raced, tmp_path) -> None
     assert row["submitted_at"] == submission.created_at
     [line] = (tmp_path / "jsonl/kernels/train.jsonl").read_text().splitlines()
     assert json.loads(line)["code"] == row["code"]
+
+
+def test_rows_have_lineage_of_public_parents_and_the_machine(raced, tmp_path) -> None:
+    parent, _ = send(raced, raced.ada, "tanh")
+    hidden, _ = send(raced, raced.ada, "gelu", mode="test")
+    told = {
+        "model": "m1",
+        "prompt_sha256": "a" * 64,
+        "sampling": {"temperature": 0.5},
+    }
+    upload = Upload(
+        "softmax", "cpu", "ranked", "kernel.py", source("relu").encode(), "", parent.pk, (parent.pk, hidden.pk), told
+    )
+    child = pipeline.submit(upload, owner=raced.ada, now=raced.later(1))
+    raced.judge(child, epoch="e1")
+    Epoch.objects.filter(name="e1").update(fingerprint={"cpu": "A CPU", "boot_id": "private"})
+    by_number = {row["submission"]: row for row in export(tmp_path)["kernels/train"]}
+    row = by_number[child.pk]
+    assert (row["model"], row["prompt_sha256"]) == ("m1", "a" * 64)
+    assert json.loads(row["sampling"]) == {"temperature": 0.5}
+    assert (row["remixed_from"], json.loads(row["parents"])) == (parent.pk, [parent.pk])
+    assert json.loads(row["machine"]) == {"cpu": "A CPU"}
+    assert (by_number[parent.pk]["model"], by_number[parent.pk]["remixed_from"]) == (None, None)
 
 
 def test_only_public_code_with_a_licence_is_exported(raced, tmp_path) -> None:

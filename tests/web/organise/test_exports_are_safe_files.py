@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Decision
-from leaderboard.web import parquet
+from leaderboard.dataset import parquet
 from leaderboard.web.api import base
 from leaderboard.web.organise import exports
 

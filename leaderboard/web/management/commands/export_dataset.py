@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from leaderboard.web import parquet
-from leaderboard.web.dataset import folder as data_set
-from leaderboard.web.dataset.likeness import SPLITS
+from leaderboard.dataset import parquet
+from leaderboard.dataset.likeness import SPLITS
+from leaderboard.web.dataset import releases
 
 
 class Command(BaseCommand):
@@ -20,12 +19,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         if not parquet.IS_INSTALLED:
-            raise CommandError("pyarrow is not installed; install the extra `parquet`")
+            raise CommandError(parquet.MISSING)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
                 raise CommandError(f"folder: {folder} is not empty; name a new one")
-            counts = data_set.write(folder, site=settings.SITE_URL, now=timezone.now())
+            counts = releases.write(folder, now=timezone.now())
         except OSError as error:
             raise CommandError(f"folder: {folder} cannot be written ({error.strerror})") from None
         for table, count in counts.items():
