@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from ..client import ClientError
-from . import accounts, admin, batches, boards, contests, inbox, kernels, people, problem, search, teams, tools
+from . import accounts, admin, batches, boards, contests, dataset, inbox, kernels, people, problem, search, teams, tools
 from .api import exit_code
 from .config import Options
 from .render import Screen
@@ -31,9 +31,6 @@ app = typer.Typer(
     epilog=EXIT_CODES,
 )
 
-# Options of `runner`, among them --help, are not ours.
-PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-
 app.command()(accounts.login)
 app.command()(accounts.logout)
 app.command()(accounts.whoami)
@@ -42,7 +39,7 @@ app.command()(boards.boards)
 app.command()(boards.board)
 app.command("open")(boards.open_page)
 app.add_typer(problem.app, name="problem")
-app.command(context_settings=PASSED_ON)(problem.run)
+app.command(context_settings=problem.PASSED_ON)(problem.run)
 app.command()(kernels.submit)
 app.command()(kernels.watch)
 app.command("list")(kernels.list_submissions)
@@ -56,6 +53,7 @@ app.add_typer(batches.app, name="batch")
 app.command()(batches.feedback)
 app.command()(batches.parents)
 app.command()(search.search)
+app.add_typer(dataset.app, name="dataset")
 app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)

@@ -25,6 +25,8 @@ from .config import connected
 
 app = typer.Typer(no_args_is_help=True, help="Write and test problems.")
 
+# Options of `runner`, among them --help, are not ours.
+PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 SUFFIX: Final = ".txt"  # keeps tools from taking the files for code of this package
 SET_FILE: Final = "set.yaml"
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -26,6 +26,7 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     many: bool | None = False  # the answer is a list; None: it may be
     is_file: bool = False  # the answer is bytes
+    most_bytes: int = 0  # of the answer; 0: the usual limit
     needs_token: bool = True
     is_safe: bool = False  # to send again if no answer came
     most: int = 0  # of the items of a list that is fetched page by page; 0: the answer is one page
@@ -199,6 +200,18 @@ def seeds(pk: int | str) -> Call[shapes.Seeds]:
 def profile_file(pk: int | str, name: str) -> Call[bytes]:
     """Return a file of a submission's profile."""
     return Call("GET", f"/submissions/{submission_id(pk)}/files/{segment(name)}", is_safe=True, is_file=True)
+
+
+def data_set() -> Call[shapes.DataSet]:
+    """Return the newest data set of the site with its files."""
+    return _get("/datasets", public=True)
+
+
+def data_set_file(name: str, path: str, size: int) -> Call[bytes]:
+    """Return a file of the newest data set, whose size the data set names."""
+    parts = "/".join(segment(part) for part in path.split("/"))
+    address = f"/datasets/{segment(name)}/{parts}"
+    return Call("GET", address, is_safe=True, is_file=True, needs_token=False, most_bytes=size)
 
 
 def submit(

@@ -122,6 +122,8 @@ class _Calls:
     submission = _Method(calls.submission)
     seeds = _Method(calls.seeds)
     profile_file = _Method(calls.profile_file)
+    data_set = _Method(calls.data_set)
+    data_set_file = _Method(calls.data_set_file)
     submit = _Method(calls.submit)
     cancel = _Method(calls.cancel)
     rewards = _Method(calls.rewards)
@@ -373,13 +375,13 @@ class Client(_Calls):
     def _sent(self, call: Call[T]) -> tuple[T, str]:
         try:
             with self._http.stream(**_request(call)) as response:
-                content = self._content(response)
+                content = self._content(response, call.most_bytes or MAX_ANSWER_BYTES)
         except httpx.HTTPError as error:
             raise self._no_answer(error) from None
         return self._read(call, response, content), next_cursor(response)
 
-    def _content(self, response: httpx.Response) -> bytes:
-        content = _Content(self.url)
+    def _content(self, response: httpx.Response, most_bytes: int = MAX_ANSWER_BYTES) -> bytes:
+        content = _Content(self.url, most_bytes)
         for part in response.iter_bytes():
             content.add(part)
         return content.joined()
@@ -487,13 +489,13 @@ class AsyncClient(_Calls):
     async def _sent(self, call: Call[T]) -> tuple[T, str]:
         try:
             async with self._http.stream(**_request(call)) as response:
-                content = await self._content(response)
+                content = await self._content(response, call.most_bytes or MAX_ANSWER_BYTES)
         except httpx.HTTPError as error:
             raise self._no_answer(error) from None
         return self._read(call, response, content), next_cursor(response)
 
-    async def _content(self, response: httpx.Response) -> bytes:
-        content = _Content(self.url)
+    async def _content(self, response: httpx.Response, most_bytes: int = MAX_ANSWER_BYTES) -> bytes:
+        content = _Content(self.url, most_bytes)
         async for part in response.aiter_bytes():
             content.add(part)
         return content.joined()
@@ -502,13 +504,13 @@ class AsyncClient(_Calls):
 class _Content:
     """The body of an answer, within its limit."""
 
-    def __init__(self, url: str) -> None:
-        self._url, self._parts, self._total = url, list[bytes](), 0
+    def __init__(self, url: str, most_bytes: int) -> None:
+        self._url, self._most_bytes, self._parts, self._total = url, most_bytes, list[bytes](), 0
 
     def add(self, part: bytes) -> None:
         self._total += len(part)
-        if self._total > MAX_ANSWER_BYTES:
-            raise SiteProblem(f"{self._url}: the answer has more than {MAX_ANSWER_BYTES} bytes")
+        if self._total > self._most_bytes:
+            raise SiteProblem(f"{self._url}: the answer has more than {self._most_bytes} bytes")
         self._parts.append(part)
 
     def joined(self) -> bytes:

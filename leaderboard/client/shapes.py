@@ -556,8 +556,24 @@ class Counts(TypedDict):
     again: int | None
 
 
+class DataSet(TypedDict):
+    name: str
+    made_at: str
+    bytes: int
+    rows: dict[str, dict[str, int]]
+    left_out: dict[str, dict[str, int]]
+    card: str
+    files: list[DataSetFile]
+
+
 class DataSetChoice(TypedDict):
     choice: str
+
+
+class DataSetFile(TypedDict):
+    path: str
+    bytes: int
+    sha256: str
 
 
 class DecidedEpoch(TypedDict):

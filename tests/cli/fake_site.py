@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, answer = self.site.get(path, parse_qs(parts.query))
             link = f'<{parts.path}?cursor={self.site.after}>; rel="next"'
             headers = {"Content-Type": "application/json"} | ({"Link": link} if self.site.after else {})
-            self._raw(status, json.dumps(answer).encode(), headers)
+            self._raw(status, answer if isinstance(answer, bytes) else json.dumps(answer).encode(), headers)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
