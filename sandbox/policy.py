@@ -16,6 +16,7 @@ MIB: Final = 1 << 20
 SOCKET_FOLDER: Final = "/run/judge"  # the only part of the host that a container sees, but for a GPU's stack
 HARNESS: Final = "/opt/photofinish/harness.py"
 PROFILER: Final = "/opt/photofinish/profiler.py"
+COMPILER: Final = "/opt/photofinish/inductor.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"
 PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; unbuffered, since containers end by a kill
@@ -108,6 +109,12 @@ def oracle(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
 def profiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container of a submission under the profiler of PyTorch."""
     made = Policy(image, (*PYTHON, PROFILER), uid, cpus, memory_bytes=4096 * MIB, kind="profiler")
+    return _with_gpu(made, gpu)
+
+
+def compiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
+    """Return the policy for the container of a problem's Model under torch.compile."""
+    made = Policy(image, (*PYTHON, COMPILER), uid, cpus, memory_bytes=4096 * MIB, kind="compiler")
     return _with_gpu(made, gpu)
 
 

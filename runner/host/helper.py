@@ -101,6 +101,7 @@ def rules_of(settings: config.JudgeSettings, user: JudgeUser) -> Rules:
             "tenant": role(policy.tenant),
             "oracle": role(policy.oracle),
             "profiler": role(policy.profiler),
+            "compiler": role(policy.compiler),
             "counters": role(partial(policy.counters, settings.runner_counters)),
             "probe": probe,
         },
