@@ -11,6 +11,10 @@ CHEATING: Final = "cheating"
 KERNELS_SCHEMA: Final = "kernels/2"
 REJECTED_SCHEMA: Final = "rejected/2"
 
+# Public facts of a fingerprint.
+MACHINE: Final = ("gpu", "cpu", "cpus", "driver", "cuda", "torch", "torch_cuda", "power_limit_w", "max_sm_mhz")
+CASE_FIGURES: Final = ("name", "measured_us", "baseline_us", "ratio", "half_width")
+
 SHARED: Final = {  # columns of both tables
     "schema": TEXT,
     "source": TEXT,
@@ -60,6 +64,7 @@ REJECTED: Final = SHARED | {
     "failed_cases": TEXT,
 }
 TABLES: Final = {"kernels": (KERNELS_SCHEMA, KERNELS), "rejected": (REJECTED_SCHEMA, REJECTED)}
+FAULTS: Final = ("wrong", "build_error", "runtime_error", "timeout", "out_of_memory", "policy")  # outcomes, of rejected
 MEANINGS: Final = {
     "schema": "name and version of the table's schema",
     "source": "`submissions` of people and programs, or `manufactured` by torch.compile",

@@ -6,6 +6,7 @@ A module file has a class of torch.nn.Module, `get_inputs()` and, if its constru
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -32,10 +33,11 @@ class Model({name}):
     pass
 """
 METHOD: Final = """
-    @torch.no_grad()
-    def forward(self, *inputs):
-        found = inductor_call([{arguments}])
-        return {result}
+
+@torch.no_grad()
+def forward(self, *inputs):
+    found = inductor_call([{arguments}])
+    return {result}
 """
 
 
@@ -75,9 +77,13 @@ def answer(reference: str, code: str, arguments: Sequence[str], result: str, abo
     dropped: list[ast.stmt] = [node for node in tree.body if _is_given(node)]
     model = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kernelbench.ENTRY)
     dropped += [node for node in model.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
-    lines = _blanked(renamed, dropped)
+    lines, lines_before = _blanked(renamed, dropped), renamed.split("\n")
+    first = model.body[0]
+    if first.lineno == model.lineno:
+        raise ProblemError("file", f"class Model, line {model.lineno}: write its body on lines of its own")
+    indent = lines_before[first.lineno - 1][: first.col_offset]
     method = METHOD.format(arguments=", ".join(arguments), result=result)
-    lines[(model.end_lineno or 0) - 1] += "\n" + method
+    lines[(model.end_lineno or 0) - 1] += textwrap.indent(method, indent)
     classes = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines).strip())
     return f"# {about}\n{own.strip()}\n\ninductor_call = call\n\n\n{classes}\n"
 

@@ -36,7 +36,17 @@ from leaderboard.cli.start import on_terminal
 from problems.spec import Problem
 from runner.daemon.loan import Patience
 from runner.errors import ConfigError, RunnerError
-from runner.wire import BENCHMARK, LEAST_POSITIVE, MODES, MOST_RUNS, Expectation, Job, Report
+from runner.wire import (
+    BENCHMARK,
+    LEAST_POSITIVE,
+    MODES,
+    MOST_RUNS,
+    TEST,
+    TIMED_MODES,
+    Expectation,
+    Job,
+    Report,
+)
 
 DRAIN_LOOK_S: Final = 2.0
 
@@ -352,6 +362,51 @@ def verify_problem(
     else:
         render.verification(Console(), lines, marks)
     raise typer.Exit(code)
+
+
+@app.command("manufacture")
+def manufacture_kernels(
+    modules: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER…", help="KernelBench files or other PyTorch modules with inputs.")
+    ],
+    licence: Annotated[str, typer.Option(help="SPDX licence of the modules, which their kernels have, too.")],
+    into: Annotated[Path, typer.Option(help="Folder for journal and data set.")] = Path("manufactured"),
+    mode: Annotated[str, typer.Option(help="test: checked; benchmark and ranked: also timed.")] = "ranked",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON line for each module.")] = False,
+    wait: Wait = None,
+) -> None:
+    """Make verified kernels from PyTorch modules: torch.compile writes each, and the judge verifies it.
+
+    The same command goes on after an interruption. INTO/data is a data set with the columns of a site's export, and
+    INTO/journal.jsonl has each module with its verdict, or the reason why it was left out.
+
+    Exit code 0: done; 1: no kernel passed; 2: the request could not be carried out.
+    """
+    from leaderboard.dataset import manufactured
+    from runner.commands import manufacture
+
+    screen, made = Console(stderr=True), []
+    logging.basicConfig(level=logging.CRITICAL)
+    with _refusing(screen):
+        if licence not in manufactured.LICENCES:
+            _refuse(screen, f"--licence {licence!r} is not one of {', '.join(manufactured.LICENCES)}")
+        if mode not in (TEST, *TIMED_MODES):
+            _refuse(screen, f"--mode {mode!r} is not one of {', '.join((TEST, *TIMED_MODES))}")
+        if manufactured.missing:
+            _refuse(screen, manufactured.missing)
+        files, settings = manufacture.module_files(modules), config.load_judge()
+        with contextlib.closing(manufacture.Journal(into)) as journal, cleanup.tidy(screen):
+            with screen.status("starting") as status:
+                tell = lambda step: status.update(render.seen(step))  # noqa: E731
+                maker = manufacture.Maker(settings, mode, licence, _patience(wait, screen, status), tell)
+                for one, is_new in manufacture.manufacture(files, journal, maker):
+                    made.append(one)
+                    render.manufactured(Console(), one, is_new=is_new, as_json=as_json)
+            rows = [one.row for one in journal.made.values() if one.row is not None]
+            counts = manufactured.write(into, rows, now=datetime.now(UTC)) if rows else {}
+    for table, count in counts.items():
+        screen.print(f"{into / manufactured.FOLDER}, {table}: {count} rows", highlight=False)
+    raise typer.Exit(0 if any(one.outcome == manufactured.PASSED for one in made) else 1)
 
 
 @app.command("replay")

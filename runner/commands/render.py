@@ -1,5 +1,6 @@
 """Terminal output of the `runner` command. Foreign text is shown as it is, never as markup."""
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
+from runner.commands.manufacture import Made
 from runner.commands.replay import Replayed
 from runner.evidence import profiled
 from runner.evidence.ceilings import Ceilings
@@ -81,6 +83,19 @@ def fleet_plan(screen: Console, seats: Sequence[Seat]) -> None:
     if small := [str(seat.number) for seat in seats if seat.memory_bytes < seat.wants_bytes]:
         sentence = f"Memory of {', '.join(small)}: less than {seats[0].wants_bytes >> 30} GiB, which hold a job whose "
         screen.print(Text(f"{sentence}containers all reach their limits.", style="yellow"), soft_wrap=True)
+
+
+def manufactured(screen: Console, made: Made, *, is_new: bool, as_json: bool) -> None:
+    """Print the end of a module's way."""
+    if as_json:
+        told = {"file": made.file, "outcome": made.outcome, "reason": made.reason, "message": made.message}
+        screen.file.write(json.dumps({**told, "kept": made.row is not None, "new": is_new}) + "\n")
+        return
+    ratio = (made.row or {}).get("ratio")
+    figure = f", {1 / ratio:.2f} times as fast" if ratio else ""
+    why = "" if made.outcome == "passed" else f" {made.reason} {made.message.strip().rpartition(chr(10))[2]}".rstrip()
+    text = f"{made.file}: {made.outcome}{figure}{why}" + ("" if is_new else " (from the journal)")
+    screen.print(seen(text), soft_wrap=True)
 
 
 def progress(event: Event) -> Text:

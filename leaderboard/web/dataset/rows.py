@@ -31,11 +31,9 @@ from leaderboard.standings.models import Entry
 from leaderboard.standings.read.code import LINEAGE, PARTS, is_public, origins_seen
 from leaderboard.submissions.models import Lineage, Parent, Submission
 from leaderboard.submissions.tokens import code_digest
-from leaderboard.web.organise.state_pages import LABELS
 from leaderboard.web.submissions.starter_code import REFERENCE
 
 AT_ONCE: Final = 50  # rows with their source and report in memory
-FAULTS: Final = ("wrong", "build_error", "runtime_error", "timeout", "out_of_memory", "policy")
 ALLOWED: Final = tuple(name for name in LICENCES if name != ALL_RIGHTS_RESERVED)
 
 T = TypeVar("T")
@@ -62,7 +60,6 @@ def kernels(now: datetime) -> Iterator[Row]:
         lineages = _lineages([entry.submission for entry in some], now)
         for entry, reading in zip(some, look_at_all([entry.attempt.result for entry in some]), strict=True):
             timed = [case for case in reading.report.get("cases", []) if case.get("stage") == "time"]
-            figures = ("name", "measured_us", "baseline_us", "ratio", "half_width")
             values = _shared(entry.submission, entry.board, entry.attempt.version_id) | lineages[entry.submission_id]
             values |= {
                 "schema": columns.KERNELS_SCHEMA,
@@ -72,7 +69,7 @@ def kernels(now: datetime) -> Iterator[Row]:
                 "speedup": 1 / entry.ratio,
                 **{name: getattr(entry, name) for name in ("ratio", "half_width", "score_us", "forgeable", "light")},
                 "telemetry": entry.telemetry,
-                "cases": [{name: case.get(name) for name in figures} for case in timed],
+                "cases": [{name: case.get(name) for name in columns.CASE_FIGURES} for case in timed],
             }
             yield _row(entry.submission, entry.board, values, "")
 
@@ -85,7 +82,7 @@ def rejected(now: datetime) -> Iterator[Row]:
     sent = "attempt__submission"
     case = Case.objects.filter(result=OuterRef("pk"))
     is_settled = ~Exists(case) | Exists(case.filter(state=states.REJECTED))
-    failed = Q(outcome__in=FAULTS) | Exists(case.filter(state=states.REJECTED))
+    failed = Q(outcome__in=columns.FAULTS) | Exists(case.filter(state=states.REJECTED))
     shared = Q(**{f"{sent}__code_release__isnull": False}) | Q(**{f"{sent}__owner__in": logins_that_chose(ALL)})
     found = Result.objects.filter(is_settled, failed, shared, attempt__is_current=True)
     found = found.filter(
@@ -181,7 +178,7 @@ def _problem(version: int) -> dict[str, str]:
 def _machines() -> dict[tuple[str, str], dict[str, Any]]:
     """Return the public facts of all epochs by hardware and name."""
     return {
-        (one.hardware, one.name): {name: one.fingerprint[name] for name in LABELS if name in one.fingerprint}
+        (one.hardware, one.name): {name: one.fingerprint[name] for name in columns.MACHINE if name in one.fingerprint}
         for one in Epoch.objects.all()
     }
 
