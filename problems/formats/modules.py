@@ -1,7 +1,7 @@
 """PyTorch modules with inputs as KernelBench files, and the code of a compiler as the answer to them.
 
 A module file has a class of torch.nn.Module, `get_inputs()` and, if its constructor takes arguments,
-`get_init_inputs()`. Reads text and its syntax tree, and never executes it. Pure but for the reading of files.
+`get_init_inputs()`. Reads text and its syntax tree, and never executes it.
 """
 
 import ast

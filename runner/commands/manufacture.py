@@ -26,7 +26,7 @@ from runner.daemon.loan import Patience, borrowed
 from runner.host import accelerators
 from runner.job import cleanup
 from runner.job.emit import NotEmitted, emit
-from runner.wire import Job, Report
+from runner.wire import MAX_SOURCE_BYTES, Job, Report
 from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.commands.manufacture")
@@ -38,7 +38,8 @@ MOST_LINE_BYTES: Final = 8_000_000
 SAID_CHARS: Final = 1_000
 FILENAME: Final = "submission.py"
 NOT_A_MODULE, NOT_SUITED, NOT_COMPILED, HELD = "not_a_module", "not_suited", "not_compiled", "held"
-AGAIN: Final = ("infra_error", "unmeasurable")  # outcomes that a later command tries again
+AGAIN: Final = ("infra_error", "unmeasurable")  # outcomes that a later command tries again,
+FOR_GOOD: Final = "below_resolution"  # unless the module itself is the cause
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Made:
 
     @property
     def is_done(self) -> bool:
-        return self.outcome not in AGAIN
+        return self.outcome not in AGAIN or self.reason == FOR_GOOD
 
 
 class Journal:
@@ -115,7 +116,13 @@ class Maker:
     tell: Callable[[str], None]  # gets the step that begins
 
     def digest_of(self, file: Path) -> str:
-        parts = (file.read_bytes(), *(one.encode() for one in (self.settings.runner_hardware, self.mode, self.licence)))
+        """Return the digest of all that decides a module's end. Raises UsageError for an unreadable file."""
+        try:
+            with file.open("rb") as opened:
+                content = opened.read(MAX_SOURCE_BYTES + 1)
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+        parts = (content, *(one.encode() for one in (self.settings.runner_hardware, self.mode, self.licence)))
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def make(self, file: Path) -> Made:
@@ -123,7 +130,7 @@ class Maker:
         digest = self.digest_of(file)
 
         def left_out(outcome: str, message: str, reason: str = "") -> Made:
-            return Made(str(file), digest, outcome, reason, message[-SAID_CHARS:])
+            return Made(str(file), digest, outcome, reason, message[:SAID_CHARS])
 
         try:
             problem = modules.load(file)
@@ -160,7 +167,7 @@ class Maker:
     def _made(self, problem: Problem, job: Job, report: Report, file: Path, digest: str) -> Made:
         now = datetime.now(UTC)
         row = manufactured.row_of(problem, job, report, licence=self.licence, now=now)
-        return Made(str(file), digest, report.outcome, report.reason, report.message[-SAID_CHARS:], row)
+        return Made(str(file), digest, report.outcome, report.reason, report.message[:SAID_CHARS], row)
 
 
 def module_files(given: Iterable[Path]) -> list[Path]:

@@ -93,7 +93,7 @@ def manufactured(screen: Console, made: Made, *, is_new: bool, as_json: bool) ->
         return
     ratio = (made.row or {}).get("ratio")
     figure = f", {1 / ratio:.2f} times as fast" if ratio else ""
-    why = "" if made.outcome == "passed" else f" {made.reason} {made.message.strip().rpartition(chr(10))[2]}".rstrip()
+    why = "" if made.outcome == "passed" else f" {made.reason} {made.message.strip().partition(chr(10))[0]}".rstrip()
     text = f"{made.file}: {made.outcome}{figure}{why}" + ("" if is_new else " (from the journal)")
     screen.print(seen(text), soft_wrap=True)
 

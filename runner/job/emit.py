@@ -60,7 +60,7 @@ def emit(problem: Problem, settings: config.JudgeSettings) -> Emitted:
         except (protocol.ProtocolError, OSError):
             raise NotEmitted(f"the compiler's container ended without an answer: {made.logs()['stderr']}") from None
     if failed := answer.get("failed"):
-        raise NotEmitted(protocol.clean_text(str(failed)[-SAID_CHARS:].encode("utf-8", "replace")).strip())
+        raise NotEmitted(protocol.clean_text(str(failed)[:SAID_CHARS].encode("utf-8", "replace")).strip())
     try:
         return Emitted.model_validate(answer)
     except ValidationError as error:

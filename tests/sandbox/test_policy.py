@@ -187,14 +187,15 @@ def test_a_gpu_takes_nothing_of_the_rest_away(options: dict[str, Any], gpu_optio
         assert gpu_options[name] == options[name]
 
 
-def test_profiler_has_the_limits_of_a_tenant_but_memory() -> None:
-    options = {
-        role: policy.container_options(make("image:1", 234_567, "1"), socket_folder=Path("/door"), owner="rex")
-        for role, make in (("tenant", policy.tenant), ("profiler", policy.profiler))
-    }
-    changed = {name for name, value in options["profiler"].items() if value != options["tenant"][name]}
+@pytest.mark.parametrize(("make", "program"), [(policy.profiler, policy.PROFILER), (policy.compiler, policy.COMPILER)])
+def test_profiler_and_compiler_have_the_limits_of_a_tenant_but_memory(make: Any, program: str) -> None:
+    tenant, options = (
+        policy.container_options(role("image:1", 234_567, "1"), socket_folder=Path("/door"), owner="rex")
+        for role in (policy.tenant, make)
+    )
+    changed = {name for name, value in options.items() if value != tenant[name]}
     assert changed == {"command", "mem_limit", "memswap_limit"}
-    assert options["profiler"]["command"][-1] == policy.PROFILER
+    assert options["command"][-1] == program
 
 
 @pytest.mark.parametrize(("permission", "user"), [("", "234567"), ("open", "234567"), ("perfmon", "0")])
