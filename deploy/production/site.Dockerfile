@@ -19,7 +19,7 @@ ARG PACKAGES=
 RUN if [ -n "${PACKAGES}" ]; then \
       apt-get update && apt-get install --yes --no-install-recommends ca-certificates ${PACKAGES} && rm -r /var/lib/apt/lists/*; fi
 RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin photofinish \
- && install -d -o photofinish -g photofinish -m 700 /var/lib/photofinish/reports
+ && install -d -o photofinish -g photofinish -m 700 /var/lib/photofinish/reports /var/lib/photofinish/datasets
 COPY --from=builder /opt/venv /opt/venv
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 STATIC_ROOT=/opt/photofinish/static
 WORKDIR /opt/photofinish

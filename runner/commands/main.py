@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -281,7 +281,7 @@ def _refusing(screen: Console) -> Iterator[None]:
         _refuse(screen, str(err))
 
 
-def _refuse(screen: Console, sentence: str) -> None:
+def _refuse(screen: Console, sentence: str) -> NoReturn:
     screen.print(render.seen(sentence, style="red"), soft_wrap=True)
     raise typer.Exit(2)
 
@@ -382,10 +382,12 @@ def manufacture_kernels(
 
     Exit code 0: done; 1: no kernel passed; 2: the request could not be carried out.
     """
-    from leaderboard.dataset import manufactured
-    from runner.commands import manufacture
-
     screen, made = Console(stderr=True), []
+    try:
+        from leaderboard.dataset import manufactured
+        from runner.commands import manufacture
+    except ModuleNotFoundError as missing:  # the image of a daemon has no such part of the site
+        _refuse(screen, f"{missing.name} is not installed here; run it in a checkout of Photofinish")
     logging.basicConfig(level=logging.CRITICAL)
     with _refusing(screen):
         if licence not in manufactured.LICENCES:

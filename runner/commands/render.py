@@ -1,9 +1,11 @@
 """Terminal output of the `runner` command. Foreign text is shown as it is, never as markup."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +13,6 @@ from rich.text import Text
 
 from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
-from runner.commands.manufacture import Made
 from runner.commands.replay import Replayed
 from runner.evidence import profiled
 from runner.evidence.ceilings import Ceilings
@@ -19,6 +20,9 @@ from runner.host import accelerators, doctor
 from runner.host.fleet import Seat
 from runner.wire import Event, Expectation, Report
 from sandbox.protocol import clean_text
+
+if TYPE_CHECKING:
+    from runner.commands.manufacture import Made  # with packages that other commands do without
 
 WIDE = (0, 2, 0, 0)  # padding
 COLOURS = {

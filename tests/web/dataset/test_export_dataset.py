@@ -215,7 +215,10 @@ def test_the_export_needs_an_empty_folder(stage, tmp_path) -> None:
         call_command("export_dataset", str(tmp_path))
 
 
-@pytest.mark.skipif(find_spec("datasets") is None, reason="the library datasets is not installed")
+@pytest.mark.skipif(
+    find_spec("datasets") is None,
+    reason="the library datasets is not installed: its huggingface-hub is not that of the image's layer",
+)
 def test_load_dataset_reads_the_folder(raced, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
