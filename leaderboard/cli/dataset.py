@@ -48,7 +48,7 @@ def export(
             if not as_json:
                 screen.say(f"{folder / file['path']}: {size} bytes")
     if as_json:
-        screen.json({key: found[key] for key in ("name", "made_at", "rows", "files")})  # type: ignore[literal-required]
+        screen.json({key: found[key] for key in ("name", "made_at", "rows", "files")})
     else:
         screen.note(
             f'Data set of {line(found["name"], 32)}. Next, in Python: datasets.load_dataset("{folder}", "kernels")'

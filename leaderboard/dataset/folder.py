@@ -63,8 +63,8 @@ class Split:
         )
 
     def add(self, values: Mapping[str, Any]) -> None:
-        line = {name: _plain(values[name]) for name in self._columns}
-        self._lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+        line = {name: values[name] for name in self._columns}
+        self._lines.write(json.dumps(line, ensure_ascii=False, default=datetime.isoformat) + "\n")
         self._waiting.append([values[name] for name in self._columns])
         self._chars += len(values["code"]) + len(values["description"]) + len(values["reference"])
         if len(self._waiting) >= GROUP_ROWS or self._chars >= GROUP_CHARS:
@@ -78,10 +78,6 @@ class Split:
         if self._waiting:
             self._parquet.write(self._writer.group(self._waiting))
         self._waiting, self._chars = [], 0
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _made(path: Path) -> Path:

@@ -84,10 +84,10 @@ def row_of(problem: Problem, job: Job, report: Report, *, licence: str, now: dat
 def write(into: Path, found: Iterable[dict[str, Any]], *, now: datetime) -> dict[str, int]:
     """Write the rows as a data set into the folder `data`, which replaces an earlier one. Return rows by table."""
     values = sorted(found, key=lambda one: (one["problem"], one["hardware"], one.get("ratio") or 0))
-    keys = keys_of(_references(values))
+    by_problem = groupby(values, key=lambda one: str(one["problem"]))
+    keys = keys_of({problem: {code_digest(one["reference"]) for one in group} for problem, group in by_problem})
     part, place = into / f"{FOLDER}.part", into / FOLDER
-    for old in (part,):
-        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     tables = {table: _rows(values, schema) for table, (schema, _) in columns.TABLES.items()}
     counts: dict[str, Counter[str]] = folder.write(part, tables, keys, About(TITLE, TEXT, now))
@@ -101,8 +101,3 @@ def _rows(values: Iterable[dict[str, Any]], schema: str) -> Iterator[Row]:
         if one["schema"] == schema:
             reason = f"{one['kind']} {one['reason']} " if "kind" in one else ""
             yield Row((one["problem"], one["hardware"]), reason + one["code_digest"], one["code"], one)
-
-
-def _references(values: Iterable[dict[str, Any]]) -> dict[str, set[str]]:
-    by_problem = groupby(values, key=lambda one: str(one["problem"]))
-    return {problem: {code_digest(one["reference"]) for one in group} for problem, group in by_problem}

@@ -57,10 +57,18 @@ def as_kernelbench(source: str) -> str:
     init = functions.get("get_init_inputs")
     if init is None:
         source = source.rstrip() + NO_ARGUMENTS
-    modules = [name for name, node in classes.items() if any(map(_is_module, node.bases))]
+    modules = [
+        name
+        for name, node in classes.items()
+        if any(ast.unparse(base).rpartition(".")[2] == "Module" for base in node.bases)
+    ]
     if "Model" in classes or not modules:
         return source
-    alias = ALIAS if init is not None and _gives_options(init) else PLAIN_ALIAS
+    match init:
+        case ast.FunctionDef(body=[*_, ast.Return(ast.List([ast.List(), ast.Dict()]))]):  # as in KernelBook
+            alias = ALIAS
+        case _:
+            alias = PLAIN_ALIAS
     return source.rstrip() + "\n" + alias.format(name=modules[-1])
 
 
@@ -71,7 +79,7 @@ def answer(reference: str, code: str, arguments: Sequence[str], result: str, abo
     """
     if constants := CONSTANT.findall(code):
         raise ProblemError("code", f"keeps {', '.join(constants)} outside of the code, where no submission can")
-    own = _without(code, [node for node in inspect.parse(code).body if _is_unused(node)])
+    own = "\n".join(_blanked(code, filter(_is_unused, inspect.parse(code).body)))
     renamed = kernelbench.starter(reference)
     tree = inspect.parse(renamed)
     dropped: list[ast.stmt] = [node for node in tree.body if _is_given(node)]
@@ -86,20 +94,6 @@ def answer(reference: str, code: str, arguments: Sequence[str], result: str, abo
     lines[(model.end_lineno or 0) - 1] += textwrap.indent(method, indent)
     classes = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines).strip())
     return f"# {about}\n{own.strip()}\n\ninductor_call = call\n\n\n{classes}\n"
-
-
-def _is_module(base: ast.expr) -> bool:
-    return (isinstance(base, ast.Attribute) and base.attr == "Module") or (
-        isinstance(base, ast.Name) and base.id == "Module"
-    )
-
-
-def _gives_options(init: ast.FunctionDef) -> bool:
-    """Return whether get_init_inputs returns `[[positional…], {keyword…}]`, as in KernelBook."""
-    match init.body[-1]:
-        case ast.Return(ast.List([ast.List(), ast.Dict()])):
-            return True
-    return False
 
 
 def _is_unused(node: ast.stmt) -> bool:
@@ -119,10 +113,6 @@ def _is_given(node: ast.stmt) -> bool:
         case ast.ImportFrom(module="__future__"):
             return True
     return False
-
-
-def _without(source: str, nodes: Iterable[ast.stmt]) -> str:
-    return "\n".join(_blanked(source, nodes))
 
 
 def _blanked(source: str, nodes: Iterable[ast.stmt]) -> list[str]:

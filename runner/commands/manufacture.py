@@ -26,7 +26,7 @@ from runner.daemon.loan import Patience, borrowed
 from runner.host import accelerators
 from runner.job import cleanup
 from runner.job.emit import NotEmitted, emit
-from runner.wire import MAX_SOURCE_BYTES, Job, Report
+from runner.wire import MAX_SOURCE_BYTES, Job
 from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.commands.manufacture")
@@ -150,7 +150,8 @@ class Maker:
             rules = ", ".join(sorted({str(one["rule"]) for one in findings}))
             outcome = HELD if report.outcome == manufactured.PASSED else report.outcome
             return left_out(outcome, report.message, rules or report.reason)
-        return self._made(problem, job, report, file, digest)
+        row = manufactured.row_of(problem, job, report, licence=self.licence, now=datetime.now(UTC))
+        return Made(str(file), digest, report.outcome, report.reason, report.message[:SAID_CHARS], row)
 
     def _job(self, problem: Problem, file: Path) -> Job:
         """Compile the module here, and return the job that judges the code."""
@@ -163,11 +164,6 @@ class Maker:
         about = f"Made by torch.compile (Inductor) from {file.name}, for {hardware}."
         source = modules.answer(problem.files["reference.py"], found.code, found.arguments, found.result, about)
         return local.job_from(problem, source, FILENAME, self.mode, hardware)
-
-    def _made(self, problem: Problem, job: Job, report: Report, file: Path, digest: str) -> Made:
-        now = datetime.now(UTC)
-        row = manufactured.row_of(problem, job, report, licence=self.licence, now=now)
-        return Made(str(file), digest, report.outcome, report.reason, report.message[:SAID_CHARS], row)
 
 
 def module_files(given: Iterable[Path]) -> list[Path]:

@@ -72,15 +72,19 @@ def written(job: dict[str, Any]) -> dict[str, Any]:
     leaves, _ = tree_flatten_with_path(inputs)
     moved = {keystr(path): leaf.to(device) for path, leaf in leaves if isinstance(leaf, torch.Tensor)}
     inputs = torch.utils._pytree.tree_map_with_path(lambda path, leaf: moved.get(keystr(path), leaf), inputs)
-    config, seen = importlib.import_module("torch._inductor.config"), Seen()
+    config: Any = importlib.import_module("torch._inductor.config")
     config.compile_threads = 1  # no processes beside this one
+    seen = Seen()
+    compiled: Any = torch.compile(model, backend=seen.backend, fullgraph=True, dynamic=False)
     with torch.no_grad():
-        result = torch.compile(model, backend=seen.backend, fullgraph=True, dynamic=False)(*inputs)
+        result = compiled(*inputs)
     if len(seen.codes) != 1:
         raise NotWritten(f"torch.compile wrote {len(seen.codes)} modules for this Model; one is needed")
     names = {_key(tensor): f"{SELF}{path}" for path, tensor in _tensors_of(model)}
     names |= {_key(tensor): f"{INPUTS}{path}" for path, tensor in moved.items()}
-    arguments = [_argument(argument, names) for argument in seen.arguments]
+    arguments = [names.get(_key(one)) if isinstance(one, torch.Tensor) else None for one in seen.arguments]
+    if None in arguments:
+        raise NotWritten("the compiled code takes a value that is neither an input nor a tensor of the Model")
     return {"code": seen.codes[0], "arguments": arguments, "result": _expression(result, seen.values, names)}
 
 
@@ -88,24 +92,15 @@ def _tensors_of(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     """Return parameters, buffers and plain attributes with their paths below the model."""
     found = []
     for path, part in model.named_modules():
-        parts = "".join(_step(name) for name in path.split(".") if name)
+        steps = [name for name in path.split(".") if name]
+        parts = "".join(f".{name}" if name.isidentifier() else f"._modules[{name!r}]" for name in steps)
         own = {**part._parameters, **part._buffers, **vars(part)}
         found += [(f"{parts}.{name}", one) for name, one in own.items() if isinstance(one, torch.Tensor)]
     return found
 
 
-def _step(name: str) -> str:
-    return f".{name}" if name.isidentifier() else f"._modules[{name!r}]"
-
-
 def _key(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()
-
-
-def _argument(argument: Any, names: dict[tuple[Any, ...], str]) -> str:
-    if isinstance(argument, torch.Tensor) and (name := names.get(_key(argument))):
-        return name
-    raise NotWritten("the compiled code takes a tensor that is neither an input nor a tensor of the Model")
 
 
 def _expression(result: Any, values: list[Any], names: dict[tuple[Any, ...], str]) -> str:

@@ -17,6 +17,7 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers as drf
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, ParseError, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -33,16 +34,21 @@ from leaderboard.accounts.permissions import check_staff, lacks_second_factor
 from leaderboard.accounts.tokens import find_token
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role, competitions_of
-from leaderboard.dataset.parquet import IS_INSTALLED
+from leaderboard.dataset import parquet
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle, rate_headers
 from leaderboard.web.paging import Page, page_of, page_of_list
-from leaderboard.web.parquet import ParquetRenderer
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
 SCHEME: Final = "bearer "
 SCOPE: Final = "review"  # of organisers and administrators
+PARQUET_KINDS: Final[dict[type, str]] = {
+    drf.BooleanField: parquet.TRUTH,
+    drf.IntegerField: parquet.WHOLE,
+    drf.FloatField: parquet.REAL,
+    drf.DateTimeField: parquet.TIME,
+}
 UNKNOWN: Final = "This token is unknown, expired or revoked. Create a new token at /tokens."
 NO_FACTOR: Final = "Administrators of this site need a second factor. Set it up at /account/second-factor."
 NO_SCOPE: Final = "This token lacks the scope “{}”. Create another token at /tokens."
@@ -179,6 +185,28 @@ class CsvRenderer(BaseRenderer):
         return csv_lines([names, *([row[name] for name in names] for row in rows)]).encode()
 
 
+class ParquetRenderer(BaseRenderer):
+    """A list as Parquet, for `?format=parquet`. Lists and objects in a cell are JSON."""
+
+    media_type = parquet.MEDIA_TYPE
+    format = "parquet"
+    charset = None
+    render_style = "binary"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        fields = data.serializer.child.fields
+        meanings = {name: str(field.help_text or "") for name, field in fields.items()}
+        kinds = {
+            name: next((kind for shape, kind in PARQUET_KINDS.items() if isinstance(field, shape)), parquet.TEXT)
+            for name, field in fields.items()
+        }
+        writer = parquet.Writer(kinds, meanings)
+        rows = [[row[name] for name in fields] for row in data]
+        return (writer.group(rows) if rows else b"") + writer.end()
+
+
 class PlainText(BaseRenderer):
     media_type = "text/plain"
     format = "text"
@@ -213,7 +241,7 @@ class Negotiation(DefaultContentNegotiation):
         return found
 
     def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> Any:
-        here = [renderer for renderer in renderers if IS_INSTALLED or renderer.format != ParquetRenderer.format]
+        here = [renderer for renderer in renderers if parquet.IS_INSTALLED or renderer.format != ParquetRenderer.format]
         return super().select_renderer(request, here, format_suffix)
 
 

@@ -115,26 +115,24 @@ def _publish(top: Path, name: str, now: datetime) -> None:
         shutil.rmtree(part)
     part.mkdir()
     counts = write(part, now=now)
-    found = sorted(path for path in part.rglob("*") if path.is_file())
+    files = []
+    for path in sorted(path for path in part.rglob("*") if path.is_file()):
+        with path.open("rb") as content:
+            digest = file_digest(content, "sha256").hexdigest()
+        files.append(File(path.relative_to(part).as_posix(), path.stat().st_size, digest))
     manifest = {
         "made_at": now.isoformat(),
         "rows": {table: {split: count[split] for split in SPLITS} for table, count in counts.items()},
         "left_out": {
             table: {kind: count[kind] for kind in count if kind not in SPLITS} for table, count in counts.items()
         },
-        "files": [vars(_file(path, part)) for path in found],
+        "files": [vars(file) for file in files],
     }
     (part / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     part.rename(top / name)
     for old in sorted(top.glob(NAMES))[: -settings.DATASETS_KEPT]:
         shutil.rmtree(old)
     log.info("data_set_made", name=name, rows=manifest["rows"])
-
-
-def _file(path: Path, top: Path) -> File:
-    with path.open("rb") as content:
-        digest = file_digest(content, "sha256").hexdigest()
-    return File(path.relative_to(top).as_posix(), path.stat().st_size, digest)
 
 
 def _read(folder: Path) -> Release:

@@ -1,7 +1,7 @@
 """The newest data set for everybody: its page, its description over /api/v1, and its files."""
 
 from collections.abc import AsyncIterator
-from http import HTTPStatus
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,11 +68,8 @@ class FileOfDataSet(Public):
             "Content-Length": str(known.bytes),
             "Content-Disposition": f'attachment; filename="{place.name}"',
         }
-        response = StreamingHttpResponse(_pieces(place), content_type=Octets.media_type, headers=headers)
-        answer = get_conditional_response(request._request, etag=headers["ETag"], response=response)
-        if answer is not None and answer.status_code == HTTPStatus.NOT_MODIFIED:
-            return answer
-        return response
+        current = get_conditional_response(request._request, etag=headers["ETag"])
+        return current or StreamingHttpResponse(_pieces(place), content_type=Octets.media_type, headers=headers)
 
 
 @require_safe
@@ -80,16 +77,12 @@ def index(request: HttpRequest) -> HttpResponse:
     release = newest()
     shown: dict[str, Any] = {"release": release, "splits": SPLITS}
     if release is not None:
-        shown["card"] = _introduction(release.card)
+        text = release.card.split("---\n", 2)[-1]  # without the head, which is for the hub
+        shown["card"] = text.partition("\n# ")[2].partition("\n")[2].partition("\n## ")[0].strip()
         shown["tables"] = [
             (table, [(split, rows.get(split, 0)) for split in SPLITS]) for table, rows in release.rows.items()
         ]
     return render(request, "web/data_sets.html", shown)
-
-
-def _introduction(card: str) -> str:
-    """Return the Markdown between the card's title and its tables."""
-    return card.split("---\n", 2)[-1].partition("\n# ")[2].partition("\n")[2].partition("\n## ")[0].strip()
 
 
 def _found() -> Release:
@@ -100,7 +93,7 @@ def _found() -> Release:
 
 
 async def _pieces(place: Path) -> AsyncIterator[bytes]:
-    with await sync_to_async(place.open)("rb") as file:
+    with await sync_to_async(FileIO)(place) as file:
         while piece := await sync_to_async(file.read)(PIECE_BYTES):
             yield piece
 

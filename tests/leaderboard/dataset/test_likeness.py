@@ -3,9 +3,9 @@
 import random
 import time
 
+from leaderboard.dataset import likeness
 from leaderboard.dataset.likeness import Kept, keys_of, similarity, sketch_of, split_of
 from leaderboard.submissions.tokens import read
-from leaderboard.dataset import likeness
 
 LINES = [f"    t{place} = data[{place}] * {place}.5 + other.call{place}(data, {place})" for place in range(40)]
 

@@ -445,7 +445,7 @@ def test_lists_are_parquet_with_types_and_meanings(stage, browser) -> None:
 
 
 def test_a_site_without_pyarrow_names_the_other_formats(stage, browser, monkeypatch) -> None:
-    monkeypatch.setattr("leaderboard.web.api.base.IS_INSTALLED", False)
+    monkeypatch.setattr("leaderboard.dataset.parquet.IS_INSTALLED", False)
     refused = browser(None).get("/api/v1/boards?format=parquet")
     assert (refused.status_code, refused.json()["detail"]) == (400, "format: this call answers as json, csv")
     accept = {"Accept": parquet.MEDIA_TYPE}

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.competitions.models import Role
+from leaderboard.dataset import parquet
 from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Decision
-from leaderboard.dataset import parquet
 from leaderboard.web.api import base
 from leaderboard.web.organise import exports
 
