@@ -24,7 +24,7 @@ RUNS, OVER = "kernels-101", "hard"
 
 PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those of showcase.py
     "visitor": (
-        *("/", "/boards", "/problems", "/competitions", "/status", "/search?q=ada", "/api/docs", "/docs"),
+        *("/", "/boards", "/problems", "/competitions", "/datasets", "/status", "/search?q=ada", "/api/docs", "/docs"),
         *("/boards/softmax", "/boards/softmax/cpu", "/boards/softmax/cpu/history", "/boards/softmax/cpu/cases"),
         "/boards/topk/cpu/discussion",
         *(f"/competitions/{RUNS}", f"/competitions/{RUNS}/standings", f"/competitions/{RUNS}/integrity"),

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import call_command
 from django.urls import resolve
+from django.utils import timezone
 
+from leaderboard.web.dataset.releases import publish_due
 from tests.e2e.browser import Watched, chromium
 from tests.web.live_site import live_site
 from tests.web.page_table import MOST_BYTES, REFUSALS, Entry, entries, open_page, routes_with_pages, weight_of
@@ -48,6 +50,9 @@ def test_pages_fit_are_accessible_light_and_calm(
     """Themes differ in colours alone, so the dark theme is checked for contrast."""
     settings.STATIC_ROOT = str(tmp_path)
     monkeypatch.setenv("STATIC_ROOT", str(tmp_path))  # of the site's process
+    settings.DATASET_FOLDER = str(tmp_path / "datasets")
+    monkeypatch.setenv("DATASET_FOLDER", settings.DATASET_FOLDER)
+    assert publish_due(now=timezone.now())
     call_command("collectstatic", interactive=False, verbosity=0)
     options = {"runOnly": {"type": "rule", "values": ["color-contrast"]}} if scheme == "dark" else {}
     faults = []

@@ -287,6 +287,8 @@ def test_schema_describes_every_call(stage, browser) -> None:
         *(f"/api/v1/{part}" for part in OPERATE),
         "/api/v1/boards/{slug}/problem",
         "/api/v1/status",
+        "/api/v1/datasets",
+        "/api/v1/datasets/{name}/{file}",
         "/api/v1/competitions",
         "/api/v1/competitions/{slug}",
         "/api/v1/competitions/{slug}/enter",
