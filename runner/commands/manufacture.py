@@ -34,6 +34,7 @@ log = logging.getLogger("runner.commands.manufacture")
 JOURNAL: Final = "journal.jsonl"
 FORMAT: Final = "manufacture/1"
 MOST_MODULES: Final = 20_000
+MOST_FAILED: Final = 3  # in a row
 MOST_LINE_BYTES: Final = 8_000_000
 SAID_CHARS: Final = 1_000
 FILENAME: Final = "submission.py"
@@ -145,6 +146,8 @@ class Maker:
             return left_out(AGAIN[0], str(error))
         self.tell(f"judging {file.name}")
         report = local.judge_here(job, self.settings, lambda event: None, self.patience)
+        if report.outcome == AGAIN[0] and report.reason == "problem":  # it fails, or does not fit into memory
+            return left_out(NOT_SUITED, str(report.evidence.get("operator") or report.message))
         if not manufactured.table_of(report):
             findings = report.evidence.get("findings") or []
             rules = ", ".join(sorted({str(one["rule"]) for one in findings}))
@@ -162,7 +165,10 @@ class Maker:
         with device_is_ours, cleanup.cleared(settings.runner_id):
             found = emit(problem.on(hardware), settings)
         about = f"Made by torch.compile (Inductor) from {file.name}, for {hardware}."
-        source = modules.answer(problem.files["reference.py"], found.code, found.arguments, found.result, about)
+        try:
+            source = modules.answer(problem.files["reference.py"], found.code, found.arguments, found.result, about)
+        except ProblemError as error:
+            raise NotEmitted(str(error)) from None
         return local.job_from(problem, source, FILENAME, self.mode, hardware)
 
 
@@ -181,7 +187,8 @@ def module_files(given: Iterable[Path]) -> list[Path]:
 
 
 def manufacture(files: Iterable[Path], journal: Journal, maker: Maker) -> Iterator[tuple[Made, bool]]:
-    """Yield each module's end, and whether it was made now."""
+    """Yield each module's end, and whether it was made now. Raises UsageError when this host fails again and again."""
+    failed = 0
     for file in files:
         known = journal.made.get(maker.digest_of(file))
         if known is not None and known.is_done:
@@ -190,3 +197,6 @@ def manufacture(files: Iterable[Path], journal: Journal, maker: Maker) -> Iterat
         made = maker.make(file)
         journal.add(made)
         yield made, True
+        failed = failed + 1 if made.outcome == AGAIN[0] else 0
+        if failed == MOST_FAILED:
+            raise UsageError(f"{failed} modules in a row failed on this host: {made.message}. The same command goes on")

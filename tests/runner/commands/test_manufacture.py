@@ -11,6 +11,7 @@ from leaderboard.dataset import columns
 from runner.commands import main, manufacture
 from runner.commands.local import UsageError
 from runner.commands.manufacture import FORMAT, Journal, Made
+from sandbox.container import SandboxError
 from tests.conftest import SANDBOX_IMAGE
 
 IMPORTS = "import os\nimport torch\nfrom torch import nn\n\n\n"
@@ -112,6 +113,23 @@ def test_manufacture_keeps_verified_kernels_with_reasons_for_the_rest(
     again = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["new"] for one in again] == [False] * 6
     assert (into / "data/README.md").exists()
+
+
+def test_manufacture_ends_when_this_host_fails_again_and_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*given: object) -> None:
+        raise SandboxError("no engine answers")
+
+    monkeypatch.setattr(manufacture, "emit", fail)
+    monkeypatch.setenv("RUNNER_HARDWARE", "cpu")
+    monkeypatch.setenv("RUNNER_LOCKS", str(tmp_path))
+    (folder / "drops.py").unlink()  # it is left out before it is compiled, which ends the row
+    assert run(monkeypatch, folder, "--licence", "MIT", "--into", tmp_path / "made") == 2
+    assert "3 modules in a row failed on this host: no engine answers" in capsys.readouterr().err.replace("\n", " ")
+    journal = Journal(tmp_path / "made")
+    assert [one.is_done for one in journal.made.values()] == [False] * 3
+    journal.close()
 
 
 def test_journal_drops_a_line_that_was_cut_off(tmp_path: Path) -> None:
