@@ -73,6 +73,7 @@ def submit(
     lineage: Lineage = None,
     watch: Annotated[bool, typer.Option("--watch/--no-watch", help="Wait for the verdict.")] = True,
     no_wait: Annotated[bool, typer.Option("--no-wait", hidden=True)] = False,
+    check: Annotated[bool, typer.Option("--check/--no-check", help="Refuse Python with a syntax error.")] = True,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the verdict as JSON there.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -88,6 +89,8 @@ def submit(
     if len(wanted) > MAX_HARDWARE:
         raise Misuse(f"hardware: name at most {MAX_HARDWARE}")
     code, name = read(file, filename)
+    if check:
+        check_syntax(code, name)
     told = {"filename": name, "licence": licence, "remix_of": remix_of, "lineage": lineage_of(lineage)}
     found: list[Mapping[str, Any]] = []
     with connected(context) as site:
@@ -318,6 +321,19 @@ def read(file: str, filename: str) -> tuple[str, str]:
         return read_file(Path(file)), filename or Path(file).name
     except SourceError as error:
         raise Misuse(f"file: {'stdin' if file == '-' else file}: {error.message}") from None
+
+
+def check_syntax(code: str, name: str) -> None:
+    """Refuse Python that this Python cannot compile, before it costs a submission. Raises Misuse."""
+    if name and not name.endswith(".py"):
+        return
+    try:
+        compile(code, name or "stdin", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        place = f"{name or 'stdin'}, line {error.lineno or 1}, column {error.offset or 1}"
+        raise Misuse(f"{place}: {error.msg}; nothing was sent (--no-check sends it anyway)") from None
+    except (MemoryError, RecursionError, ValueError, OverflowError):
+        return  # too deep or too odd for the compiler: the judge decides
 
 
 def _send(

@@ -84,7 +84,8 @@ def pull(
         screen.say(render.line(folder / name))
     starters = sorted(name for name in files if name.startswith("starter_"))
     starter = "starter_python.py" if "starter_python.py" in starters else next(iter(starters), "kernel.py")
-    screen.note(f"Next: photofinish run {folder} {folder / starter} --mode test")
+    judged = f"run {folder} {folder / starter}" if _runner() else f"submit {folder / starter} --board {folder.name}"
+    screen.note(f"Next: photofinish {judged} --mode test")
 
 
 def pulled_files(found: JSON) -> dict[str, str]:
@@ -135,10 +136,15 @@ def run(context: typer.Context) -> None:
 
 def judge(*arguments: str) -> NoReturn:
     """End with the exit code of `runner`. Raises Misuse if it is not installed."""
-    runner = shutil.which("runner", path=str(Path(sys.argv[0]).parent)) or shutil.which("runner")
+    runner = _runner()
     if runner is None:
         raise Misuse(NO_JUDGE.format(arguments=shlex.join(arguments)))
     raise typer.Exit(subprocess.run([runner, *arguments], check=False).returncode)
+
+
+def _runner() -> str | None:
+    """Return the path of the judge at home, if it is installed."""
+    return shutil.which("runner", path=str(Path(sys.argv[0]).parent)) or shutil.which("runner")
 
 
 def write(name: str, into: Path) -> list[Path]:

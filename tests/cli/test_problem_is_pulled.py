@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from leaderboard.cli import problem
 from problems.formats.gpumode import load_problem
 from runner.commands import local
 from tests.cli.conftest import Photofinish
@@ -29,6 +30,15 @@ def test_pulled_folder_is_the_same_problem_at_home(photofinish: Photofinish, tmp
     assert {"problem.json", "README.md", "cases.json", "reference.py", "starter_python.py", "starter_cpp.py"} <= names
     assert local.find_problem(str(folder)) == SOFTMAX
     assert f"photofinish run {folder}" in ended.err
+
+
+def test_pull_without_the_judge_at_home_goes_on_at_the_site(
+    photofinish: Photofinish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problem, "_runner", lambda: None)
+    ended = photofinish("problem", "pull", "softmax", "--into", str(tmp_path))
+    starter = tmp_path / "softmax" / "starter_python.py"
+    assert f"Next: photofinish submit {starter} --board softmax --mode test" in ended.err
 
 
 def test_pulled_folder_is_not_written_over(photofinish: Photofinish, tmp_path: Path) -> None:

@@ -264,3 +264,18 @@ def test_unknown_submission_is_named(photofinish: Photofinish) -> None:
     ended = photofinish("show", "99")
     assert ended.code == 2
     assert "there is no submission 99, or it is not yours" in ended.err
+
+
+def test_syntax_error_is_named_and_nothing_is_sent_unless_asked(
+    site: FakeSite, photofinish: Photofinish, kernel: Path
+) -> None:
+    kernel.write_text("def custom_kernel(data):\n    return (\n")
+    where = ("--board", "softmax", "--hardware", "cpu")
+    refused = photofinish("submit", str(kernel), *where)
+    assert refused.code == 2
+    assert "kernel.py, line 2, column 12: '(' was never closed; nothing was sent (--no-check sends it anyway)" in (
+        refused.err
+    )
+    assert site.sent == []
+    assert photofinish("submit", str(kernel), *where, "--no-check").code == 0
+    assert len(site.sent) == 1
