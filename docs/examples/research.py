@@ -22,7 +22,7 @@ IDEAS = {
     "leave the maximum out": "out.copy_(torch.exp(x) / torch.exp(x).sum(-1, keepdim=True))",
     "call the library": "out.copy_(torch.softmax(x, -1))",
     "forget a bracket": "out.copy_(torch.softmax(x, -1)",
-    "work row by row": "for a, b in zip(x, out): b.copy_(torch.softmax(a, -1))",
+    "work in blocks": "for a, b in zip(x.chunk(8), out.chunk(8)): b.copy_(torch.softmax(a, -1))",
 }
 
 
