@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "leaderboard.awards",
     "leaderboard.discussion",
     "leaderboard.inbox",
+    "leaderboard.matches",
     "leaderboard.web",  # before allauth, whose templates it replaces
     "django.contrib.humanize",
     "allauth",
