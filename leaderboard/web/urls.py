@@ -13,6 +13,7 @@ from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
 from leaderboard.web.api import inbox as inbox_api
+from leaderboard.web.api import matches as matches_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import organised_boards as organised_boards_api
@@ -290,6 +291,7 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/events", stream.events),
     path("submissions/<int:pk>/feedback", batches_api.FeedbackOfSubmission.as_view()),
     *batches_api.URLS,
+    *matches_api.URLS,
     path("submissions/<int:pk>/review", review_api.OwnersSide.as_view()),
     path("submissions/<int:pk>/answer", review_api.Answer.as_view()),
     path("submissions/<int:pk>/appeal", review_api.Appeal.as_view()),

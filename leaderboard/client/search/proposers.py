@@ -46,6 +46,7 @@ class Proposed:
     code: str = ""
     idea: str = ""
     origin: Mapping[str, Any] = field(default_factory=dict)  # model, prompt_sha256, sampling, cost_usd, usage
+    prompt: str = ""  # the exact text that was sent, with that of the system; "": the question's
     answer: str = ""  # the whole text that the code was read from; "": the code alone
 
 
@@ -173,7 +174,7 @@ def _proposed(answer: object, want: str, digest: str) -> Proposed:
     origin |= {"model": model[:128]} if isinstance(model, str) else {}
     origin |= {"cost_usd": cost} if cost is not None and cost >= 0 else {}
     said = answer.get("answer")
-    return Proposed(_checked(text), idea, origin, _whole(said) if isinstance(said, str) else "")
+    return Proposed(_checked(text), idea, origin, answer=_whole(said) if isinstance(said, str) else "")
 
 
 def _checked(code: str) -> str:
@@ -257,7 +258,7 @@ class ChatProposer:
             raise ProposerFailed(f"proposer: {error}") from None
         if not code.strip():
             raise ProposerFailed("proposer: the answer has no fenced code block")
-        return Proposed(code, origin=origin, answer=text)
+        return Proposed(code, origin=origin, prompt=f"{SYSTEM}\n\n{prompt}", answer=text)
 
     async def _complete(self, prompt: str) -> tuple[str, dict[str, Any]]:
         """Return the text of a completion, and its origin."""
