@@ -4,6 +4,7 @@ A version passes the gate *correct* if the judge passed it, and the gate *faster
 reference. Two sides tie where the intervals of their best versions overlap: a difference within noise is none.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -185,6 +186,17 @@ class Report:
         """The human side's time over the machine's, each of its best version."""
         human, machine = self._solved(self.human), self._solved(self.machine)
         return human.against(machine) if human and machine else None
+
+    @property
+    def is_waiting(self) -> bool:
+        return any(not one.is_finished for side in self.sides for one in side.versions)
+
+    @property
+    def digest(self) -> str:
+        """A text that changes with every new version and verdict."""
+        states = ((one.version.submission_id, one.status) for side in self.sides for one in side.versions)
+        rows = [(pk, status.attempt, status.status, status.outcome) for pk, status in states]
+        return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 
     @property
     def is_comparable(self) -> bool:

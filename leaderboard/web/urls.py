@@ -98,6 +98,7 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
     path("matches", matches.index),
     path("matches/<int:pk>", matches.detail),
+    path("matches/<int:pk>/pulse", matches.pulse),
     path("matches/<int:pk>/predict", matches.predict),
     path("matches/<int:pk>/send", matches.send),
     path("matches/<int:pk>/paste", matches.paste),

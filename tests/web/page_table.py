@@ -81,6 +81,7 @@ NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnin
     "another program reads it": (
         *("readyz", "metrics", "robots.txt", "sitemap.xml", "feeds/", "competitions/<slug:slug>/records.atom"),
         *("competitions/<slug:slug>/announcements.atom", "boards/<slug:slug>/<str:hardware>/pulse"),
+        "matches/<int:pk>/pulse",
     ),
     "a file": (
         *("boards/<slug:slug>/files/", "entries/<int:pk>/code", "account/second-factor/codes/file"),

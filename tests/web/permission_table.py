@@ -135,6 +135,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "competitions/<slug:slug>/models/<path:name>": [("/competitions/kernels-101/models/nobody", "N", NOT_SENT)],
     "matches": [("/matches", ALL, NOT_SENT)],
     "matches/<int:pk>": [("/matches/{match}", "IAANNAAA", NOT_SENT)],
+    "matches/<int:pk>/pulse": [("/matches/{match}/pulse", "NAANNAAA", NOT_SENT)],
     "matches/<int:pk>/predict": [("/matches/{match}/predict", "IMMMMMMM", OF_MATCH)],
     "matches/<int:pk>/send": [("/matches/{match}/send", "IAANNNNN", "IAANNNNN")],
     "matches/<int:pk>/paste": [("/matches/{match}/paste", "IANNNNNN", "IANNNNNN")],

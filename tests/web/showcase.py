@@ -469,8 +469,13 @@ def _end(ratio: float | None, now: datetime) -> None:
         | {"measured_us": BASELINE_US * ratio * share, "baseline_us": BASELINE_US, "ratio": ratio * share}
         for name, share in CASES
     )
+    timing = [
+        case(candidate=BASELINE_US * 1e3 * ratio * share, baseline=BASELINE_US * 1e3, name=name)
+        for name, share in CASES
+    ]
     figures = {"score_us": BASELINE_US * ratio, "ratio": ratio, "half_width": 0.009, "telemetry": "full"}
-    _report(runner, now, **figures, cases=CHECKS + times, evidence={})
+    told = evidence(*timing, clock="wall", hardware="cpu", fingerprint=runner.fingerprint)
+    _report(runner, now, **figures, cases=CHECKS + times, evidence=told)
 
 
 def _batch(owner: User, now: datetime) -> Batch:

@@ -15,7 +15,29 @@ from leaderboard.wording.figures import times
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 408.0, 14.0, 196.0
 FAILED_Y: Final = BOTTOM + 16  # of a version without a time
 SQUARE: Final = 216.0  # bottom of the plot of predictions, which is as high as it is wide
-TICKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
+TICKS: Final = (
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    0.7,
+    1,
+    1.5,
+    2,
+    3,
+    5,
+    10,
+    20,
+    50,
+    100,
+    200,
+    500,
+    1_000,
+    10_000,
+    100_000,
+)
 MOST_TICKS: Final = 7
 
 

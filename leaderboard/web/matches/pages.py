@@ -6,7 +6,7 @@ from typing import Final
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -101,6 +101,12 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
         if request.user.is_authenticated:
             raise
         return redirect_to_login(request.get_full_path())
+
+
+@require_safe
+def pulse(request: HttpRequest, pk: int) -> HttpResponse:
+    """The digest of a match's versions and verdicts, which its page polls while a version waits."""
+    return JsonResponse({"digest": report_on(match_of(request.user, pk), timezone.now()).digest})
 
 
 @login_required
@@ -246,6 +252,7 @@ def match_page(request: HttpRequest, match: Match, predicting: ActForm | None = 
         "report": report,
         "title": title_of(match),
         "said": said(report),
+        "is_live": report.is_waiting and report.prediction is not None,
         "sides": [(report.human, human, match.human.shown_name), (report.machine, machine, match.model)],
         "own_pages": _pages_seen(user, submissions),
         "predictions": predictions(report.expectations),

@@ -225,3 +225,14 @@ def test_reading_many_matches_takes_a_fixed_number_of_queries(stage, django_asse
         played(stage, **{name: (0.5, 0.6)})
     with django_assert_max_num_queries(12):
         assert len(reports_on(list(matches_of(stage.ada)), stage.now)) == 3
+
+
+def test_page_follows_a_waiting_version(stage, browser) -> None:
+    match = played(stage)
+    made = acts.send_version(match=match, upload=upload(stage), author=stage.ada, now=stage.later(1))
+    client = browser(stage.ada)
+    assert f'data-pulse="/matches/{match.pk}/pulse"' in page(browser, stage.ada, f"/matches/{match.pk}")
+    before = client.get(f"/matches/{match.pk}/pulse").json()["digest"]
+    judged(stage, made, 0.5)
+    assert client.get(f"/matches/{match.pk}/pulse").json()["digest"] != before
+    assert "data-pulse" not in page(browser, stage.ada, f"/matches/{match.pk}")
