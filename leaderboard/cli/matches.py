@@ -107,8 +107,8 @@ def send(
     """Send your next version, and wait for its verdict. Exit code 0 if it is correct."""
     code, name = read(file, "")
     with connected(context) as site:
-        told = {"filename": "" if file == "-" else name, "licence": licence, "reason": reason, "expected": expect}
-        made: JSON = site.send_version(match, code, **told)
+        filename = "" if file == "-" else name
+        made: JSON = site.send_version(match, code, filename=filename, licence=licence, reason=reason, expected=expect)
         _finish(site, match, "human", made, watch, as_json)
 
 

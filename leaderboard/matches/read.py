@@ -1,7 +1,7 @@
 """A match as its readers see it: the versions of both sides with their gates, and the head-to-head.
 
 A version passes the gate *correct* if the judge passed it, and the gate *faster* if it is surely faster than the eager
-reference. Two sides tie where the intervals of their best versions overlap: a difference within noise is none.
+reference. Two sides tie where the intervals of their best versions overlap.
 """
 
 import hashlib
@@ -133,7 +133,7 @@ class CasePair:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the judge says about the prediction, from the human side's best version."""
+    """Measurements that answer the prediction, from the human side's best version."""
 
     light_share: float | None  # of the speed of light, 1 at most; None: the problem declares no work
     limited_by: str  # the resource that sets the speed of light: memory, cache or an engine; "": unknown
@@ -264,7 +264,7 @@ class Report:
 
     @cached_property
     def measured(self) -> Measured | None:
-        """What is known about the human side's best version; None without one."""
+        """Measurements of the human side's best version; None without a correct version."""
         if HUMAN not in self.feedback:
             return None
         best = self.feedback[HUMAN]

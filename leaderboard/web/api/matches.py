@@ -250,8 +250,10 @@ class SendAnswer(Private):
         exchange = Exchange(sent["prompt"], sent["answer"], sent["turn"])
 
         def take() -> VersionRow:
-            told = {"exchange": exchange, "token": self.token(request)}
-            return acts.send_answer(match=match, upload=upload, operator=caller, now=clock(), **told)
+            token = self.token(request)
+            return acts.send_answer(
+                match=match, upload=upload, operator=caller, exchange=exchange, now=clock(), token=token
+            )
 
         return _sent_once(request, caller, sent | {"match": pk}, take)
 
