@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from leaderboard.accounts.models import User
+from leaderboard.entrants.closing import close
 from leaderboard.matches import acts
 from leaderboard.matches.acts import Exchange
 from leaderboard.matches.models import Choice, Match, Version
 from leaderboard.submissions.intake import Upload
+from leaderboard.web.accounts.export import _tables
 from leaderboard.web.matches.drawing import predictions, timelines
 from tests.leaderboard.stage import SOURCE, Stage
 from tests.web.test_pages_are_strict import check
-
-if TYPE_CHECKING:
-    from leaderboard.accounts.models import User
 
 WHY = "Each row is read once and written once, so bandwidth is the limit."
 ANSWER = "I use vectorised loads.\n```python\ndef custom_kernel(data):\n    return data\n```\n"
@@ -236,3 +236,21 @@ def test_page_follows_a_waiting_version(stage, browser) -> None:
     judged(stage, made, 0.5)
     assert client.get(f"/matches/{match.pk}/pulse").json()["digest"] != before
     assert "data-pulse" not in page(browser, stage.ada, f"/matches/{match.pk}")
+
+
+def test_submission_of_a_version_leads_to_its_match(stage, browser) -> None:
+    match = played(stage, human=(0.5,))
+    address = f"/submissions/{match.versions.get().submission_id}"
+    assert f'Version 1 of the human side in <a href="/matches/{match.pk}">' in page(browser, stage.ada, address)
+
+
+def test_account_exports_its_matches_and_makes_them_private_when_erased(stage) -> None:
+    match = played(stage, human=(0.5,), machine=(0.8,))
+    acts.publish(match=match, actor=stage.ada, now=stage.later(1))
+    tables = _tables(User.objects.filter(pk=stage.ada.pk).values("pk"))
+    assert [(row["id"], row["model"]) for row in tables["matches"]] == [(match.pk, "acme/coder-7b")]
+    assert [row["why"] for row in tables["predictions"]] == [WHY]
+    assert [(row["side"], row["answer"]) for row in tables["match_versions"]] == [("human", ""), ("machine", ANSWER)]
+    close(account=stage.ada, erase=True, now=stage.later(1))
+    match.refresh_from_db()
+    assert (match.human_public_at, match.machine_public_at) == (None, None)
