@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "leaderboard.awards",
     "leaderboard.discussion",
     "leaderboard.inbox",
+    "leaderboard.matches",
     "leaderboard.web",  # before allauth, whose templates it replaces
     "django.contrib.humanize",
     "allauth",
@@ -280,6 +281,7 @@ SPECTACULAR_SETTINGS = {
         "BatchMode": "leaderboard.web.api.batches.MODES",
         "TrackKind": "leaderboard.competitions.models.Track.KINDS",
         "RejudgeKind": "leaderboard.rejudging.sets.Kind.values",
+        "PredictedBound": "leaderboard.matches.models.BOUNDS",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -12,6 +12,7 @@ MAX_WORD_CHARS: Final = 10_000  # letters, digits, _ and . in a row: Python's to
 MAX_LINE_ESCAPES: Final = 10_000  # backslashes, which cost the tokenizer as much
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _LONG_WORD: Final = re.compile(rf"(?<![\w.])[\w.]{{{MAX_WORD_CHARS + 1}}}")
+_FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")  # of a code block in Markdown
 _MAGIC: Final = {
     b"\x7fELF": "a compiled program (ELF)",
     b"MZ": "a Windows program",
@@ -93,3 +94,22 @@ def _check_text(source: str) -> None:
                 f"{text.count(chr(92)):,} backslashes in line {number}; at most {MAX_LINE_ESCAPES:,} in a line, "
                 "so break a long text into strings on several lines",
             )
+
+
+def read_code(text: str) -> str:
+    """Return the longest fenced code block of a model's answer; without a whole block, an unfinished block; or ""."""
+    blocks: list[tuple[bool, int, str]] = []  # whether it is whole, its size, its text
+    fence, lines = "", list[str]()
+    for line in text.split("\n"):
+        match = _FENCE.match(line)
+        if not fence:
+            if match:
+                fence, lines = match.group(1), []
+        elif match and match.group(1).startswith(fence) and line.strip() == match.group(1):
+            blocks.append((True, sum(map(len, lines)), "\n".join(lines)))
+            fence = ""
+        else:
+            lines.append(line)
+    if fence:
+        blocks.append((False, sum(map(len, lines)), "\n".join(lines)))
+    return max(blocks, key=lambda block: block[:2])[2].strip("\n") if blocks else ""

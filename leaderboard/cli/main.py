@@ -12,7 +12,22 @@ from typing import Annotated, Final
 import typer
 
 from ..client import ClientError
-from . import accounts, admin, batches, boards, contests, dataset, inbox, kernels, people, problem, search, teams, tools
+from . import (
+    accounts,
+    admin,
+    batches,
+    boards,
+    contests,
+    dataset,
+    inbox,
+    kernels,
+    matches,
+    people,
+    problem,
+    search,
+    teams,
+    tools,
+)
 from .api import exit_code
 from .config import Options
 from .render import Screen
@@ -54,6 +69,7 @@ app.command()(batches.feedback)
 app.command()(batches.parents)
 app.command()(search.search)
 app.add_typer(dataset.app, name="dataset")
+app.add_typer(matches.app, name="match")
 app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)

@@ -41,6 +41,7 @@ from .render import AsJson, Screen, line
 
 MODES: Final = ("benchmark", "ranked")
 MOST_STARTS: Final = 64
+MOST_IN_MATCH: Final = 200  # versions of a side
 MOST_BANK: Final = 64
 SHOWN_LINES: Final = 8  # of the live view
 SHOWN_KERNELS: Final = 5
@@ -77,6 +78,7 @@ def search(
     proposer_timeout: Annotated[float, typer.Option(min=0.1, max=3_600, help="Seconds for an answer.")] = 300.0,
     at_once: Annotated[int, typer.Option(min=1, max=64, help="Questions to the proposer at the same time.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the strategy's choices.")] = 0,
+    match: Annotated[int, typer.Option(min=0, help="Match whose machine side the kernels are versions of.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Search for faster kernels: a proposer writes them, the site judges them, the fastest seed the next round.
@@ -91,6 +93,8 @@ def search(
         raise Misuse(f"mode: {mode!r} is not one of {', '.join(MODES)}")
     if len(start or ()) > MOST_STARTS:
         raise Misuse(f"start: {len(start or ())} files; give at most {MOST_STARTS}")
+    if match and (mode != "benchmark" or candidates > MOST_IN_MATCH):
+        raise Misuse(f"match: takes at most {MOST_IN_MATCH} candidates, in mode benchmark; change these options")
     account, sampling = resolve(context.obj), {"temperature": temperature, "max_tokens": max_tokens}
     asked = make_proposer(
         proposer,
@@ -103,11 +107,12 @@ def search(
     with client_of(account) as site:
         site.need_token()
         hardware = one_hardware(site, board, hardware)
-        task, digest = _task(site, board, hardware)
+        task, digest = task_of(site, board, hardware)
+        against = str(mapping(site.match(match)).get("model", "")) if match else ""
         known = [one for where in bank or () for one in _bank(site, where, hardware)][:MOST_BANK]
     folder = into or Path(f"search-{task.board}-{task.hardware}")
     run = f"search-{secrets.token_hex(4)}"
-    settings = Settings(site.url, task.board, task.hardware, digest, mode, strategy, seed, run)
+    settings = Settings(site.url, task.board, task.hardware, digest, mode, strategy, seed, run, match, against)
     screen, codes = Screen(), [read(file, "")[0] for file in start or ()]
     with Journal(folder) as journal, _view(screen, as_json) as tell:
 
@@ -142,7 +147,7 @@ def search(
     raise typer.Exit(0 if found.state.best() else NOT_PASSED)
 
 
-def _task(site: Client, board: str, hardware: str) -> tuple[Task, str]:
+def task_of(site: Client, board: str, hardware: str) -> tuple[Task, str]:
     """Return the problem of a board for prompts, and the digest of its version."""
     with explained(site, board, hardware):
         shown, found = site.board(board), site.problem(board, hardware)

@@ -46,6 +46,11 @@ def _act(path: str, **body: Any) -> Call[Any]:
     return Call("POST", path, body=body)
 
 
+def _once(path: str, body: Mapping[str, Any], key: str) -> Call[Any]:
+    """Return a call that the site takes once for a key, which may be repeated."""
+    return Call("POST", path, body=body, headers={"Idempotency-Key": key or str(uuid4())}, is_safe=True)
+
+
 def segment(value: object) -> str:
     """Return any name as a single, quoted path segment."""
     text = str(value)
@@ -58,6 +63,13 @@ def submission_id(value: object) -> str:
     text = str(value)
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_DIGITS):
         raise Misuse(f"ID: {text!r} is not the number of a submission, such as 26; see `photofinish list`")
+    return text
+
+
+def match_id(value: object) -> str:
+    text = str(value)
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_DIGITS):
+        raise Misuse(f"MATCH: {text!r} is not the number of a match, such as 3; see `photofinish match list`")
     return text
 
 
@@ -296,6 +308,68 @@ def submit_batch(
     headers = {"Idempotency-Key": key or str(uuid4())}
     sent = {**body, "candidates": [dict(candidate) for candidate in candidates]}
     return Call("POST", "/batches", body=sent, headers=headers, is_safe=True)
+
+
+def matches(which: str = "own", most: int = 20) -> Call[list[shapes.MatchSummary]]:
+    """List the caller's matches, newest first; `which` "public": the gallery."""
+    return _list("/matches", public=which == "public", most=most, which=which)
+
+
+def match(pk: int | str) -> Call[shapes.MatchDetail]:
+    """Return a match: prediction, versions of both sides with their gates, cases."""
+    return _get(f"/matches/{match_id(pk)}", public=True)
+
+
+def open_match(slug: str, hardware: str, *, model: str, machine: str = "prompts") -> Call[shapes.MatchDetail]:
+    """Open a match of the caller against a model. `machine`: search, prompts or pasted."""
+    return _act(f"/boards/{segment(slug)}/{segment(hardware)}/matches", model=model, machine=machine)
+
+
+def predict(pk: int | str, *, bound: str, speedup: float, why: str) -> Call[shapes.MatchDetail]:
+    """Commit the prediction of the human side, for good. `bound`: memory, compute or latency."""
+    return _act(f"/matches/{match_id(pk)}/predict", bound=bound, speedup=speedup, why=why)
+
+
+def send_version(
+    pk: int | str,
+    code: str,
+    *,
+    filename: str = "",
+    licence: str = "",
+    reason: str = "",
+    expected: float | None = None,
+    key: str = "",
+) -> Call[shapes.MatchVersion]:
+    """Send the next version of the human side. From the second on it has a reason and an expected speed-up."""
+    body = {"code": code, "filename": filename, "licence": licence, "reason": reason, "expected": expected}
+    return _once(f"/matches/{match_id(pk)}/versions", body, key)
+
+
+def send_answer(
+    pk: int | str,
+    *,
+    prompt: str,
+    answer: str,
+    code: str = "",
+    filename: str = "",
+    turn: int | None = None,
+    lineage: Mapping[str, Any] | None = None,
+    key: str = "",
+) -> Call[shapes.MatchVersion]:
+    """Send a kernel of the machine. Without `code`, the longest code block of the answer is judged."""
+    body: dict[str, Any] = {"prompt": prompt, "answer": answer, "code": code, "filename": filename, "turn": turn}
+    return _once(f"/matches/{match_id(pk)}/answers", {**body, **({"lineage": lineage} if lineage else {})}, key)
+
+
+def attach(pk: int | str, submissions: Sequence[Mapping[str, Any]]) -> Call[list[shapes.MatchVersion]]:
+    """Make submissions versions of the machine. Each has `submission`, and may have `prompt`, `answer` and `turn`."""
+    body = {"submissions": [dict(one) for one in submissions]}
+    return Call("POST", f"/matches/{match_id(pk)}/attach", body=body, many=True, is_safe=True)
+
+
+def act_on_match(pk: int | str, act: str) -> Call[shapes.MatchDetail]:
+    """Publish, withdraw or close a match: `act` is one of these words."""
+    return _act(f"/matches/{match_id(pk)}/{segment(act)}")
 
 
 def batches(most: int = 20) -> Call[list[shapes.BatchSummary]]:

@@ -109,6 +109,13 @@ class AskRequest(TypedDict):
     question: str
 
 
+class Attached(TypedDict):
+    prompt: NotRequired[str]
+    answer: NotRequired[str]
+    turn: NotRequired[int | None]
+    submission: int
+
+
 class AwardDesk(TypedDict):
     track: str
     state: str
@@ -1021,6 +1028,84 @@ class MaintenanceRow(TypedDict):
     until: str
 
 
+class MatchCase(TypedDict):
+    name: str
+    human: NotRequired[float | None]
+    machine: NotRequired[float | None]
+    ahead: str
+
+
+class MatchDetail(TypedDict):
+    id: int
+    board: str
+    hardware: str
+    human: str
+    model: str
+    machine: str
+    public: bool
+    closed_at: str | None
+    created_at: str
+    predicted: bool
+    versions: dict[str, int]
+    result: str
+    said: str
+    url: str
+    prediction: MatchPrediction | None
+    measured: MatchMeasured | None
+    compiled: NotRequired[float | None]
+    human_versions: list[MatchVersion]
+    machine_versions: list[MatchVersion]
+    cases: list[MatchCase]
+
+
+class MatchMeasured(TypedDict):
+    bound: str
+    light_share: float | None
+    sentence: str
+
+
+class MatchPrediction(TypedDict):
+    bound: str
+    speedup: float
+    why: str
+    committed_at: str
+
+
+class MatchSummary(TypedDict):
+    id: int
+    board: str
+    hardware: str
+    human: str
+    model: str
+    machine: str
+    public: bool
+    closed_at: str | None
+    created_at: str
+    predicted: bool
+    versions: dict[str, int]
+    result: str
+    said: str
+    url: str
+
+
+class MatchVersion(TypedDict):
+    number: int
+    submission: int
+    status: str
+    outcome: str
+    compiled: bool
+    correct: bool
+    faster: bool
+    ratio: float | None
+    half_width: float | None
+    reason: str
+    expected: float | None
+    prompt: str
+    answer: str
+    turn: int | None
+    created_at: str
+
+
 class Me(TypedDict):
     username: str
     token: Token
@@ -1079,6 +1164,19 @@ class MyEntrant(TypedDict):
 
 class Name(TypedDict):
     name: str
+
+
+class NewAnswer(TypedDict):
+    prompt: NotRequired[str]
+    answer: NotRequired[str]
+    turn: NotRequired[int | None]
+    code: NotRequired[str]
+    filename: NotRequired[str]
+    lineage: NotRequired[NewLineage | None]
+
+
+class NewAttachment(TypedDict):
+    submissions: list[Attached]
 
 
 class NewBatch(TypedDict):
@@ -1154,9 +1252,20 @@ class NewLineage(TypedDict):
     run: NotRequired[str]
 
 
+class NewMatch(TypedDict):
+    model: str
+    machine: NotRequired[str]
+
+
 class NewPost(TypedDict):
     kind: NotRequired[str]
     text: str
+
+
+class NewPrediction(TypedDict):
+    bound: str
+    speedup: float
+    why: str
 
 
 class NewProblem(TypedDict):
@@ -1222,6 +1331,14 @@ class NewToken(TypedDict):
     scopes: list[str]
     username: str
     expires_at: str | None
+
+
+class NewVersion(TypedDict):
+    code: str
+    filename: NotRequired[str]
+    licence: NotRequired[str]
+    reason: NotRequired[str]
+    expected: NotRequired[float | None]
 
 
 class News(TypedDict):

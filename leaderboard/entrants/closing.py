@@ -1,8 +1,8 @@
 """The end of an account by its owner: closing it, and erasing all names of the person.
 
 Rows that other people rely on stay: submissions, results, entries, memberships, reviews and the audit. An erased person
-stands in them as `deleted-N`. What people wrote freely stays as well: sources, names of teams, announcements, reasons
-of decisions about others.
+stands in them as `deleted-N`, and their matches are private from then on. What people wrote freely stays as well:
+sources, names of teams, announcements, reasons of decisions about others.
 """
 
 from datetime import datetime
@@ -68,6 +68,9 @@ def _erase(account: User, logins: list[int]) -> list[int]:
         entrant.save(update_fields=["name", "pseudonym", "affiliation"])
     Session.objects.filter(session_key__in=UserSession.objects.filter(user__in=logins).values("session_key")).delete()
     apps.get_model("web.KeyedAnswer").objects.filter(account__in=logins).delete()  # of an app above
+    matches = apps.get_model("matches.Match").objects  # of an app above, too
+    matches.filter(operator__in=logins).update(machine_public_at=None)
+    matches.filter(human__in=entrants).update(human_public_at=None)
     for name in ("submissions.Draft", "submissions.Note", "submissions.Welcome"):
         apps.get_model(name).objects.filter(user__in=logins).delete()
     for table in (EmailAddress, SocialAccount, Authenticator, UserSession):

@@ -72,6 +72,7 @@ CONTENTS: Final[tuple[tuple[str, tuple[Source, ...]], ...]] = (
         "Organise",
         (
             Source("organisers", "docs/organisers.md", "For organisers", "Competitions, boards, prizes, results"),
+            Source("teaching", "docs/teaching.md", "For teachers", "Matches against models, classes, worklogs"),
             Source("problems", "docs/problems.md", "Write a problem", "From an idea to an admitted board"),
             Source("problem-format", "problems/README.md", "Problem format", "Every key of task.yml"),
             Source("reviewers", "docs/reviewer-guide.md", "For reviewers", "Decide on a held result"),

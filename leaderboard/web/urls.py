@@ -13,6 +13,7 @@ from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
 from leaderboard.web.api import inbox as inbox_api
+from leaderboard.web.api import matches as matches_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
 from leaderboard.web.api import organised_boards as organised_boards_api
@@ -31,6 +32,7 @@ from leaderboard.web.boards import pages as boards
 from leaderboard.web.dataset import views as data_sets
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
+from leaderboard.web.matches import pages as matches
 from leaderboard.web.organise import (
     analytics,
     authoring_pages,
@@ -61,6 +63,7 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/history", entries.history),
     path("boards/<slug:slug>/<str:hardware>/cases", entries.cases),
     path("boards/<slug:slug>/<str:hardware>/pulse", entries.pulse),
+    path("boards/<slug:slug>/<str:hardware>/match", matches.new),
     path("boards/<slug:slug>/<str:hardware>/discussion", discussion.index),
     path("boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove", discussion.remove),
     path("boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/report", discussion.report),
@@ -93,6 +96,15 @@ pages: list[URLPattern | URLResolver] = [
     path("collections/<slug:slug>/<str:username>", boards.entrant),
     path("competitions/<slug:slug>/team", submissions.team),
     path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
+    path("matches", matches.index),
+    path("matches/<int:pk>", matches.detail),
+    path("matches/<int:pk>/pulse", matches.pulse),
+    path("matches/<int:pk>/predict", matches.predict),
+    path("matches/<int:pk>/send", matches.send),
+    path("matches/<int:pk>/paste", matches.paste),
+    path("matches/<int:pk>/picture.png", pictures.match),
+    path("matches/<int:pk>/<slug:name>", matches.act),
+    path("matches/<int:pk>/<slug:side>/<int:number>", matches.version),
     path("batches", batch_pages.index),
     path("batches/<int:pk>", batch_pages.detail),
     path("submissions", submissions.index),
@@ -280,6 +292,7 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/events", stream.events),
     path("submissions/<int:pk>/feedback", batches_api.FeedbackOfSubmission.as_view()),
     *batches_api.URLS,
+    *matches_api.URLS,
     path("submissions/<int:pk>/review", review_api.OwnersSide.as_view()),
     path("submissions/<int:pk>/answer", review_api.Answer.as_view()),
     path("submissions/<int:pk>/appeal", review_api.Appeal.as_view()),

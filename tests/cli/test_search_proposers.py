@@ -13,7 +13,8 @@ import pytest
 from leaderboard.client import Misuse
 from leaderboard.client.search import ProposerFailed, Reply, Task, make_proposer
 from leaderboard.client.search.archive import digest, grams
-from leaderboard.client.search.prompts import Question, question, read_code, read_ideas
+from leaderboard.client.search.prompts import Question, question, read_ideas
+from leaderboard.source import read_code
 from tests.cli.chat_server import ChatServer, Script, chat_server, completion
 
 KEY = "sk-a-very-secret-key"

@@ -26,6 +26,8 @@ from leaderboard.entrants.models import Entrant, Membership, TeamInvite
 from leaderboard.judging.enrolment import make_code
 from leaderboard.judging.epochs import propose_epoch
 from leaderboard.judging.models import Attempt, Epoch, Result, Runner
+from leaderboard.matches import acts as matches
+from leaderboard.matches.models import Match
 from leaderboard.operations import bans
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.review.models import Case
@@ -62,6 +64,15 @@ def _batch(submission: Submission) -> Batch:
     return batch
 
 
+def _match(stage: Stage) -> Match:
+    """Open a match of ada's team, with a version of the machine."""
+    match = matches.open_match(board=stage.board, opener=stage.ada, model="m", machine="pasted", now=stage.later(1))
+    upload = Upload(board="", hardware="", mode="", filename="kernel.py", data=SOURCE)
+    exchange = matches.Exchange("Write it.", "Done.")
+    matches.send_answer(match=match, upload=upload, operator=stage.ada, exchange=exchange, now=stage.later(1))
+    return match
+
+
 @dataclass
 class Everything:
     people: dict[str, User | None]
@@ -89,6 +100,7 @@ def build(stage: Stage) -> Everything:
         "epoch": _epoch(stage),
         "enrolment": make_code(name="tex", hardware="cpu", actor=None, now=timezone.now())[0].pk,
         "batch": _batch(published).pk,
+        "match": _match(stage).pk,
         "own": own_held.pk,
         "published": published.pk,
         "held": held.pk,

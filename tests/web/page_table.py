@@ -26,7 +26,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
     "visitor": (
         *("/", "/boards", "/problems", "/competitions", "/datasets", "/status", "/search?q=ada", "/api/docs", "/docs"),
         *("/boards/softmax", "/boards/softmax/cpu", "/boards/softmax/cpu/history", "/boards/softmax/cpu/cases"),
-        "/boards/topk/cpu/discussion",
+        *("/boards/topk/cpu/discussion", "/matches", "/matches/{match}", "/matches/{match}/machine/2"),
         *(f"/competitions/{RUNS}", f"/competitions/{RUNS}/standings", f"/competitions/{RUNS}/integrity"),
         *(f"/competitions/{OVER}", f"/competitions/{OVER}/awards", f"/competitions/{OVER}/entrants/{{team}}"),
         *("/competitions/fusion", "/collections/model-suite", "/collections/model-suite/ada", "/people/ada"),
@@ -40,7 +40,8 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
     "competitor": (
         *("/", "/boards/softmax/cpu", "/boards/layernorm/submit", f"/competitions/{OVER}/team", "/invite-code"),
         *("/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
-        *("/batches", "/batches/{batch}"),
+        *("/batches", "/batches/{batch}", "/matches", "/matches/{match}", "/matches/{new_match}"),
+        *("/matches/{match}/send", "/matches/{match}/paste", "/matches/{match}/human/4", "/boards/softmax/cpu/match"),
         *("/submissions/{gpu}", "/submissions/{gpu}/measured", "/submissions/{searched}/lineage", "/runs"),
         *("/submissions/{tested}", "/submissions/{wrong}", "/submissions/{broken}", "/submissions/{asked}"),
         *("/submissions/{waiting}", "/boards/topk/cpu/discussion", "/welcome", "/device", "/tokens"),
@@ -70,7 +71,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
     ),
     "operator": (
         *("/organise/new", "/runners", "/runners/cpu-1", "/hosts/rack", "/sets", "/sets/{upload}", "/mailbox"),
-        *("/status", "/desk?q=ada", "/desk/people/{person}", "/desk/bans", "/submissions/{own}"),
+        *("/matches/{match}", "/status", "/desk?q=ada", "/desk/people/{person}", "/desk/bans", "/submissions/{own}"),
     ),
 }
 REFUSALS: Final = {"/nothing": 404, "/sign-out": 405}  # pages of refusal that a visitor can see, by address
@@ -80,6 +81,7 @@ NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnin
     "another program reads it": (
         *("readyz", "metrics", "robots.txt", "sitemap.xml", "feeds/", "competitions/<slug:slug>/records.atom"),
         *("competitions/<slug:slug>/announcements.atom", "boards/<slug:slug>/<str:hardware>/pulse"),
+        "matches/<int:pk>/pulse",
     ),
     "a file": (
         *("boards/<slug:slug>/files/", "entries/<int:pk>/code", "account/second-factor/codes/file"),
@@ -87,7 +89,12 @@ NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnin
         *("organise/<slug:slug>/confirmations/<int:pk>.json", "organise/<slug:slug>/state.json"),
         "organise/<slug:slug>/exports/<slug:name>.<slug:kind>",
     ),
-    "a picture": ("picture.png", "boards/<slug:slug>/<str:hardware>/picture.png", "entries/<int:pk>/badge.svg"),
+    "a picture": (
+        "picture.png",
+        "matches/<int:pk>/picture.png",
+        "boards/<slug:slug>/<str:hardware>/picture.png",
+        "entries/<int:pk>/badge.svg",
+    ),
     "leads elsewhere": ("competitions/<slug:slug>/thresholds",),
     "a provider answers first": ("sign-in/github", "sign-in/discord", "sign-in/google"),
     "a passkey answers first, which test_second_factors.py has": (

@@ -25,6 +25,7 @@ READ_ONLY = "IMMMMMMM"
 OWNERS_OR_NONE = "INNNNNAA"
 STAFF = "INNNNNNA"
 OWN = "IAANAAAA"  # of ada and her team
+OF_MATCH = "IAANNAAA"  # of ada's team, and of those who judge its competition
 RUNNERS = "I"  # a runner's token; a session never suffices
 TOKENS = "I"  # a person's token; a session never suffices
 STAFF_CALLS = "IFFFFFFA"  # of the API
@@ -62,6 +63,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/notifications/webhook/nothing", "IMMMMMMM", "IN"),
     ],
     "notifications/off/<str:token>": [("/notifications/off/nonsense", "N", "N")],
+    "boards/<slug:slug>/<str:hardware>/match": [("/boards/softmax/cpu/match", SIGNED_IN, SIGNED_IN)],
     "boards/<slug:slug>/<str:hardware>/discussion": [("/boards/softmax/cpu/discussion", ALL, SIGNED_IN)],
     "boards/<slug:slug>/<str:hardware>/discussion/<int:pk>/remove": [
         ("/boards/softmax/cpu/discussion/999999/remove", "IMMMMMMM", "IN")
@@ -131,6 +133,18 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "invite-code": [("/invite-code", SIGNED_IN, SIGNED_IN)],
     "competitions/<slug:slug>/models": [("/competitions/kernels-101/models", ALL, NOT_SENT)],
     "competitions/<slug:slug>/models/<path:name>": [("/competitions/kernels-101/models/nobody", "N", NOT_SENT)],
+    "matches": [("/matches", ALL, NOT_SENT)],
+    "matches/<int:pk>": [("/matches/{match}", "IAANNAAA", NOT_SENT)],
+    "matches/<int:pk>/pulse": [("/matches/{match}/pulse", "NAANNAAA", NOT_SENT)],
+    "matches/<int:pk>/predict": [("/matches/{match}/predict", "IMMMMMMM", OF_MATCH)],
+    "matches/<int:pk>/send": [("/matches/{match}/send", "IAANNNNN", "IAANNNNN")],
+    "matches/<int:pk>/paste": [("/matches/{match}/paste", "IANNNNNN", "IANNNNNN")],
+    "matches/<int:pk>/picture.png": [("/matches/{match}/picture.png", "N", NOT_SENT)],
+    "matches/<int:pk>/<slug:name>": [
+        ("/matches/{match}/close", "IMMMMMMM", OF_MATCH),
+        ("/matches/{match}/nothing", "IMMMMMMM", "IN"),
+    ],
+    "matches/<int:pk>/<slug:side>/<int:number>": [("/matches/{match}/machine/1", "NAANNAAA", NOT_SENT)],
     "batches": [("/batches", SIGNED_IN, READ_ONLY)],
     "batches/<int:pk>": [("/batches/{batch}", "IAANNNNN", NOT_SENT)],
     "collections/<slug:slug>": [("/collections/kernels-101", "N", NOT_SENT)],
@@ -505,6 +519,14 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/submissions/{own}/feedback", OWN, READ_ONLY),
         ("/api/v1/submissions/{held}/feedback", "INNNAAAA", READ_ONLY),
     ],
+    "api/v1/matches": [("/api/v1/matches", ALL, READ_ONLY)],
+    "api/v1/boards/<slug:slug>/<str:hardware>/matches": [("/api/v1/boards/softmax/cpu/matches", "IMMMMMMM", SIGNED_IN)],
+    "api/v1/matches/<int:pk>": [("/api/v1/matches/{match}", "NAANNAAA", NOT_SENT)],
+    **{
+        f"api/v1/matches/<int:pk>/{act}": [(f"/api/v1/matches/{{match}}/{act}", "IMMMMMMM", OF_MATCH)]
+        for act in ("predict", "versions", "answers", "attach", "withdraw", "close")
+    },
+    "api/v1/matches/<int:pk>/publish": [("/api/v1/matches/{match}/publish", "IMMMMMMM", "IAANNFFF")],
     "api/v1/batches": [("/api/v1/batches", SIGNED_IN, SIGNED_IN)],
     "api/v1/batches/<int:pk>": [("/api/v1/batches/{batch}", "IANNNNNN", READ_ONLY)],
     "api/v1/batches/<int:pk>/feedback": [("/api/v1/batches/{batch}/feedback", "IANNNNNN", READ_ONLY)],

@@ -25,6 +25,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
+from leaderboard.admissions.models import CompiledTiming
 from leaderboard.awards.life import announce_award, approve_award, confirm_award, propose_award
 from leaderboard.competitions.access import grant_role, issue_codes, publish_announcement
 from leaderboard.competitions.edit import create_track, put_prize
@@ -39,6 +40,7 @@ from leaderboard.judging.enrolment import make_code
 from leaderboard.judging.fleet import keep_health
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner, greet, note_seen
+from leaderboard.matches import acts as matches
 from leaderboard.operations import bans, incidents
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.standings.freeze import finalise
@@ -126,6 +128,7 @@ def build() -> Showcase:
     keys = _contest(people, now)
     _collection(now - 4 * DAY)
     keys["batch"] = _batch(people["ada"], now - 2 * DAY).pk
+    keys |= _matches(people, now - 2 * DAY + HOUR)
     keys |= _running(people, now) | _work_of_organisers(people, now)
     _work_of_operators(people, now)
     sessions = {who: _signed_in(WHO[who]) for who in (COMPETITOR, REVIEWER, ORGANISER, OPERATOR)}
@@ -410,6 +413,69 @@ def _collection(now: datetime) -> None:
             at = now + (number * 60 + turn * 15) * MINUTE
             model = {"ben": "open/kernel-writer-9b", "cleo": "example/code-large:70b"}.get(name, "")
             judge(name, SOFTMAX / "submissions" / "accepted" / file, ratio, at, board=slug, model=model)
+
+
+def _matches(people: dict[str, User], now: datetime) -> dict[str, Any]:
+    """Two matches of ada: a public one that is the match of the week, and a new one without a prediction."""
+    ada, board = people["ada"], Board.objects.get(slug="softmax", hardware="cpu")
+    models = ("example/code-large:70b", "open/kernel-writer-9b")
+    shown, new = (
+        matches.open_match(board=board, opener=ada, model=model, machine="pasted", now=now) for model in models
+    )
+    why = "Each row is read and written once, 8 bytes a number, so bandwidth bounds it. Eager reads it three times."
+    matches.predict(match=shown, author=ada, bound="memory", speedup=2.5, why=why, now=now)
+    told = [
+        ("template.py", 1.31, {}),
+        ("template_c.py", None, {"reason": "One pass that keeps the maximum beside the sum.", "expected": 1.6}),
+        ("template_c.py", 0.72, {"reason": "The sum overflowed; it is scaled with the maximum.", "expected": 1.6}),
+        ("template_cpp.py", 0.47, {"reason": "Two rows at a time hide the latency of exp.", "expected": 1.9}),
+    ]
+    for number, (file, ratio, words) in enumerate(told):
+        at = now + number * HOUR
+        sent = _source(SOFTMAX / file, f"match version {number}")
+        matches.send_version(match=shown, upload=sent, author=ada, now=at, **words)  # type: ignore[arg-type]
+        _end(ratio, at)
+    prompt = f"Write a faster kernel for this reference.\n\n{(SOFTMAX / 'template.py').read_text()}"
+    for number, ratio in enumerate((None, 0.81, 0.52)):
+        at = now + (number * 10 + 5) * MINUTE + 4 * HOUR
+        sent = _source(SOFTMAX / "template_cpp.py", f"answer {number}")
+        answer = matches.Exchange(prompt, f"Here it is:\n```python\n{sent.data.decode()}```\n", number + 1)
+        matches.send_answer(match=shown, upload=sent, operator=ada, exchange=answer, now=at)
+        _end(ratio, at)
+    matches.publish(match=shown, actor=ada, now=now + DAY)
+    note = "The person needed four versions, the model three answers."
+    matches.choose(match=shown, actor=people["olga"], note=note, now=now + DAY)
+    figures = {"score_us": BASELINE_US * 0.74, "ratio": 0.74, "half_width": 0.011, "outcome": "passed", "state": "done"}
+    at = {"created_at": now, "finished_at": now + HOUR}
+    CompiledTiming.objects.create(version=board.version, hardware="cpu", epoch="", **figures, **at)
+    return {"match": shown.pk, "new_match": new.pk}
+
+
+def _source(path: Path, note: str) -> Upload:
+    code = f"{path.read_text()}\n# Sent by ada to make a picture, {note}.\n"
+    return Upload(board="", hardware="", mode="", filename="kernel.py", data=code.encode())
+
+
+def _end(ratio: float | None, now: datetime) -> None:
+    """Report a pass with this ratio, or a wrong answer, on the next work of the processor."""
+    runner = Runner.objects.get(hardware="cpu")
+    if ratio is None:
+        wrong = {"stage": "check", "name": "rows=1, cols=1", "public": True, "good": False, "reason": "mismatch"}
+        told = {"outcome": "wrong", "reason": "mismatch", "message": "rows=1, cols=1: 3 elements differ."}
+        _report(runner, now, **told, cases=({**wrong, "message": ""},))
+        return
+    times = tuple(
+        {"stage": "time", "name": name, "public": True, "good": True, "half_width": 0.012}
+        | {"measured_us": BASELINE_US * ratio * share, "baseline_us": BASELINE_US, "ratio": ratio * share}
+        for name, share in CASES
+    )
+    timing = [
+        case(candidate=BASELINE_US * 1e3 * ratio * share, baseline=BASELINE_US * 1e3, name=name)
+        for name, share in CASES
+    ]
+    figures = {"score_us": BASELINE_US * ratio, "ratio": ratio, "half_width": 0.009, "telemetry": "full"}
+    told = evidence(*timing, clock="wall", hardware="cpu", fingerprint=runner.fingerprint)
+    _report(runner, now, **figures, cases=CHECKS + times, evidence=told)
 
 
 def _batch(owner: User, now: datetime) -> Batch:

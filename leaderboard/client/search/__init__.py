@@ -4,9 +4,9 @@
 """
 
 from .archive import Candidate, Verdict
-from .driver import Search, Shape
+from .driver import Search, Shape, lineage_of, shortened
 from .journal import Journal
-from .prompts import Known, Task
+from .prompts import Known, Task, question
 from .proposers import ChatProposer, CommandProposer, Proposed, Proposer, ProposerFailed, Reply, make_proposer
 from .state import Budget, Settings, State, summary
 from .strategies import STRATEGIES
@@ -29,6 +29,9 @@ __all__ = [
     "State",
     "Task",
     "Verdict",
+    "lineage_of",
     "make_proposer",
+    "question",
+    "shortened",
     "summary",
 ]

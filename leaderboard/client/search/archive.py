@@ -64,6 +64,8 @@ class Candidate:
     idea: str = ""
     parents: tuple[int, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)  # model, prompt, sampling and usage
+    prompt: str = ""  # kept in a match alone, as the answer
+    answer: str = ""
     left_out: str = ""  # why it was not sent; empty: it was, or waits
     verdict: Verdict | None = None
 

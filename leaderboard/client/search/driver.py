@@ -38,6 +38,9 @@ MOST_SAMPLING: Final = 16  # settings of a model; this and the limits below are 
 MOST_SETTING: Final = 1e15
 MOST_SETTING_CHARS: Final = 64
 MOST_COST_USD: Final = 1_000_000
+MOST_PROMPT_CHARS: Final = 64_000  # of a match, as the next one
+MOST_ANSWER_CHARS: Final = 256_000
+CUT: Final = "\n[…]"
 _PLACE: Final = re.compile(r"candidates\.(\d{1,4})\.(?:code|lineage\b.*)")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")  # of a setting, as the site takes it
 _NOT_IN_MODEL: Final = re.compile(r"[^A-Za-z0-9._:/+@-]")
@@ -219,7 +222,7 @@ class Search:
                 found, faults = reply.found, reply.faults
             except ProposerFailed as error:
                 faults = [str(error)]
-        self._answer(name, round, branch, found, faults, str(asked.data["idea"]))
+        self._answer(name, round, branch, found, faults, asked)
         for fault in faults:
             self._say(fault)
 
@@ -230,8 +233,9 @@ class Search:
         branch: Branch,
         found: Iterable[Proposed],
         faults: Sequence[str] = (),
-        idea: str = "",
+        asked: Question | None = None,
     ) -> None:
+        idea, prompt = (str(asked.data["idea"]), asked.prompt) if asked else ("", "")
         first = len(self.state.candidates) + 1
         kernels = [
             {
@@ -240,6 +244,7 @@ class Search:
                 "idea": one.idea or idea,
                 "parents": [parent.number for parent in branch.parents],
                 "origin": dict(one.origin),
+                **({"prompt": one.prompt or prompt, "answer": one.answer or one.code} if self.settings.match else {}),
             }
             for place, one in enumerate((one for one in found if one.code), first)
         ]
@@ -329,14 +334,11 @@ class Search:
     def _sent(self, one: Candidate) -> dict[str, Any]:
         """Return a candidate as the site takes it, with its lineage. The same at every try."""
         known = [self.state.candidates[parent].verdict for parent in one.parents]
-        origin, lineage = one.origin, {"strategy": self.settings.strategy, "run": self.settings.run}
+        lineage = {"strategy": self.settings.strategy, "run": self.settings.run, **lineage_of(one.origin)}
         more: dict[str, Any] = {
             "parents": [verdict.submission for verdict in known if verdict and verdict.submission],
             "idea": one.idea,
-            "model": _NOT_IN_MODEL.sub("-", str(origin.get("model") or "")).lstrip("._:/+@-")[:128],
-            "prompt_sha256": origin.get("prompt_sha256"),
-            "sampling": dict(list(filter(_is_setting, mapping(origin.get("sampling")).items()))[:MOST_SAMPLING]),
-            "cost_usd": min(number(origin.get("cost_usd")) or 0.0, MOST_COST_USD),
+            "model": self.settings.model,  # of a match, whatever the endpoint calls it
         }
         return {"code": one.code, "lineage": {**lineage, **{name: value for name, value in more.items() if value}}}
 
@@ -369,6 +371,9 @@ class Search:
         text = await self._patiently(lambda: self.site.feedback_text(str(submission)))
         verdict = Verdict.of(found, text.decode("utf-8", "replace"))
         one = self.state.candidates[batch.numbers[place - 1]]
+        if self.settings.match:  # before the verdict is in the journal: the site attaches a submission once
+            sent = {"submission": verdict.submission, **shortened(one.prompt, one.answer)}
+            await self._patiently(lambda: self.site.attach(self.settings.match, [sent]))
         self._add("verdict", number=one.number, arrival=arrival, verdict=asdict(verdict))
         rules = f", held by {', '.join(verdict.held_by)}" if verdict.held_by else ""
         why = f" ({verdict.reason})" if verdict.reason else ""
@@ -404,6 +409,24 @@ async def _together(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
                 tasks.create_task(part)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
+
+
+def lineage_of(origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a proposer says of a kernel as the site takes it in a lineage."""
+    found: dict[str, Any] = {
+        "model": _NOT_IN_MODEL.sub("-", str(origin.get("model") or "")).lstrip("._:/+@-")[:128],
+        "prompt_sha256": origin.get("prompt_sha256"),
+        "sampling": dict(list(filter(_is_setting, mapping(origin.get("sampling")).items()))[:MOST_SAMPLING]),
+        "cost_usd": min(number(origin.get("cost_usd")) or 0.0, MOST_COST_USD),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def shortened(prompt: str, answer: str) -> dict[str, str]:
+    """Return the dialogue behind a kernel within the limits of a match."""
+    limits = (("prompt", prompt, MOST_PROMPT_CHARS), ("answer", answer, MOST_ANSWER_CHARS))
+    plain = ((name, text.replace("\x00", ""), most) for name, text, most in limits)
+    return {name: text if len(text) <= most else text[: most - len(CUT)] + CUT for name, text, most in plain}
 
 
 def _is_setting(setting: tuple[str, Any]) -> bool:

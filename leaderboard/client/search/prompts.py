@@ -21,7 +21,6 @@ SYSTEM: Final = (
     "Results that are kept between calls, and attempts to detect or deceive the judge, disqualify."
 )
 _IDEA: Final = re.compile(r"[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+(\S.*)")
-_FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True)
@@ -152,22 +151,3 @@ def read_ideas(text: str, most: int) -> list[str]:
     found = (match.group(1) for line in text.split("\n") if (match := _IDEA.match(line)))
     cut = (one_line(line.replace("**", "")) for line in found)
     return list({idea.casefold(): idea for idea in cut if idea}.values())[:most]
-
-
-def read_code(text: str) -> str:
-    """Return the longest fenced code block of an answer; without a whole block, one that lacks its end; or ""."""
-    blocks: list[tuple[bool, int, str]] = []  # whether it is whole, its size, its text
-    fence, lines = "", list[str]()
-    for line in text.split("\n"):
-        match = _FENCE.match(line)
-        if not fence:
-            if match:
-                fence, lines = match.group(1), []
-        elif match and match.group(1).startswith(fence) and line.strip() == match.group(1):
-            blocks.append((True, sum(map(len, lines)), "\n".join(lines)))
-            fence = ""
-        else:
-            lines.append(line)
-    if fence:
-        blocks.append((False, sum(map(len, lines)), "\n".join(lines)))
-    return max(blocks, key=lambda block: block[:2])[2].strip("\n") if blocks else ""

@@ -20,10 +20,11 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from ...source import read_code
 from ..account import Misuse, SiteProblem, is_loopback
 from ..clients import backoff_s
 from ..values import mapping, mappings, number
-from .prompts import SYSTEM, Question, one_line, read_code, read_ideas
+from .prompts import SYSTEM, Question, one_line, read_ideas
 
 MOST_ANSWER_BYTES: Final = 8_000_000
 MOST_CODE_BYTES: Final = 1_000_000  # limit of a submission
@@ -45,6 +46,8 @@ class Proposed:
     code: str = ""
     idea: str = ""
     origin: Mapping[str, Any] = field(default_factory=dict)  # model, prompt_sha256, sampling, cost_usd, usage
+    prompt: str = ""  # the exact text that was sent, with that of the system; "": the question's
+    answer: str = ""  # the whole text that the code was read from; "": the code alone
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,8 @@ def _proposed(answer: object, want: str, digest: str) -> Proposed:
     origin: dict[str, Any] = {"prompt_sha256": digest, "sampling": mapping(answer.get("sampling"))}
     origin |= {"model": model[:128]} if isinstance(model, str) else {}
     origin |= {"cost_usd": cost} if cost is not None and cost >= 0 else {}
-    return Proposed(_checked(text), idea, origin)
+    said = answer.get("answer")
+    return Proposed(_checked(text), idea, origin, answer=_whole(said) if isinstance(said, str) else "")
 
 
 def _checked(code: str) -> str:
@@ -254,7 +258,7 @@ class ChatProposer:
             raise ProposerFailed(f"proposer: {error}") from None
         if not code.strip():
             raise ProposerFailed("proposer: the answer has no fenced code block")
-        return Proposed(code, origin=origin)
+        return Proposed(code, origin=origin, prompt=f"{SYSTEM}\n\n{prompt}", answer=text)
 
     async def _complete(self, prompt: str) -> tuple[str, dict[str, Any]]:
         """Return the text of a completion, and its origin."""

@@ -24,6 +24,8 @@ class Settings:
     strategy: str = "evolve"
     seed: int = 0
     run: str = ""  # name of the search in the lineage of its submissions
+    match: int = 0  # that its kernels are versions of; 0: none
+    model: str = ""  # of that match, in the lineage of its submissions; "": as the proposer says
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import ApiToken, DataSetChoice, User
@@ -19,6 +19,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Attempt
+from leaderboard.matches.models import Match, Prediction, Version
 from leaderboard.submissions.models import Draft, Lineage, Note, Parent, Submission
 
 MOST_BYTES: Final = 100_000_000  # of the packed sources; the API has the rest
@@ -69,11 +70,21 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             "submission_id idea model prompt_sha256 sampling cost_usd strategy run",
         ),
         "parents": (Parent.objects.filter(child__owner__in=mine), "child_id parent_id"),
+        "matches": (
+            Match.objects.filter(Q(operator__in=mine) | Q(human__memberships__user__in=mine)).distinct(),
+            "id board__slug board__hardware human__name model machine created_at human_public_at machine_public_at "
+            "closed_at",
+        ),
         "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
         "notes": (Note.objects.filter(user__in=mine), "submission_id text saved_at"),
         "verdicts": (
             Attempt.objects.filter(submission__owner__in=mine, is_current=True),
             "submission_id state outcome",
+        ),
+        "predictions": (Prediction.objects.filter(author__in=mine), "match_id bound speedup why committed_at"),
+        "match_versions": (
+            Version.objects.filter(submission__owner__in=mine),
+            "match_id side number submission_id reason expected prompt answer turn created_at",
         ),
         "messages": (
             Message.objects.filter(user__in=mine),

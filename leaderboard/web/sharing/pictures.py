@@ -1,13 +1,16 @@
-"""Pictures and badges of boards for other sites: of public competitions alone, as strangers see them."""
+"""Pictures and badges of boards and matches for other sites: of public competitions alone, as strangers see them."""
 
 from typing import Final
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.models import PUBLIC
+from leaderboard.matches.permissions import gallery
+from leaderboard.matches.read import TIE, report_on
 from leaderboard.standings.read.boards import lines_of
 from leaderboard.web import limits
 from leaderboard.web.boards import cards
@@ -49,6 +52,27 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     if count > len(rows):
         foot = f"{count:,} entrants. {foot}"
     picture = draw.Picture(card.title, f"{hardware} · {card.competition.name}", rows, foot, 1 / longest if rows else 0)
+    return HttpResponse(draw.png(picture), content_type="image/png", headers={"Cache-Control": KEPT})
+
+
+@require_safe
+def match(request: HttpRequest, pk: int) -> HttpResponse:
+    """The picture of a public match: the best kernel of each side beside the eager reference and torch.compile."""
+    if wait_s := limits.floods.take(*limits.by_address(limits.PICTURE_IP, request)):
+        return refuse(request.path, 429, wait_s)
+    shown = get_object_or_404(gallery(AnonymousUser()).select_related("board__version"), pk=pk)
+    report = report_on(shown, timezone.now())
+    named = [(shown.human.shown_name, report.human.best), (shown.model, report.machine.best)]
+    times = [(name, one.solved.ratio) for name, one in named if one and one.solved]
+    times += [("torch.compile", report.compiled.ratio)] if report.compiled else []
+    longest = max([1.0, *(ratio for _, ratio in times)])
+    rows = tuple(
+        draw.PictureRow("", name, figures.speedup(ratio), ratio / longest)
+        for name, ratio in sorted(times, key=lambda pair: pair[1])
+    )
+    foot = "A tie within noise." if report.result == TIE else "Speedup over the eager reference; shorter is faster."
+    title = f"{shown.human.shown_name} against {shown.model}"
+    picture = draw.Picture(title, f"{shown.board.title} on {shown.board.hardware}", rows, foot, 1 / longest)
     return HttpResponse(draw.png(picture), content_type="image/png", headers={"Cache-Control": KEPT})
 
 

@@ -26,6 +26,8 @@ from leaderboard.judging.attempts import may_cancel
 from leaderboard.judging.epochs import waits_for_epoch
 from leaderboard.judging.lease import clock
 from leaderboard.judging.models import QUEUED, AttemptEvent
+from leaderboard.matches.models import Version
+from leaderboard.matches.permissions import matches_seen_by
 from leaderboard.review.permissions import may_review
 from leaderboard.standings.publish import retraction_of
 from leaderboard.standings.read.code import remixes_seen
@@ -219,6 +221,7 @@ def detail_page(
         "sub": item,
         "retraction": retraction,
         "remixes": remixes_seen(item.id, user, now),
+        "version": Version.objects.filter(submission=item.id, match__in=matches_seen_by(user)).first(),
         "may_restore": retraction is not None and may_review(user_of(request), item.submission),
         "may_cancel": may_cancel(item.submission, user_of(request)) and not item.is_finished,
         "stations": progress.stations(item, current),

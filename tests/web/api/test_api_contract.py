@@ -44,6 +44,7 @@ OPERATE = """
     desk/submissions/{id}/put-back desk/bans desk/bans/{id}/lift desk/acts desk/acts/{id}/undo
     review/accounts review/accounts/suspend review/accounts/reinstate admission/{id}/override
 """.split()  # noqa: SIM905
+MATCH_ACTS = "predict versions answers attach publish withdraw close".split()  # noqa: SIM905
 REVIEW_ACTS = "claim release clear reject ask overturn uphold grant undo note label unlabel rerun".split()  # noqa: SIM905
 
 
@@ -306,7 +307,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/boards/{slug}/{hardware}/history",
         "/api/v1/boards",
         "/api/v1/boards/{slug}",
-        *(f"/api/v1/boards/{{slug}}/{{hardware}}/{part}" for part in ("entries", "parents")),
+        *(f"/api/v1/boards/{{slug}}/{{hardware}}/{part}" for part in ("entries", "parents", "matches")),
         "/api/v1/entries/{id}",
         *("/api/v1/compare", "/api/v1/people/{username}", "/api/v1/people/{username}/entries"),
         *("/api/v1/competitions/{slug}/entrants/{name}", "/api/v1/search", "/api/v1/problems"),
@@ -324,6 +325,8 @@ def test_schema_describes_every_call(stage, browser) -> None:
         *(f"/api/v1/submissions/{{id}}/{part}" for part in ("review", "answer", "appeal", "seeds", "files/{name}")),
         "/api/v1/submissions/{id}/feedback",
         *(f"/api/v1/batches{part}" for part in ("", "/{id}", "/{id}/feedback", "/{id}/report", "/{id}/cancel")),
+        *("/api/v1/matches", "/api/v1/matches/{id}"),
+        *(f"/api/v1/matches/{{id}}/{act}" for act in MATCH_ACTS),
         *("/api/v1/review", "/api/v1/review/hold", "/api/v1/review/{id}"),
         *(f"/api/v1/review/{{id}}/{act}" for act in REVIEW_ACTS),
         "/api/v1/admission",

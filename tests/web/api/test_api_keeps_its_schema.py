@@ -40,6 +40,7 @@ def test_api_keeps_its_schema(transactional_db, stage, monkeypatch, tmp_path, ca
     names = {
         "submissions": [keys[name] for name in ("own", "published", "held", "rejected", "retracted", "frozen")],
         "batches": [keys["batch"]],
+        "matches": [keys["match"]],
         "entries": [keys["published"], keys["frozen"]],
         "review": [keys["case"], keys["secret_case"]],
         "admission": [keys["test"]],

@@ -1,4 +1,4 @@
-// A board follows new results: it polls the digest of its table, and reads the table again when the digest has changed.
+// A board or a match follows new results: it polls a digest, and reads its tables again when the digest has changed.
 // A hidden page does not poll, a failing one waits longer each time, and a page that nobody touches stops after hours.
 
 import { fold, localTimes } from "./site.js";

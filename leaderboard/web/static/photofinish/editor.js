@@ -1,4 +1,4 @@
-// The submit page: a code editor in place of the textarea, drafts, and the live verdict beside it on wide screens.
+// The submit page and the form of a match: a code editor in place of the textarea, drafts, and the live verdict beside it on wide screens.
 // Without this script the page is a plain form. The editor lives in a shadow root: its styles are then adopted style
 // sheets, which the content policy allows.
 
@@ -24,6 +24,7 @@ const form = document.getElementById("submit-form");
 const area = document.getElementById("id_code");
 const pane = document.getElementById("pane");
 const frame = document.getElementById("editor");
+const isPlain = "plain" in form.dataset; // the form of a match leads to a page of its own
 const note = document.getElementById("draft-note");
 const filename = form.querySelector("[data-filename]");
 
@@ -329,7 +330,7 @@ form.addEventListener("submit", (event) => {
   area.value = text();
   clearTimeout(timer);
   isDirty = false;
-  if (!isWide() || form.querySelector("input[type=file]").files.length) return;
+  if (isPlain || !isWide() || form.querySelector("input[type=file]").files.length) return;
   event.preventDefault();
   post(form);
 });
@@ -349,4 +350,4 @@ form.before(said);
 document.querySelectorAll(".drop").forEach(wireDrop);
 showStarters();
 markVerdict(frame.dataset.marks);
-if (isWide() && pane.dataset.verdict) show(pane.dataset.verdict, false);
+if (!isPlain && isWide() && pane.dataset.verdict) show(pane.dataset.verdict, false);
