@@ -9,7 +9,7 @@ import typer
 from ..client import AsyncClient, Client, Misuse
 from ..client.search import Candidate, Verdict, lineage_of, make_proposer, question, shortened
 from ..client.search.prompts import Task
-from ..client.search.proposers import Proposer
+from ..client.search.proposers import Proposer, ProposerFailed
 from ..client.values import JSON, mapping, mappings, number
 from ..source import SourceError, read_code, read_file
 from ..wording.figures import NONE, interval, percent, speedup, times
@@ -167,6 +167,8 @@ def play(
     with client_of(account) as site:
         site.need_token()
         shown: JSON = site.match(match)
+        if shown.get("closed_at"):
+            raise Misuse(f"match: {match} is closed; open another with `photofinish match open`")
         task, _ = task_of(site, str(shown.get("board", "")), str(shown.get("hardware", "")))
 
     async def played() -> None:
@@ -204,7 +206,8 @@ async def _turn(
     asked = question(task, "kernels", 1, parents=[last] if last else [], tried=[], bank=[])
     reply = await proposer.ask(asked)
     if not reply.found:
-        raise Misuse(f"proposer: no kernel came: {'; '.join(reply.faults) or 'the answer is empty'}; run it again")
+        why = "; ".join(reply.faults) or "the answer is empty"
+        raise ProposerFailed(f"proposer: no kernel came: {why}; run the command again")
     kernel = reply.found[0]
     lineage = {name: value for name, value in lineage_of(kernel.origin).items() if name in ("sampling", "cost_usd")}
     dialogue = shortened(kernel.prompt or asked.prompt, kernel.answer or kernel.code)

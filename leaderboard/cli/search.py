@@ -108,7 +108,7 @@ def search(
         site.need_token()
         hardware = one_hardware(site, board, hardware)
         task, digest = task_of(site, board, hardware)
-        against = str(mapping(site.match(match)).get("model", "")) if match else ""
+        against = _model_of(site, match, task) if match else ""
         known = [one for where in bank or () for one in _bank(site, where, hardware)][:MOST_BANK]
     folder = into or Path(f"search-{task.board}-{task.hardware}")
     run = f"search-{secrets.token_hex(4)}"
@@ -145,6 +145,17 @@ def search(
         screen.say(_report(found.state))
         screen.note(f"{folder} has the journal, {REPORT} and the best kernel.")
     raise typer.Exit(0 if found.state.best() else NOT_PASSED)
+
+
+def _model_of(site: Client, match: int, task: Task) -> str:
+    """Return the model that plays a match. Raises Misuse where the kernels of this search cannot be its versions."""
+    found = mapping(site.match(match))
+    if found.get("closed_at"):
+        raise Misuse(f"match: {match} is closed; open another with `photofinish match open`")
+    where = (str(found.get("board", "")), str(found.get("hardware", "")))
+    if where != (task.board, task.hardware):
+        raise Misuse(f"match: {match} is played on {where[0]} with hardware {where[1]}; search there")
+    return str(found.get("model", ""))
 
 
 def task_of(site: Client, board: str, hardware: str) -> tuple[Task, str]:

@@ -186,6 +186,7 @@ def attach(*, match: Match, operator: User, sent: Sequence[tuple[int, Exchange]]
     """Make submissions of the operator versions of the machine, in the given order. Attached ones stay as they are."""
     if not 0 < len(sent) <= MOST_ATTACHED:
         raise UserError("submissions", len(sent), f"expected 1 to {MOST_ATTACHED} submissions")
+    lock_person(match.operator)  # of two matches at once, the second sees the versions of the first
     match = _lock(match)
     check_operator(operator, match)
     _check_open(match)

@@ -64,6 +64,12 @@ def test_search_in_a_match_is_a_bounded_benchmark(photofinish: Photofinish, site
     assert "match: takes at most 200 candidates, in mode benchmark" in ended.err
 
 
+def test_closed_match_costs_no_prompt(photofinish: Photofinish, site: FakeSite) -> None:
+    site.more["/matches/3"] = MATCH | {"closed_at": "2026-01-02T03:04:05Z"}
+    ended = photofinish("match", "play", "3", "--proposer", "false")
+    assert (ended.code, "match: 3 is closed" in ended.err) == (2, True), ended.err
+
+
 def test_match_is_shown_in_words(photofinish: Photofinish, site: FakeSite) -> None:
     site.more["/matches/3"] = MATCH
     shown = photofinish("match", "show", "3").out

@@ -70,7 +70,6 @@ def index(request: HttpRequest) -> HttpResponse:
         "reports": [(report, said(report)) for report in reports_on(page.rows, now)],
         "own": [(report, said(report)) for report in reports_on(own, now)],
         "week": week,
-        "week_report": report_on(week.match, now) if week else None,
         "week_said": said(report_on(week.match, now)) if week else "",
     }
     return render(request, "web/matches/index.html", context)

@@ -1,8 +1,10 @@
 """Acts of a match: a prediction comes first, versions have reasons, each side sends its own, both publish."""
 
+import threading
+
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import CLOSED, Role
@@ -215,6 +217,28 @@ def test_submissions_of_the_operator_are_attached_once(stage: Stage) -> None:
         assert [(one.number, one.submission_id) for one in made] == [(1, keys[0]), (2, keys[1])]
     with pytest.raises(UserError, match=f"in match {match.pk} already"):
         acts.attach(match=opened(stage), operator=stage.ada, sent=rows, now=stage.later(1))
+
+
+def test_submission_is_attached_to_one_of_two_matches_at_once(live_stage: Stage) -> None:
+    stage = live_stage
+    matches = [opened(stage) for _ in range(2)]
+    rows, failed = [(with_model(stage, matches[0].model), Exchange())], list[UserError]()
+
+    def attach(match: Match) -> None:
+        try:
+            acts.attach(match=match, operator=stage.ada, sent=rows, now=stage.now)
+        except UserError as error:
+            failed.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=attach, args=(match,)) for match in matches]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert [error.status for error in failed] == [409]
+    assert Version.objects.count() == 1
 
 
 def test_unfit_submission_is_not_attached(stage: Stage) -> None:
