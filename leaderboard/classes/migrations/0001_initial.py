@@ -8,196 +8,338 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('competitions', '0005_precision_of_problem_sets'),
-        ('submissions', '0014_token_key_index'),
+        ("competitions", "0005_precision_of_problem_sets"),
+        ("submissions", "0014_token_key_index"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Course',
+            name="Course",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('stuck_days', models.PositiveSmallIntegerField(default=3)),
-                ('created_at', models.DateTimeField()),
-                ('competition', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='course', to='competitions.competition')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("stuck_days", models.PositiveSmallIntegerField(default=3)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "competition",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="course",
+                        to="competitions.competition",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='Planted',
+            name="Planted",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('must_fail', models.BooleanField()),
-                ('created_at', models.DateTimeField()),
-                ('board', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='competitions.board')),
-                ('course', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='planted', to='classes.course')),
-                ('submission', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='planted', to='submissions.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("must_fail", models.BooleanField()),
+                ("created_at", models.DateTimeField()),
+                (
+                    "board",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="competitions.board"
+                    ),
+                ),
+                (
+                    "course",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="planted", to="classes.course"
+                    ),
+                ),
+                (
+                    "submission",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="planted", to="submissions.submission"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='Rubric',
+            name="Rubric",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=128)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('criteria', models.JSONField()),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('frozen_at', models.DateTimeField(null=True)),
-                ('course', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='rubrics', to='classes.course')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=128)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("criteria", models.JSONField()),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("frozen_at", models.DateTimeField(null=True)),
+                (
+                    "course",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rubrics",
+                        to="classes.course",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name', 'version'],
+                "ordering": ["name", "version"],
             },
         ),
         migrations.CreateModel(
-            name='Assignment',
+            name="Assignment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('title', models.CharField(max_length=128)),
-                ('tier', models.PositiveSmallIntegerField()),
-                ('due_at', models.DateTimeField()),
-                ('group_size', models.PositiveSmallIntegerField(default=1)),
-                ('graders_each', models.PositiveSmallIntegerField(default=1)),
-                ('moderate_from', models.PositiveSmallIntegerField(null=True)),
-                ('created_at', models.DateTimeField()),
-                ('grading_began_at', models.DateTimeField(null=True)),
-                ('released_at', models.DateTimeField(null=True)),
-                ('boards', models.ManyToManyField(related_name='+', to='competitions.board')),
-                ('course', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='classes.course')),
-                ('rubric', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='classes.rubric')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("title", models.CharField(max_length=128)),
+                ("tier", models.PositiveSmallIntegerField()),
+                ("due_at", models.DateTimeField()),
+                ("group_size", models.PositiveSmallIntegerField(default=1)),
+                ("graders_each", models.PositiveSmallIntegerField(default=1)),
+                ("moderate_from", models.PositiveSmallIntegerField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("grading_began_at", models.DateTimeField(null=True)),
+                ("released_at", models.DateTimeField(null=True)),
+                ("boards", models.ManyToManyField(related_name="+", to="competitions.board")),
+                (
+                    "course",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="assignments", to="classes.course"
+                    ),
+                ),
+                (
+                    "rubric",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="classes.rubric"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['due_at', 'id'],
+                "ordering": ["due_at", "id"],
             },
         ),
         migrations.CreateModel(
-            name='Seat',
+            name="Seat",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(blank=True, max_length=150)),
-                ('joined_at', models.DateTimeField()),
-                ('left_at', models.DateTimeField(null=True)),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='seats', to=settings.AUTH_USER_MODEL)),
-                ('course', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='seats', to='classes.course')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(blank=True, max_length=150)),
+                ("joined_at", models.DateTimeField()),
+                ("left_at", models.DateTimeField(null=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="seats", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "course",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="seats",
+                        to="classes.course",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='Extension',
+            name="Extension",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('until', models.DateTimeField()),
-                ('reason', models.CharField(max_length=600)),
-                ('created_at', models.DateTimeField()),
-                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='extensions', to='classes.assignment')),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('seat', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='extensions', to='classes.seat')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("until", models.DateTimeField()),
+                ("reason", models.CharField(max_length=600)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "assignment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="extensions",
+                        to="classes.assignment",
+                    ),
+                ),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "seat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="extensions", to="classes.seat"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='Section',
+            name="Section",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=64)),
-                ('course', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='sections', to='classes.course')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=64)),
+                (
+                    "course",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="sections",
+                        to="classes.course",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name', 'id'],
+                "ordering": ["name", "id"],
             },
         ),
         migrations.AddField(
-            model_name='seat',
-            name='section',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='seats', to='classes.section'),
+            model_name="seat",
+            name="section",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.PROTECT, related_name="seats", to="classes.section"
+            ),
         ),
         migrations.CreateModel(
-            name='RosterLine',
+            name="RosterLine",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('login', models.CharField(max_length=254)),
-                ('name', models.CharField(blank=True, max_length=150)),
-                ('created_at', models.DateTimeField()),
-                ('course', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='roster', to='classes.course')),
-                ('seat', models.OneToOneField(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='line', to='classes.seat')),
-                ('section', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='roster', to='classes.section')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("login", models.CharField(max_length=254)),
+                ("name", models.CharField(blank=True, max_length=150)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "course",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="roster",
+                        to="classes.course",
+                    ),
+                ),
+                (
+                    "seat",
+                    models.OneToOneField(
+                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="line", to="classes.seat"
+                    ),
+                ),
+                (
+                    "section",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="roster",
+                        to="classes.section",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.AddConstraint(
-            model_name='course',
-            constraint=models.CheckConstraint(condition=models.Q(('stuck_days__gte', 1), ('stuck_days__lte', 60)), name='course_stuck_days_in_limits'),
+            model_name="course",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("stuck_days__gte", 1), ("stuck_days__lte", 60)), name="course_stuck_days_in_limits"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='rubric',
-            constraint=models.UniqueConstraint(fields=('course', 'name', 'version'), name='one_rubric_a_course_name_and_version', nulls_distinct=False),
+            model_name="rubric",
+            constraint=models.UniqueConstraint(
+                fields=("course", "name", "version"), name="one_rubric_a_course_name_and_version", nulls_distinct=False
+            ),
         ),
         migrations.AddConstraint(
-            model_name='rubric',
-            constraint=models.CheckConstraint(condition=models.Q(('version__gte', 1)), name='rubric_version_from_one'),
+            model_name="rubric",
+            constraint=models.CheckConstraint(condition=models.Q(("version__gte", 1)), name="rubric_version_from_one"),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.UniqueConstraint(models.F('course'), django.db.models.functions.text.Lower('title'), name='assignment_title_is_unique_in_any_case'),
+            model_name="assignment",
+            constraint=models.UniqueConstraint(
+                models.F("course"),
+                django.db.models.functions.text.Lower("title"),
+                name="assignment_title_is_unique_in_any_case",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('tier__in', (1, 2, 3))), name='assignment_tier_is_known'),
+            model_name="assignment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("tier__in", (1, 2, 3))), name="assignment_tier_is_known"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('group_size', 1), models.Q(('group_size__gte', 2), ('group_size__lte', 6), ('tier', 3)), _connector='OR'), name='assignment_groups_at_level_3'),
+            model_name="assignment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("group_size", 1),
+                    models.Q(("group_size__gte", 2), ("group_size__lte", 6), ("tier", 3)),
+                    _connector="OR",
+                ),
+                name="assignment_groups_at_level_3",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('graders_each__in', (1, 2))), name='assignment_has_one_or_two_graders'),
+            model_name="assignment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("graders_each__in", (1, 2))), name="assignment_has_one_or_two_graders"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('moderate_from', None), models.Q(('moderate_from__gte', 1), ('moderate_from__lte', 100)), _connector='OR'), name='assignment_moderation_in_points'),
+            model_name="assignment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("moderate_from", None),
+                    models.Q(("moderate_from__gte", 1), ("moderate_from__lte", 100)),
+                    _connector="OR",
+                ),
+                name="assignment_moderation_in_points",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('released_at', None), ('grading_began_at__isnull', False), _connector='OR'), name='assignment_is_graded_before_release'),
+            model_name="assignment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("released_at", None), ("grading_began_at__isnull", False), _connector="OR"),
+                name="assignment_is_graded_before_release",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='extension',
-            constraint=models.UniqueConstraint(fields=('assignment', 'seat'), name='one_extension_an_assignment_and_seat'),
+            model_name="extension",
+            constraint=models.UniqueConstraint(
+                fields=("assignment", "seat"), name="one_extension_an_assignment_and_seat"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='section',
-            constraint=models.UniqueConstraint(models.F('course'), django.db.models.functions.text.Lower('name'), name='section_name_is_unique_in_any_case'),
+            model_name="section",
+            constraint=models.UniqueConstraint(
+                models.F("course"),
+                django.db.models.functions.text.Lower("name"),
+                name="section_name_is_unique_in_any_case",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='seat',
-            constraint=models.UniqueConstraint(fields=('course', 'account'), name='one_seat_a_course_and_account'),
+            model_name="seat",
+            constraint=models.UniqueConstraint(fields=("course", "account"), name="one_seat_a_course_and_account"),
         ),
         migrations.AddIndex(
-            model_name='rosterline',
-            index=models.Index(condition=models.Q(('seat', None)), fields=['login'], name='roster_by_login'),
+            model_name="rosterline",
+            index=models.Index(condition=models.Q(("seat", None)), fields=["login"], name="roster_by_login"),
         ),
         migrations.AddConstraint(
-            model_name='rosterline',
-            constraint=models.UniqueConstraint(fields=('course', 'login'), name='one_roster_line_a_course_and_login'),
+            model_name="rosterline",
+            constraint=models.UniqueConstraint(fields=("course", "login"), name="one_roster_line_a_course_and_login"),
         ),
         migrations.AddConstraint(
-            model_name='rosterline',
-            constraint=models.CheckConstraint(condition=models.Q(('login', django.db.models.functions.text.Lower(models.F('login'))), models.Q(('login', ''), _negated=True)), name='roster_login_in_lower_case'),
+            model_name="rosterline",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("login", django.db.models.functions.text.Lower(models.F("login"))),
+                    models.Q(("login", ""), _negated=True),
+                ),
+                name="roster_login_in_lower_case",
+            ),
         ),
     ]
