@@ -29,7 +29,7 @@ from leaderboard.classes.models import (
     Seat,
 )
 from leaderboard.classes.permissions import check_teacher, is_grader
-from leaderboard.competitions.checks import check_near, check_text
+from leaderboard.competitions.checks import check_not_far, check_text
 from leaderboard.competitions.models import Board
 from leaderboard.entrants.names import clean_text
 from leaderboard.errors import UserError
@@ -90,7 +90,7 @@ def _set(assignment: Assignment, settings: Mapping[str, Any], boards: Collection
     if assignment.due_at is None:
         raise UserError("due_at", None, "say until when it is due")
     if assignment.due_at != due_at:
-        check_near({"due_at": assignment.due_at}, now)
+        check_not_far("due_at", assignment.due_at, now)
     _check_grading(assignment)
     if not 1 <= len(boards) <= MOST_BOARDS:
         raise UserError("boards", len(boards), f"choose 1 to {MOST_BOARDS} boards of the class")
@@ -137,7 +137,7 @@ def extend(
         raise UserError("seat", seat.pk, "is no student of this class", status=404)
     if until <= assignment.due_at:
         raise UserError("until", until, f"is not after the due time, {assignment.due_at:%Y-%m-%d %H:%M} UTC")
-    check_near({"until": until}, now)
+    check_not_far("until", until, now)
     check_text("reason", reason, least=1, most=REASON_CHARS)
     known = Extension.objects.filter(assignment=assignment, seat=seat).first()
     before = {} if known is None else {"until": known.until, "reason": known.reason}

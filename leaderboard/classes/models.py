@@ -15,6 +15,8 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from leaderboard.competitions.models import Board, Competition
+from leaderboard.entrants.models import Entrant
+from leaderboard.matches.models import Match
 from leaderboard.submissions.models import Submission
 
 NAME_CHARS: Final = 150
@@ -194,3 +196,85 @@ class Planted(models.Model):
 
     def __str__(self) -> str:
         return f"submission {self.submission_id} must {'fail' if self.must_fail else 'pass'}"
+
+
+class Work(models.Model):
+    """The match that an entrant opened for an assignment: what is handed in and graded."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="works", db_index=False)
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="+")  # the match's human side
+    match = models.OneToOneField(Match, on_delete=models.PROTECT, related_name="work")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [UniqueConstraint(fields=["assignment", "entrant"], name="one_work_an_assignment_and_entrant")]
+
+    def __str__(self) -> str:
+        return f"work of entrant {self.entrant_id} for {self.assignment_id}"
+
+
+class Grade(models.Model):
+    """A grader's scores of a work: a draft until it is submitted. A moderated grade settles two that differ."""
+
+    work = models.ForeignKey(Work, on_delete=models.PROTECT, related_name="grades", db_index=False)
+    grader = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    scores = models.JSONField(default=dict)  # points by key of a criterion
+    text = models.TextField(blank=True)
+    moderated = models.BooleanField(default=False)
+    saved_at = models.DateTimeField()
+    submitted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            UniqueConstraint(fields=["work", "grader", "moderated"], name="one_grade_a_work_and_grader"),
+            UniqueConstraint(fields=["work"], condition=Q(moderated=True), name="one_moderated_grade_a_work"),
+        ]
+
+    def __str__(self) -> str:
+        return f"grade of work {self.work_id} by {self.grader_id}"
+
+
+class Remark(models.Model):
+    """A grader's comment at a line or a number of the handed-in worklog, or at a whole section."""
+
+    work = models.ForeignKey(Work, on_delete=models.PROTECT, related_name="remarks")
+    grader = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    section = models.CharField(max_length=16)  # of the worklog
+    line = models.PositiveIntegerField(null=True)  # of the section's text, from 1
+    number = models.CharField(max_length=64, blank=True)  # as the text writes it
+    text = models.CharField(max_length=2_000)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"remark {self.pk} on work {self.work_id}"
+
+
+class Appeal(models.Model):
+    """A student's objection to a released grade, with the answer of the course's staff."""
+
+    work = models.ForeignKey(Work, on_delete=models.PROTECT, related_name="appeals")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    text = models.CharField(max_length=4_000)
+    created_at = models.DateTimeField()
+    answer = models.CharField(max_length=4_000, blank=True)
+    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            UniqueConstraint(fields=["work"], condition=Q(answered_at=None), name="one_open_appeal_a_work"),
+            CheckConstraint(
+                condition=Q(answer="", answered_at=None, answered_by=None)
+                | Q(answered_at__isnull=False, answered_by__isnull=False) & ~Q(answer=""),
+                name="appeal_answer_is_complete",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"appeal {self.pk} on work {self.work_id}"
