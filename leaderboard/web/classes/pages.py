@@ -119,7 +119,9 @@ def join(request: HttpRequest) -> HttpResponse:
 @require_POST
 def join_by_roster(request: HttpRequest, slug: str) -> HttpResponse:
     course, user = course_named(slug), user_of(request)
-    if seat_of(user, course) is None and not people.lines_for(user).filter(course=course).exists():
+    if (known := seat_of(user, course)) is not None:
+        return _welcome(request, known)
+    if not people.lines_for(user).filter(course=course).exists():
         raise Http404
     try:
         seat = people.join_by_roster(course=course, user=user, now=timezone.now())
