@@ -8,7 +8,7 @@ gate, or a best version that is a fiftieth faster.
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -115,7 +115,16 @@ def grid(
         reason = _stuck(course, known, since, repeated.get(work.pk, ""), now)
         return Cell(assignment, due_at, work, known.report, known.handed_in_at, reason)
 
-    return [Line(seat, tuple(cell(seat, assignment) for assignment in assignments)) for seat in found]
+    return [Line(seat, _in_turn([cell(seat, assignment) for assignment in assignments], now)) for seat in found]
+
+
+def _in_turn(cells: Iterable[Cell], now: datetime) -> tuple[Cell, ...]:
+    """Return the cells, where an assignment that is not begun waits for earlier ones: nobody is stuck on it yet."""
+    found: list[Cell] = []
+    for cell in cells:  # by due time
+        waits = cell.work is None and any(one.handed_in_at is None and one.due_at > now for one in found)
+        found.append(replace(cell, stuck="") if waits else cell)
+    return tuple(found)
 
 
 def _seats(course: Course, section: Section | None) -> Iterable[Seat]:

@@ -163,6 +163,18 @@ def test_a_student_with_the_same_error_three_times_is_stuck(
     assert not lines(course, stage.now)["Ada"].stuck
 
 
+def test_an_assignment_that_waits_for_an_earlier_one_makes_nobody_stuck(
+    stage: Stage, course: Course, assignment: Assignment
+) -> None:
+    assignments.add_assignment(
+        course=course, boards=[stage.board], actor=stage.olga, now=NOON, title="Next", tier=1, due_at=NOON + 20 * DAY
+    )
+    first, second = lines(course, NOON + 4 * DAY)["Ada"].cells
+    assert first.stuck
+    assert not second.stuck
+    assert lines(course, NOON + 8 * DAY)["Ada"].cells[1].stuck
+
+
 def test_curves_are_of_people_and_of_models(stage: Stage, course: Course, assignment: Assignment) -> None:
     assert progress.curves(lines(course, stage.now).values()) == {}
     work = begin(stage, assignment, stage.ada)
