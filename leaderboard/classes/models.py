@@ -64,7 +64,7 @@ class Section(models.Model):
 
 
 class Seat(models.Model):
-    """A student's place in a course. A student who leaves keeps the row, and their work."""
+    """A student's place in a course. After the student leaves, row and work stay."""
 
     course = models.ForeignKey(Course, on_delete=models.PROTECT, related_name="seats", db_index=False)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="seats")
@@ -130,7 +130,7 @@ class Assignment(models.Model):
     course = models.ForeignKey(Course, on_delete=models.PROTECT, related_name="assignments")
     title = models.CharField(max_length=128)
     tier = models.PositiveSmallIntegerField()
-    boards = models.ManyToManyField(Board, related_name="+")  # a student chooses one of them
+    boards = models.ManyToManyField(Board, related_name="+")  # for a student to choose from
     due_at = models.DateTimeField()
     group_size = models.PositiveSmallIntegerField(default=1)  # 1: everybody alone
     rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, null=True, related_name="+")  # null: the site's
@@ -199,7 +199,7 @@ class Planted(models.Model):
 
 
 class Work(models.Model):
-    """The match that an entrant opened for an assignment: what is handed in and graded."""
+    """The match that an entrant opened for an assignment: handed in and graded."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="works", db_index=False)
     entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="+")  # the match's human side

@@ -254,7 +254,7 @@ def sections_named(course: Course, names: Collection[str]) -> dict[str, Section]
 
 @transaction.atomic
 def remove_line(*, line: RosterLine, actor: User, now: datetime) -> None:
-    """Take a person who has not joined off the roster."""
+    """Remove a line that nobody has joined by."""
     check_teacher(actor, line.course, "change the roster")
     if line.seat_id is not None:
         raise UserError("login", line.login, "has joined; end the seat instead", status=409)
@@ -349,7 +349,7 @@ def _sit(course: Course, user: User, now: datetime) -> Seat:
 
 
 def _lock(course: Course) -> Course:
-    """Return the course, locked, so that places, sections and roster lines are counted one act after the other."""
+    """Return the course, locked, so that places, sections and roster lines are counted by a single act at a time."""
     return Course.objects.select_for_update(of=("self",)).select_related("competition").get(pk=course.pk)
 
 

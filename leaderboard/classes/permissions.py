@@ -1,4 +1,4 @@
-"""Who may do what in a class.
+"""Permissions of a class: teachers, graders, students.
 
 Owners of its competition teach: they change everything. Reviewers grade: they read the class, its work and its grades.
 A role of viewer opens nothing here, because grades and worklogs are private. Students read their own. Staff of the site

@@ -1,4 +1,4 @@
-"""The grid of a class: stage, hand-in and last activity of each student and assignment, and who is stuck.
+"""The grid of a class: stage, hand-in and last activity of each student and assignment, and the students who are stuck.
 
 The number of queries is fixed for any number of students. A student is stuck on an assignment that is not handed in and
 not yet due: after `stuck_days` without progress, or after the same error three times in a row. Progress is a higher

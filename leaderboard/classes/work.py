@@ -18,7 +18,7 @@ from leaderboard.matches.acts import open_match
 
 @transaction.atomic
 def start_work(*, assignment: Assignment, board: Board, user: User, model: str, machine: str, now: datetime) -> Work:
-    """Open a match against a model for an assignment. A student, or a team, has one work for each assignment."""
+    """Open a match against a model for an assignment. A student, or a team, has a single work for each assignment."""
     course = assignment.course
     if seat_of(user, course) is None:
         raise UserError("assignment", assignment.title, f"only students of {course} start it", status=403)
