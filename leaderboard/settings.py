@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "leaderboard.discussion",
     "leaderboard.inbox",
     "leaderboard.matches",
+    "leaderboard.classes",
     "leaderboard.web",  # before allauth, whose templates it replaces
     "django.contrib.humanize",
     "allauth",

@@ -84,8 +84,10 @@ def competition_of(text: str) -> Competition | None:
 
 
 @transaction.atomic
-def redeem_code(*, text: str, user: User, now: datetime) -> InviteCode:
+def redeem_code(*, text: str, user: User, now: datetime, opens_nothing_new: bool = False) -> InviteCode:
     """Open the code's boards to this person. A person who redeems the same code again changes nothing.
+
+    `opens_nothing_new`: also for a person who sees all of it already, because the code admits them to a class.
 
     Raise UserError; the text is the same for unknown, used and revoked codes.
     """
@@ -96,8 +98,8 @@ def redeem_code(*, text: str, user: User, now: datetime) -> InviteCode:
     if code.used_by_id in logins:
         return code
     opens = code.competition.boards.all() if code.opens_all else code.boards.all()
-    unseen = opens.exclude(pk__in=boards_seen_by(user))
-    if code.used_by_id is None and may_see(user, code.competition) and not unseen.exists():
+    is_needed = opens_nothing_new or opens.exclude(pk__in=boards_seen_by(user)).exists()
+    if code.used_by_id is None and may_see(user, code.competition) and not is_needed:
         text = f"you already see all that this code opens of {code.competition}; keep it for somebody else"
         raise UserError("code", "", text, status=409)
     is_ours = InviteCode.objects.filter(pk=code.pk, used_by=None, revoked_at=None).update(used_by=user, used_at=now)

@@ -123,9 +123,13 @@ def check_order(values: Mapping[str, Any]) -> None:
 def check_near(values: Mapping[str, Any], now: datetime) -> None:
     """Check newly typed times."""
     for field in TIMES:
-        moment = values.get(field)
-        if moment is not None and abs(moment - now) > FARTHEST:
-            raise UserError(field, moment, f"{moment:%Y-%m-%d} is more than ten years away: mind the year")
+        if (moment := values.get(field)) is not None:
+            check_not_far(field, moment, now)
+
+
+def check_not_far(field: str, moment: datetime, now: datetime) -> None:
+    if abs(moment - now) > FARTHEST:
+        raise UserError(field, moment, f"{moment:%Y-%m-%d} is more than ten years away: mind the year")
 
 
 def check_licence(given: str, *, default: str) -> str:

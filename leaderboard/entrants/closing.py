@@ -71,6 +71,8 @@ def _erase(account: User, logins: list[int]) -> list[int]:
     matches = apps.get_model("matches.Match").objects  # of an app above, too
     matches.filter(operator__in=logins).update(machine_public_at=None)
     matches.filter(human__in=entrants).update(human_public_at=None)
+    apps.get_model("classes.RosterLine").objects.filter(seat__account__in=logins).delete()
+    apps.get_model("classes.Seat").objects.filter(account__in=logins).update(name="")
     for name in ("submissions.Draft", "submissions.Note", "submissions.Welcome"):
         apps.get_model(name).objects.filter(user__in=logins).delete()
     for table in (EmailAddress, SocialAccount, Authenticator, UserSession):

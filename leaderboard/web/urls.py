@@ -29,6 +29,7 @@ from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
 from leaderboard.web.boards import competition_pages, entries, model_pages
 from leaderboard.web.boards import pages as boards
+from leaderboard.web.classes import pages as classes
 from leaderboard.web.dataset import views as data_sets
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
@@ -96,6 +97,25 @@ pages: list[URLPattern | URLResolver] = [
     path("collections/<slug:slug>/<str:username>", boards.entrant),
     path("competitions/<slug:slug>/team", submissions.team),
     path("competitions/<slug:slug>/team/<slug:name>", submissions.act_on_team),
+    path("classes", classes.index),
+    path("classes/join", classes.join),
+    path("classes/make", classes.make),
+    path("classes/new", classes.new),
+    path("classes/<slug:slug>", classes.detail),
+    path("classes/<slug:slug>/join", classes.join_by_roster),
+    path("classes/<slug:slug>/mine", classes.mine),
+    path("classes/<slug:slug>/grid.<slug:kind>", classes.grid_file),
+    path("classes/<slug:slug>/roster", classes.roster),
+    path("classes/<slug:slug>/roster/<int:pk>/remove", classes.remove_line),
+    path("classes/<slug:slug>/seats/<int:pk>", classes.seat),
+    path("classes/<slug:slug>/seats/<int:pk>/end", classes.end_seat),
+    path("classes/<slug:slug>/assignments", classes.new_assignment),
+    path("classes/<slug:slug>/assignments/<int:pk>", classes.assignment),
+    path("classes/<slug:slug>/assignments/<int:pk>/extend", classes.extend),
+    path("classes/<slug:slug>/assignments/<int:pk>/start", classes.start),
+    path("classes/<slug:slug>/extensions/<int:pk>/withdraw", classes.withdraw_extension),
+    path("classes/<slug:slug>/planted", classes.plant),
+    path("classes/<slug:slug>/planted/<int:pk>/remove", classes.unplant),
     path("matches", matches.index),
     path("matches/<int:pk>", matches.detail),
     path("matches/<int:pk>/pulse", matches.pulse),

@@ -17,6 +17,8 @@ from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
 from leaderboard.audit.models import Row
 from leaderboard.awards.models import Award
+from leaderboard.classes import assignments
+from leaderboard.classes import people as courses
 from leaderboard.competitions.access import issue_codes, publish_announcement
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role, SetUpload, Track
 from leaderboard.confirmations.models import HELD as NOT_SETTLED
@@ -73,6 +75,18 @@ def _match(stage: Stage) -> Match:
     return match
 
 
+def _class(stage: Stage) -> dict[str, int]:
+    """Make the competition a class of ada, who has not begun its assignment; ben is expected."""
+    told: dict[str, Any] = {"actor": stage.olga, "now": stage.later(1)}
+    course = courses.make_course(competition=stage.board.competition, **told)
+    courses.import_roster(course=course, text="ada,Ada\nsomebody@example.org,Some Body", **told)
+    seat = courses.join_by_roster(course=course, user=stage.ada, now=stage.now)
+    assignment = assignments.add_assignment(
+        course=course, title="One", tier=1, boards=[stage.board], due_at=stage.now + 24 * HOUR, **told
+    )
+    return {"seat": seat.pk, "assignment": assignment.pk, "line": course.roster.get(seat=None).pk}
+
+
 @dataclass
 class Everything:
     people: dict[str, User | None]
@@ -101,6 +115,7 @@ def build(stage: Stage) -> Everything:
         "enrolment": make_code(name="tex", hardware="cpu", actor=None, now=timezone.now())[0].pk,
         "batch": _batch(published).pk,
         "match": _match(stage).pk,
+        **_class(stage),
         "own": own_held.pk,
         "published": published.pk,
         "held": held.pk,

@@ -41,6 +41,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *("/", "/boards/softmax/cpu", "/boards/layernorm/submit", f"/competitions/{OVER}/team", "/invite-code"),
         *("/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
         *("/batches", "/batches/{batch}", "/matches", "/matches/{match}", "/matches/{new_match}"),
+        *("/classes", "/classes/hands-on/mine", "/classes/hands-on/assignments/{assignment}/start"),
         *("/matches/{match}/send", "/matches/{match}/paste", "/matches/{match}/human/4", "/boards/softmax/cpu/match"),
         *("/submissions/{gpu}", "/submissions/{gpu}/measured", "/submissions/{searched}/lineage", "/runs"),
         *("/submissions/{tested}", "/submissions/{wrong}", "/submissions/{broken}", "/submissions/{asked}"),
@@ -68,9 +69,20 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *(f"/organise/{RUNS}/{page}" for page in ("confirmations", "exports", "boards/{board}", "problems/softmax")),
         f"/organise/{RUNS}/problems/histogram/delete",
         *(f"/organise/{RUNS}/tracks/{{track}}", "/admission/{test}"),
+        *("/classes", "/classes/hands-on", "/classes/hands-on/roster", "/classes/hands-on/seats/{seat}"),
+        *("/classes/hands-on/assignments", "/classes/hands-on/assignments/{extended}"),
     ),
     "operator": (
-        *("/organise/new", "/runners", "/runners/cpu-1", "/hosts/rack", "/sets", "/sets/{upload}", "/mailbox"),
+        *(
+            "/organise/new",
+            "/classes/new",
+            "/runners",
+            "/runners/cpu-1",
+            "/hosts/rack",
+            "/sets",
+            "/sets/{upload}",
+            "/mailbox",
+        ),
         *("/matches/{match}", "/status", "/desk?q=ada", "/desk/people/{person}", "/desk/bans", "/submissions/{own}"),
     ),
 }
@@ -87,7 +99,7 @@ NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnin
         *("boards/<slug:slug>/files/", "entries/<int:pk>/code", "account/second-factor/codes/file"),
         *("competitions/<slug:slug>/awards.csv", "competitions/<slug:slug>/awards.json", "rejudge/<int:pk>.csv"),
         *("organise/<slug:slug>/confirmations/<int:pk>.json", "organise/<slug:slug>/state.json"),
-        "organise/<slug:slug>/exports/<slug:name>.<slug:kind>",
+        *("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", "classes/<slug:slug>/grid."),
     ),
     "a picture": (
         "picture.png",

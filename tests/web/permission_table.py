@@ -24,6 +24,8 @@ OWNERS = "INNNFFAA"
 READ_ONLY = "IMMMMMMM"
 OWNERS_OR_NONE = "INNNNNAA"
 STAFF = "INNNNNNA"
+STUDENT = "IANNNNNN"  # of the class, ada alone
+GRADERS = "INNNNAAA"  # and teachers; a viewer's role opens nothing there
 OWN = "IAANAAAA"  # of ada and her team
 OF_MATCH = "IAANNAAA"  # of ada's team, and of those who judge its competition
 RUNNERS = "I"  # a runner's token; a session never suffices
@@ -133,6 +135,36 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "invite-code": [("/invite-code", SIGNED_IN, SIGNED_IN)],
     "competitions/<slug:slug>/models": [("/competitions/kernels-101/models", ALL, NOT_SENT)],
     "competitions/<slug:slug>/models/<path:name>": [("/competitions/kernels-101/models/nobody", "N", NOT_SENT)],
+    "classes": [("/classes", SIGNED_IN, READ_ONLY)],
+    "classes/join": [("/classes/join", SENT_TO_NOBODY, SIGNED_IN)],
+    "classes/make": [("/classes/make", SENT_TO_NOBODY, "IN")],
+    "classes/new": [("/classes/new", STAFF, STAFF)],
+    "classes/<slug:slug>": [("/classes/{slug}", "IANNNAAA", READ_ONLY), ("/classes/{secret}", "IN", READ_ONLY)],
+    "classes/<slug:slug>/join": [("/classes/{slug}/join", SENT_TO_NOBODY, STUDENT)],
+    "classes/<slug:slug>/mine": [("/classes/{slug}/mine", STUDENT, READ_ONLY)],
+    "classes/<slug:slug>/grid.<slug:kind>": [
+        ("/classes/{slug}/grid.csv", GRADERS, READ_ONLY),
+        ("/classes/{slug}/grid.json", GRADERS, READ_ONLY),
+    ],
+    "classes/<slug:slug>/roster": [("/classes/{slug}/roster", GRADERS, OWNERS_OR_NONE)],
+    "classes/<slug:slug>/roster/<int:pk>/remove": [
+        ("/classes/{slug}/roster/{line}/remove", SENT_TO_NOBODY, OWNERS_OR_NONE)
+    ],
+    "classes/<slug:slug>/seats/<int:pk>": [("/classes/{slug}/seats/{seat}", GRADERS, OWNERS_OR_NONE)],
+    "classes/<slug:slug>/seats/<int:pk>/end": [("/classes/{slug}/seats/999999/end", SENT_TO_NOBODY, "IN")],
+    "classes/<slug:slug>/assignments": [("/classes/{slug}/assignments", GRADERS, OWNERS_OR_NONE)],
+    "classes/<slug:slug>/assignments/<int:pk>": [("/classes/{slug}/assignments/{assignment}", GRADERS, OWNERS_OR_NONE)],
+    "classes/<slug:slug>/assignments/<int:pk>/extend": [
+        ("/classes/{slug}/assignments/{assignment}/extend", SENT_TO_NOBODY, OWNERS_OR_NONE)
+    ],
+    "classes/<slug:slug>/assignments/<int:pk>/start": [
+        ("/classes/{slug}/assignments/{assignment}/start", STUDENT, STUDENT)
+    ],
+    "classes/<slug:slug>/extensions/<int:pk>/withdraw": [
+        ("/classes/{slug}/extensions/999999/withdraw", SENT_TO_NOBODY, "IN")
+    ],
+    "classes/<slug:slug>/planted": [("/classes/{slug}/planted", SENT_TO_NOBODY, OWNERS_OR_NONE)],
+    "classes/<slug:slug>/planted/<int:pk>/remove": [("/classes/{slug}/planted/999999/remove", SENT_TO_NOBODY, "IN")],
     "matches": [("/matches", ALL, NOT_SENT)],
     "matches/<int:pk>": [("/matches/{match}", "IAANNAAA", NOT_SENT)],
     "matches/<int:pk>/pulse": [("/matches/{match}/pulse", "NAANNAAA", NOT_SENT)],

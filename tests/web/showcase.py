@@ -27,6 +27,9 @@ from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.models import CompiledTiming
 from leaderboard.awards.life import announce_award, approve_award, confirm_award, propose_award
+from leaderboard.classes import assignments
+from leaderboard.classes import people as courses
+from leaderboard.classes.work import start_work
 from leaderboard.competitions.access import grant_role, issue_codes, publish_announcement
 from leaderboard.competitions.edit import create_track, put_prize
 from leaderboard.competitions.importing import take_upload
@@ -129,6 +132,7 @@ def build() -> Showcase:
     _collection(now - 4 * DAY)
     keys["batch"] = _batch(people["ada"], now - 2 * DAY).pk
     keys |= _matches(people, now - 2 * DAY + HOUR)
+    keys |= _class(people, now - 5 * DAY)
     keys |= _running(people, now) | _work_of_organisers(people, now)
     _work_of_operators(people, now)
     sessions = {who: _signed_in(WHO[who]) for who in (COMPETITOR, REVIEWER, ORGANISER, OPERATOR)}
@@ -449,6 +453,46 @@ def _matches(people: dict[str, User], now: datetime) -> dict[str, Any]:
     at = {"created_at": now, "finished_at": now + HOUR}
     CompiledTiming.objects.create(version=board.version, hardware="cpu", epoch="", **figures, **at)
     return {"match": shown.pk, "new_match": new.pk}
+
+
+def _class(people: dict[str, User], now: datetime) -> dict[str, Any]:
+    """A class of omar with five students: ada is ahead, ben is stuck, cleo has begun, grete has not joined."""
+    olga, omar = people["olga"], people["omar"]
+    boards = list(Board.objects.filter(slug__in=("softmax", "layernorm"), hardware="cpu"))
+    course = courses.make_class(slug="hands-on", name="Hands-on kernels", boards=boards, actor=olga, now=now)
+    grant_role(competition=course.competition, actor=olga, username="omar", role=Role.OWNER, now=now)
+    rows = ("ada,Ada Byron,Monday", "ben,Ben Okri,Monday", "cleo,Cleo Haas,Friday", "dora,Dora Maar,Friday")
+    courses.import_roster(course=course, text="\n".join((*rows, "grete@example.org,Grete H.")), actor=omar, now=now)
+    seats = {
+        name: courses.join_by_roster(course=course, user=people[name], now=now)
+        for name in ("ada", "ben", "cleo", "dora")
+    }
+    board, other = course.competition.boards.order_by("-slug")
+    told: dict[str, Any] = {"course": course, "actor": omar, "now": now}
+    first, second = (
+        assignments.add_assignment(title=title, tier=tier, boards=[board, other], due_at=now + days * DAY, **told)
+        for title, tier, days in (("One operator", 1, 7), ("Fusion", 2, 21))
+    )
+    until, reason = now + 9 * DAY, "Ill from Monday to Wednesday."
+    extension = assignments.extend(
+        assignment=first, seat=seats["cleo"], until=until, reason=reason, actor=omar, now=now
+    )
+    for name, ratios in (("ada", (1.2, 0.6)), ("ben", (None, None, None)), ("cleo", ())):
+        work = start_work(
+            assignment=first, board=board, user=people[name], model="open/kernel-writer-9b", machine="pasted", now=now
+        )
+        why = "Each row is read and written once, so bandwidth bounds it."
+        matches.predict(match=work.match, author=people[name], bound="memory", speedup=2.0, why=why, now=now)
+        for number, ratio in enumerate(ratios):
+            at = now + DAY + number * HOUR
+            words: dict[str, Any] = {"reason": "Wider loads.", "expected": 1.8} if number else {}
+            sent = _source(SOFTMAX / "template_c.py", f"version {number} of {name} in class")
+            matches.send_version(match=work.match, upload=sent, author=people[name], now=at, **words)
+            _end(ratio, at)
+    planted = _send("omar", SOFTMAX / "template.py", "wrong on purpose", now + DAY, board=board.slug, mode="test")
+    _end(None, now + DAY)
+    assignments.plant(course=course, submission=planted, must_fail=True, actor=omar, now=now + DAY)
+    return {"assignment": second.pk, "extended": first.pk, "extension": extension.pk, "seat": seats["ben"].pk}
 
 
 def _source(path: Path, note: str) -> Upload:

@@ -15,6 +15,7 @@ from django.db.models import F, Q, QuerySet
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import ApiToken, DataSetChoice, User
 from leaderboard.audit.models import Row
+from leaderboard.classes.models import Extension, Seat, Work
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
@@ -80,6 +81,18 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         "verdicts": (
             Attempt.objects.filter(submission__owner__in=mine, is_current=True),
             "submission_id state outcome",
+        ),
+        "seats": (
+            Seat.objects.filter(account__in=mine),
+            "course__competition__slug section__name name joined_at left_at",
+        ),
+        "extensions": (
+            Extension.objects.filter(seat__account__in=mine),
+            "assignment__title until reason created_at",
+        ),
+        "works": (
+            Work.objects.filter(entrant__memberships__user__in=mine).distinct(),
+            "assignment__title match_id created_at",
         ),
         "predictions": (Prediction.objects.filter(author__in=mine), "match_id bound speedup why committed_at"),
         "match_versions": (

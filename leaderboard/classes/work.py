@@ -1,0 +1,54 @@
+"""Start the work of an assignment: a match of the student, or of the student's team, on one of its boards."""
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from leaderboard.accounts.models import User
+from leaderboard.audit.record import record
+from leaderboard.classes.models import Assignment, Work
+from leaderboard.classes.permissions import seat_of
+from leaderboard.competitions.models import Board
+from leaderboard.entrants.enter import entrant_of
+from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.permissions import members_of
+from leaderboard.errors import UserError
+from leaderboard.matches.acts import open_match
+
+
+@transaction.atomic
+def start_work(*, assignment: Assignment, board: Board, user: User, model: str, machine: str, now: datetime) -> Work:
+    """Open a match against a model for an assignment. A student, or a team, has a single work for each assignment."""
+    course = assignment.course
+    if seat_of(user, course) is None:
+        raise UserError("assignment", assignment.title, f"only students of {course} start it", status=403)
+    if assignment.grading_began_at is not None:
+        raise UserError("assignment", assignment.title, "its grading has begun; ask your teacher", status=409)
+    if not assignment.boards.filter(pk=board.pk).exists():
+        raise UserError("board", str(board), "is no board of this assignment; choose one of its own")
+    _check_group(assignment, entrant_of(user, course.competition))
+    match = open_match(board=board, opener=user, model=model, machine=machine, now=now)
+    try:
+        with transaction.atomic():
+            work = Work.objects.create(assignment=assignment, entrant=match.human, match=match, created_at=now)
+    except IntegrityError:
+        text = "you have begun it already; go on in its match"
+        raise UserError("assignment", assignment.title, text, status=409) from None
+    record("start_work", work, actor=user, now=now, after={"match": match.pk})
+    return work
+
+
+def _check_group(assignment: Assignment, entrant: Entrant | None) -> None:
+    """Raise UserError unless the entrant fits: alone, or a team that is not too large."""
+    slug, is_team = assignment.course.competition.slug, entrant is not None and entrant.is_team
+    if assignment.group_size == 1 and is_team:
+        text = f"everybody works alone on it, and you are in a team; leave it first at /competitions/{slug}/team"
+        raise UserError("assignment", assignment.title, text, status=409)
+    if assignment.group_size == 1:
+        return
+    if entrant is None or not is_team:
+        text = f"a group works on it: make or join a team first at /competitions/{slug}/team"
+        raise UserError("assignment", assignment.title, text, status=409)
+    if members_of(entrant).count() > assignment.group_size:
+        text = f"a group has at most {assignment.group_size} members, and {entrant.name} has more"
+        raise UserError("assignment", assignment.title, text, status=409)

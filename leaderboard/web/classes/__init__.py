@@ -1,0 +1,1 @@
+"""Pages of classes for teachers, graders and students."""
