@@ -12,9 +12,8 @@ import structlog
 from django.db import DatabaseError, OperationalError, connection, connections, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
-from django.urls import resolve
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -112,14 +111,6 @@ def readyz(request: HttpRequest) -> JsonResponse:
 @cache
 def migrations_of_this_code() -> frozenset[tuple[str, str]]:
     return frozenset(MigrationLoader(None).disk_migrations)
-
-
-@require_safe
-def without_slash(request: HttpRequest, address: str) -> HttpResponse:
-    """Send a visitor from an address with a slash at its end to the page without it."""
-    if resolve(f"/{address}").func is without_slash:
-        raise Http404
-    return HttpResponsePermanentRedirect(f"/{address}")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

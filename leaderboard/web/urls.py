@@ -1,4 +1,4 @@
-"""Every address of the site. None ends in a slash; a page asked for with a slash is a redirect."""
+"""Every address of the site. None ends in a slash."""
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
@@ -344,6 +344,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema", reference.Schema.as_view()),
     path("api/feedback.schema.json", reference.feedback_schema),
     re_path(r"^api(?:/.*)?\Z", api.NotHere.as_view()),
-    re_path(r"^(?P<address>[a-z][^?#]*?)/+\Z", service.without_slash),
 ]
 handler500 = "leaderboard.web.service.server_error"
