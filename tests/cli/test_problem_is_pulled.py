@@ -22,7 +22,10 @@ def _softmax(site: FakeSite) -> None:
     site.problem = {"board": "softmax", "hardware": "cpu", "digest": SOFTMAX.digest, "problem": SOFTMAX.to_bundle()}
 
 
-def test_pulled_folder_is_the_same_problem_at_home(photofinish: Photofinish, tmp_path: Path) -> None:
+def test_pulled_folder_is_the_same_problem_at_home(
+    photofinish: Photofinish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problem, "_runner", lambda: "/opt/bin/runner")
     ended = photofinish("problem", "pull", "softmax", "--into", str(tmp_path))
     assert ended.code == 0
     folder = tmp_path / "softmax"
