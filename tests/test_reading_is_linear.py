@@ -25,8 +25,8 @@ from leaderboard.errors import UserError
 from leaderboard.review.rules import similarity
 from leaderboard.source import SourceError, read_source
 from leaderboard.submissions import tokens
+from leaderboard.submissions.diff import unified
 from leaderboard.web import markup
-from leaderboard.web.review import evidence
 from leaderboard.web.submissions.syntax import marked_lines
 from problems import fields
 from problems.directives import overruled_directives
@@ -138,7 +138,7 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "directives": (50_000, lambda text: overruled_directives(text, board="a", hardware="b")),
     "cli text": (50_000, cli_render.clean),
     "lines of a verdict": (50_000, lambda text: marked_lines(text, "a")),
-    "diffs": (50_000, lambda text: evidence.unified(text, f"{text[1:]}\nb")),
+    "diffs": (50_000, lambda text: unified(text, f"{text[1:]}\nb")),
     "files_beside": (20_000, lambda text: files_beside(text, {})),
     "clean_text": (20_000, lambda text: clean_text(text.encode())),
     "cut": (50_000, lambda text: cut(text, len(text) - 50)),

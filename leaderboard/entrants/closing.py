@@ -2,7 +2,8 @@
 
 Rows that other people rely on stay: submissions, results, entries, memberships, reviews and the audit. An erased person
 stands in them as `deleted-N`, and their matches are private from then on. What people wrote freely stays as well:
-sources, names of teams, announcements, reasons of decisions about others.
+sources, names of teams, announcements, reasons of decisions about others. Worklogs that the person
+wrote alone go with the drafts; those of a team stay.
 """
 
 from datetime import datetime
@@ -62,6 +63,7 @@ def _check_may_close(account: User) -> None:
 def _erase(account: User, logins: list[int]) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT photofinish_erase_names(%s)", [account.pk])  # first: it looks the names up
+        cursor.execute("SELECT photofinish_erase_worklogs(%s)", [account.pk])
     entrants = list(Entrant.objects.filter(is_team=False, memberships__user__in=logins).distinct())
     for entrant in entrants:
         entrant.name, entrant.pseudonym, entrant.affiliation = GONE.format(entrant.pk), "", ""
@@ -73,6 +75,7 @@ def _erase(account: User, logins: list[int]) -> list[int]:
     matches.filter(human__in=entrants).update(human_public_at=None)
     apps.get_model("classes.RosterLine").objects.filter(seat__account__in=logins).delete()
     apps.get_model("classes.Seat").objects.filter(account__in=logins).update(name="")
+    apps.get_model("matches.SectionText").objects.filter(match__human__in=entrants).delete()
     for name in ("submissions.Draft", "submissions.Note", "submissions.Welcome"):
         apps.get_model(name).objects.filter(user__in=logins).delete()
     for table in (EmailAddress, SocialAccount, Authenticator, UserSession):

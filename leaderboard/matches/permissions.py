@@ -55,6 +55,11 @@ def is_staff_of(user: User, match: Match) -> bool:
     return has_role(user, match.board.competition, Role.REVIEWER)
 
 
+def reads_worklog(user: User, match: Match) -> bool:
+    """Return whether this person reads the worklog: its authors and the competition's staff, of public matches, too."""
+    return is_member(user, match) or is_staff_of(user, match)
+
+
 def check_human(user: User, match: Match) -> None:
     if not is_member(user, match):
         text = f"only {match.human.shown_name} writes this side; open a match of your own on its board"

@@ -156,7 +156,8 @@ def markdown(text: str) -> SafeString:
         url_schemes={"http", "https", "mailto"},
         link_rel="nofollow noopener",
     )
-    return mark_safe(clean)  # noqa: S308 - nh3 has just cleaned it
+    reachable = clean.replace("<pre>", '<pre tabindex="0">')  # it scrolls, so the keyboard must reach it
+    return mark_safe(reachable)  # noqa: S308 - nh3 has just cleaned it
 
 
 def code(source: str, filename: str = "submission.py") -> SafeString:

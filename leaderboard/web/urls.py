@@ -34,6 +34,7 @@ from leaderboard.web.dataset import views as data_sets
 from leaderboard.web.desk import pages as desk
 from leaderboard.web.desk.admin import site as admin
 from leaderboard.web.matches import pages as matches
+from leaderboard.web.matches import worklog_pages
 from leaderboard.web.organise import (
     analytics,
     authoring_pages,
@@ -123,6 +124,11 @@ pages: list[URLPattern | URLResolver] = [
     path("matches/<int:pk>/send", matches.send),
     path("matches/<int:pk>/paste", matches.paste),
     path("matches/<int:pk>/picture.png", pictures.match),
+    path("matches/<int:pk>/worklog", worklog_pages.index),
+    path("matches/<int:pk>/worklog.<slug:kind>", worklog_pages.export),
+    path("matches/<int:pk>/worklog/print", worklog_pages.printed),
+    path("matches/<int:pk>/worklog/hand-in", worklog_pages.hand_in),
+    path("matches/<int:pk>/worklog/<slug:section>", worklog_pages.edit),
     path("matches/<int:pk>/<slug:name>", matches.act),
     path("matches/<int:pk>/<slug:side>/<int:number>", matches.version),
     path("batches", batch_pages.index),

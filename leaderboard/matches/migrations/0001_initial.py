@@ -292,4 +292,5 @@ class Migration(migrations.Migration):
         forbid_changes("matches_handin"),
         forbid_changes("matches_choice"),
         run_file("predicted.sql", __file__),
+        run_file("erase_worklogs.sql", __file__),
     ]

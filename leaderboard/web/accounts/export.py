@@ -1,4 +1,4 @@
-"""Export of a person's data: a zip file with account.json, and the source of each submission and draft."""
+"""Export of a person's data: a zip file with account.json, the source of each submission and draft, and worklogs."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Attempt
-from leaderboard.matches.models import Match, Prediction, Version
+from leaderboard.matches.models import HandIn, Match, Prediction, SectionText, Version
 from leaderboard.submissions.models import Draft, Lineage, Note, Parent, Submission
 
 MOST_BYTES: Final = 100_000_000  # of the packed sources; the API has the rest
@@ -34,6 +34,8 @@ def export_of(account: User) -> bytes:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for draft in Draft.objects.filter(user__in=mine).iterator(chunk_size=CHUNK):
             packed.writestr(f"drafts/{draft.user_id}-{draft.slug}.txt", draft.source)
+        for one in HandIn.objects.filter(match__human__in=_sides_of(mine)).iterator(chunk_size=1):
+            packed.writestr(f"worklogs/{one.match_id}-{one.pk}.json", json.dumps(one.document, indent=1))
         left_out = _pack_sources(packed, Submission.objects.filter(owner__in=mine))
         data = {**_tables(mine), "sources_left_out": left_out}
         packed.writestr("account.json", json.dumps(data, cls=DjangoJSONEncoder, indent=1))
@@ -78,6 +80,10 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         ),
         "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
         "notes": (Note.objects.filter(user__in=mine), "submission_id text saved_at"),
+        "worklogs": (
+            SectionText.objects.filter(match__human__in=_sides_of(mine)),
+            "match_id section text revision saved_at",
+        ),
         "verdicts": (
             Attempt.objects.filter(submission__owner__in=mine, is_current=True),
             "submission_id state outcome",
@@ -110,6 +116,11 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         ),
     }
     return {name: list(rows.order_by("pk").values(*fields.split())) for name, (rows, fields) in asked.items()}
+
+
+def _sides_of(mine: Any) -> QuerySet[Any]:
+    """Return the entrants of this person now: a former member reads a team's worklogs no longer."""
+    return Membership.objects.filter(user__in=mine, left_at=None).values("entrant")
 
 
 def _pack_sources(packed: zipfile.ZipFile, sent: QuerySet[Submission]) -> int:

@@ -12,13 +12,13 @@ from leaderboard.accounts.models import User
 from leaderboard.competitions.permissions import boards_seen_by
 from leaderboard.competitions.words import MOST_CHARS
 from leaderboard.entrants.models import Entrant
+from leaderboard.submissions.diff import Diff
 from leaderboard.web.api.base import AS_TABLE, NOBODY, Public, cut, paged, parse
 from leaderboard.web.api.serializers import HALF_WIDTH, Keyed, LongPage, optional_text
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.people import problems, profiles
 from leaderboard.web.people.compare import comparison
 from leaderboard.web.people.search import found_for
-from leaderboard.web.review.evidence import Diff
 
 RATIO: Final = "Candidate / baseline, below 1 faster."
 

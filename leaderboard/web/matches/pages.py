@@ -28,6 +28,7 @@ from leaderboard.matches.permissions import (
     matches_seen_by,
 )
 from leaderboard.matches.read import TIE, Report, code_of, of_the_week, report_on, reports_on
+from leaderboard.submissions.diff import unified
 from leaderboard.submissions.workspace import draft_of, drop_draft
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import ActForm, add_refusal, sentence
@@ -37,7 +38,6 @@ from leaderboard.web.middleware import with_wait
 from leaderboard.web.organise.gate import act_of
 from leaderboard.web.paging import page_at
 from leaderboard.web.people.discussion import board_of
-from leaderboard.web.review.evidence import unified
 from leaderboard.web.submissions import starter_code, view
 from leaderboard.web.submissions.syntax import PYTHON_NAME
 from leaderboard.wording.figures import times

@@ -20,12 +20,12 @@ from leaderboard.competitions import authoring
 from leaderboard.competitions.authoring import BASELINE, STARTER, TASK, Draft, DraftFile
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.errors import UserError
+from leaderboard.submissions.diff import unified
 from leaderboard.submissions.models import Submission
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.forms import add_refusal
 from leaderboard.web.organise.forms import DeleteForm, DraftForm
 from leaderboard.web.organise.gate import competition_page, posted, send, shell
-from leaderboard.web.review.evidence import unified
 from problems.formats.files import parse_yaml
 
 SCAFFOLD: Final = Path(leaderboard.cli.__file__).parent / "scaffold"  # of `photofinish problem new`

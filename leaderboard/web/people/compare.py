@@ -8,9 +8,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from leaderboard.competitions.permissions import Viewer
+from leaderboard.submissions.diff import Diff, unified
 from leaderboard.web.boards.entries import Published, published
 from leaderboard.web.people.cases import pairs, run_of
-from leaderboard.web.review.evidence import Diff, unified
 
 HIDDEN: Final = "The code of {} is not public{}."
 

@@ -24,6 +24,7 @@ from leaderboard.standings.publish import kernel_lines
 from leaderboard.standings.ranking.ranking import pool
 from leaderboard.standings.read.records import PODIUM, would_rank
 from leaderboard.standings.read.table import run_of
+from leaderboard.submissions.diff import Diff, unified
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for
 from leaderboard.web.review import evidence
@@ -208,11 +209,11 @@ def _compared(result: Result, submission: Submission, user: User) -> list[dict[s
     ]
 
 
-def _difference(other: Submission, submission: Submission, user: User) -> evidence.Diff:
+def _difference(other: Submission, submission: Submission, user: User) -> Diff:
     (before, one), (after, another) = code_for(user, other), code_for(user, submission)
     if before is None or after is None:
-        return evidence.Diff(refusal=f"The code is taken down: {another or one}")
-    return evidence.unified(before, after)
+        return Diff(refusal=f"The code is taken down: {another or one}")
+    return unified(before, after)
 
 
 def _short(value: object) -> str:

@@ -9,8 +9,8 @@ from django.db.models import Q
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.judging.models import Result
+from leaderboard.submissions.diff import Diff, unified
 from leaderboard.submissions.models import Submission
-from leaderboard.web.review import evidence
 from leaderboard.web.submissions.progress import cases_shown
 from leaderboard.web.submissions.view import Opened
 
@@ -59,10 +59,10 @@ def case_rows(first: Opened, second: Opened) -> list[CaseRow]:
     return rows
 
 
-def difference(first: Opened, second: Opened) -> evidence.Diff:
+def difference(first: Opened, second: Opened) -> Diff:
     if first.code is None or second.code is None:
-        return evidence.Diff(refusal=f"The code is taken down: {first.taken_down or second.taken_down}")
-    return evidence.unified(first.code, second.code)
+        return Diff(refusal=f"The code is taken down: {first.taken_down or second.taken_down}")
+    return unified(first.code, second.code)
 
 
 def _by_name(item: Opened) -> dict[tuple[str, int], dict[str, Any]]:

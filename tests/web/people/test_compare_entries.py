@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from leaderboard.competitions.models import CLOSED, Competition
 from leaderboard.errors import StoreAway
 from leaderboard.judging import archive
+from leaderboard.submissions.diff import unified
 from leaderboard.submissions.permissions import release_code
 from leaderboard.web.people.cases import CaseTime, pairs
-from leaderboard.web.review import evidence
 from tests.leaderboard.stage import make_board
 from tests.runner.judge.suspects import steady
 from tests.web.test_pages_are_strict import check
@@ -198,7 +198,7 @@ def test_texts_that_were_made_to_be_slow_are_compared_in_bounded_time() -> None:
     """Lines that repeat fifty times between lines of their own took 2.5 s. /compare is open to strangers."""
     old, new = ("\n".join(f"p{at % 50}\n{side}{at}" for at in range(1_499)) for side in "ab")
     began = time.process_time()
-    found = evidence.unified(old, new)
+    found = unified(old, new)
     assert time.process_time() - began < 1.0
     assert found.is_cut
     assert not found.refusal
@@ -208,4 +208,4 @@ def test_texts_that_were_made_to_be_slow_are_compared_in_bounded_time() -> None:
 @settings(max_examples=200, deadline=None, database=None)
 def test_a_difference_reads_as_usual(old: list[str], new: list[str]) -> None:
     usual = list(difflib.unified_diff(old, new, lineterm=""))[2:]
-    assert [line.text for line in evidence.unified("\n".join(old), "\n".join(new)).lines] == usual
+    assert [line.text for line in unified("\n".join(old), "\n".join(new)).lines] == usual

@@ -15,6 +15,7 @@ CALLED: Final = (
     "photofinish_purge_events(bigint, bigint, timestamptz)",
     "photofinish_purge_quota_lines(bigint, bigint, timestamptz)",
     "photofinish_erase_names(bigint)",
+    "photofinish_erase_worklogs(bigint)",
     "photofinish_delete_versions(bigint)",
 )
 
