@@ -121,6 +121,22 @@ def models(slug: str, hardware: str = "", most: int = 20) -> Call[list[shapes.Mo
     return _list(f"/competitions/{segment(slug)}/models", public=True, hardware=hardware, most=most)
 
 
+def sampling(
+    slug: str, hardware: str = "", *, model: str = "", p: float = 0.0, by: str = "", mine: bool = False
+) -> Call[shapes.SamplingLesson]:
+    """Return how far more samples help a model over a competition's problems, against serial feedback."""
+    asked = {"model": model, "p": f"{p:g}", "by": by, "mine": "true" if mine else ""}
+    return _get(f"/competitions/{segment(slug)}/sampling", public=not mine, hardware=hardware, **asked)
+
+
+def board_sampling(
+    slug: str, hardware: str, *, model: str = "", p: float = 0.0, by: str = "", mine: bool = False
+) -> Call[shapes.SamplingLesson]:
+    """Return how far more samples help a model on a board, against serial feedback at equal cost."""
+    asked = {"model": model, "p": f"{p:g}", "by": by, "mine": "true" if mine else ""}
+    return _get(f"/boards/{segment(slug)}/{segment(hardware)}/sampling", public=not mine, **asked)
+
+
 def awards(slug: str, most: int = PAGE) -> Call[list[shapes.Awards]]:
     """List tracks and prizes of a competition, and its winners once they are announced."""
     return _list(f"/competitions/{segment(slug)}/awards", public=True, most=most)

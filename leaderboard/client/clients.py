@@ -104,6 +104,8 @@ class _Calls:
     enter = _Method(calls.enter)
     standings = _Method(calls.standings)
     models = _Method(calls.models)
+    sampling = _Method(calls.sampling)
+    board_sampling = _Method(calls.board_sampling)
     awards = _Method(calls.awards)
     announcements = _Method(calls.announcements)
     team = _Method(calls.team)

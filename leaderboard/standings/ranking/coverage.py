@@ -17,9 +17,11 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from leaderboard.standings.ranking.sampling import Interval, Share, share
+
+Problem = TypeVar("Problem", bound=Hashable)
 
 DROP: Final = 1.920729  # in log-likelihood, of a 95 % interval
 CELLS: Final = 48  # of a grid over (z, p), each way
@@ -39,8 +41,13 @@ class Point(NamedTuple):
     never: float
     p: float
 
+    @property
+    def ceiling(self) -> float:
+        """Coverage for any number of samples."""
+        return 1 - self.never
+
     def coverage(self, k: float) -> float:
-        return (1 - self.never) * (1 - (1 - self.p) ** k)
+        return (1 - self.never) * (1 - math.pow(1 - self.p, k))
 
 
 @dataclass(frozen=True)
@@ -124,11 +131,11 @@ class _Likelihood:
             ]
             points = {Point(never, p) for never in {*grid[0], best.never} for p in {*grid[1], best.p}}
             found = [point for point in points if self.at(point) >= least] or [best]
-            ends = [(min(axis), max(axis)) for axis in zip(*found, strict=True)]
-            box = tuple(
-                (max(old[0], low - step), min(old[1], high + step))
-                for old, (low, high), step in zip(box, ends, steps, strict=True)
+            z, p = (
+                (max(old[0], min(axis) - step), min(old[1], max(axis) + step))
+                for old, axis, step in zip(box, zip(*found, strict=True), steps, strict=True)
             )
+            box = z, p
         return found
 
 
@@ -150,10 +157,7 @@ class AtTurn(NamedTuple):
     cost_usd: float | None  # None: unknown for some turn
 
 
-Chains = Mapping[Hashable, Sequence[Sequence[Turn]]]  # by problem
-
-
-def serial(chains: Chains) -> list[AtTurn]:
+def serial(chains: Mapping[Problem, Sequence[Sequence[Turn]]]) -> list[AtTurn]:
     """Return the share of problems that a chain has solved after 1, 2, 3 … turns, with the mean spending on a chain."""
     ended = {problem: [_until_success(chain) for chain in same] for problem, same in chains.items() if same}
     longest = max((len(chain) for same in ended.values() for chain in same), default=0)
@@ -164,13 +168,13 @@ def _until_success(chain: Sequence[Turn]) -> Sequence[Turn]:
     return chain[: next((place for place, turn in enumerate(chain, 1) if turn.wins), len(chain))]
 
 
-def _after(chains: Chains, turn: int) -> AtTurn:
+def _after(chains: Mapping[Problem, Sequence[Sequence[Turn]]], turn: int) -> AtTurn:
     begun = {problem: [chain[:turn] for chain in same] for problem, same in chains.items()}
     solved = fmean(fmean(any(one.wins for one in chain) for chain in same) for same in begun.values())
     flat = [one for same in begun.values() for chain in same for one in chain]
     known = all(one.cost_usd is not None for one in flat)
 
-    def mean(spent: Mapping[Hashable, Sequence[float]]) -> float:
+    def mean(spent: Mapping[Problem, Sequence[float]]) -> float:
         return fmean(fmean(of) for of in spent.values())
 
     return AtTurn(

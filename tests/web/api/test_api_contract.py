@@ -304,6 +304,8 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/competitions/{slug}/awards",
         "/api/v1/competitions/{slug}/integrity",
         "/api/v1/competitions/{slug}/models",
+        "/api/v1/competitions/{slug}/sampling",
+        "/api/v1/boards/{slug}/{hardware}/sampling",
         "/api/v1/boards/{slug}/{hardware}/history",
         "/api/v1/boards",
         "/api/v1/boards/{slug}",
