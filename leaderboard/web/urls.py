@@ -9,6 +9,7 @@ from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import access as access_api
 from leaderboard.web.api import awards as awards_api
 from leaderboard.web.api import batches as batches_api
+from leaderboard.web.api import lineage as lineage_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
@@ -314,6 +315,8 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/seeds", api.Seeds.as_view()),
     path("submissions/<int:pk>/events", stream.events),
+    path("submissions/<int:pk>/lineage", lineage_api.TreeOfSubmission.as_view()),
+    path("runs", lineage_api.Runs.as_view()),
     path("submissions/<int:pk>/feedback", batches_api.FeedbackOfSubmission.as_view()),
     *batches_api.URLS,
     *matches_api.URLS,
