@@ -278,6 +278,16 @@ def rewards(
     return Call("POST", "/rewards", body=body, is_safe=True)
 
 
+def lineage(pk: int | str, model: str = "") -> Call[shapes.SubmissionTree]:
+    """Return the tree of a submission: its run, or its ancestors and descendants."""
+    return _get(f"/submissions/{submission_id(pk)}/lineage", model=model)
+
+
+def runs(board: int = 0, *, model: str = "", by: str = "") -> Call[shapes.RunComparison]:
+    """Compare the strategies of your own runs on a board at equal budget."""
+    return _get("/runs", board=str(board or ""), model=model, by=by)
+
+
 def cancel(pk: int | str) -> Call[shapes.Submission]:
     """Cancel a submission that waits or runs."""
     return _act(f"/submissions/{submission_id(pk)}/cancel")

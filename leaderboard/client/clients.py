@@ -130,6 +130,8 @@ class _Calls:
     cancel = _Method(calls.cancel)
     rewards = _Method(calls.rewards)
     feedback = _Method(calls.feedback)
+    lineage = _Method(calls.lineage)
+    runs = _Method(calls.runs)
     feedback_text = _Method(calls.feedback_text)
     parents = _Method(calls.parents)
     submit_batch = _Method(calls.submit_batch)

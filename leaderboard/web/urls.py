@@ -9,11 +9,11 @@ from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import access as access_api
 from leaderboard.web.api import awards as awards_api
 from leaderboard.web.api import batches as batches_api
-from leaderboard.web.api import lineage as lineage_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
 from leaderboard.web.api import inbox as inbox_api
+from leaderboard.web.api import lineage as lineage_api
 from leaderboard.web.api import matches as matches_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api

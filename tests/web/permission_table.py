@@ -557,6 +557,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/submissions/{published}/seeds", OWN, READ_ONLY),
         ("/api/v1/submissions/{held}/seeds", "INNNAAAA", READ_ONLY),
     ],
+    "api/v1/submissions/<int:pk>/lineage": [
+        ("/api/v1/submissions/{published}/lineage", "NAANAAAA", NOT_SENT),
+        ("/api/v1/submissions/{held}/lineage", "NNNNAAAA", NOT_SENT),
+    ],
+    "api/v1/runs": [("/api/v1/runs", SIGNED_IN, READ_ONLY)],
     "api/v1/submissions/<int:pk>/feedback": [
         ("/api/v1/submissions/{own}/feedback", OWN, READ_ONLY),
         ("/api/v1/submissions/{held}/feedback", "INNNAAAA", READ_ONLY),
