@@ -7,12 +7,12 @@ import typer
 
 from ..client import Misuse
 from ..client.values import JSON, mapping, mappings, number
-from ..wording.figures import NONE, duration_us, share_with, significant, speedup, times
+from ..wording.figures import NONE, duration_us, significant, speedup, times
 from . import api, render
 from .api import known
 from .config import connected
 from .kernels import Lineage, lineage_of, read
-from .render import AsJson, Columns, Screen, clean, line, when
+from .render import AsJson, Columns, Screen, clean, estimate, line, when
 
 app = typer.Typer(no_args_is_help=True, help="Many kernels at once, under one budget of device time.")
 
@@ -136,8 +136,8 @@ def report(
     screen.say(f"batch {line(found.get('id', ''), 32)}: {', '.join(counts)}")
     columns: Columns = {
         "k": "k",
-        "pass@k": lambda row: _estimate(row.get("pass_at_k")),
-        f"fast_{p:g}@k": lambda row: _estimate(row.get("fast_p_at_k")),
+        "pass@k": lambda row: estimate(row.get("pass_at_k")),
+        f"fast_{p:g}@k": lambda row: estimate(row.get("fast_p_at_k")),
         "best of k": lambda row: times(number(row.get("best_of_k"))),
     }
     screen.table(mappings(found.get("figures")), columns)
@@ -183,12 +183,6 @@ def parents(
     with connected(context) as site:
         found = site.parents(board, hardware, limit=limit, similarity=similarity)
     Screen().table(found, PARENTS, ("speedup", "shared"), ("idea", "licence"), as_json)
-
-
-def _estimate(found: object) -> str:
-    """Format a share with its 95 % interval: "25.0 % (4.6 % to 69.9 %)"."""
-    value, low, high = (number(mapping(found).get(name)) for name in ("value", "low", "high"))
-    return NONE if value is None or low is None or high is None else share_with(value, low, high)
 
 
 def _amount(total: object, each: object, unit: str) -> str:

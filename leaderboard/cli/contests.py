@@ -1,4 +1,4 @@
-"""`photofinish competitions`, `enter` and `quota`."""
+"""`photofinish competitions`, `enter`, `quota` and `models`."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from ..client import Client, Misuse, Refused
 from ..client.values import JSON, mapping, mappings, sequence
 from .api import explained
 from .config import connected
-from .render import AsJson, Columns, Screen, clean, line, moment, names_of, when
+from .render import AsJson, Columns, Screen, clean, estimate, line, moment, names_of, when
 
 SHOWN_NEWS: Final = 5
 QUOTA: Final[Columns] = {
@@ -21,6 +21,15 @@ QUOTA: Final[Columns] = {
     "of": "capacity",
     "a day": "per_day",
     "the next": when("next_at"),
+}
+MODELS: Final[Columns] = {
+    "model": "model",
+    "solved": lambda item: f"{len(sequence(item.get('best')))} of {item.get('problems', 0)}",
+    "pass@1": lambda item: estimate(item.get("pass_at_1")),
+    "fast_1": lambda item: estimate((*sequence(item.get("eager")), {}, {})[1]),
+    "fast_2": lambda item: estimate((*sequence(item.get("eager")), {}, {}, {})[2]),
+    "attempts": "attempts",
+    "kernels": "kernels",
 }
 
 
@@ -47,6 +56,19 @@ def competitions(
         screen.json(competition)
     else:
         show(screen, competition, api.address(f"/competitions/{name}"))
+
+
+def models(
+    context: typer.Context,
+    competition: Annotated[str, typer.Argument(help="Name of the competition.")],
+    hardware: Annotated[str, typer.Option(help="Default: the competition's first.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=50)] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the models with public kernels on a competition's problems, best first, with 95 % intervals."""
+    with connected(context) as site:
+        found = site.models(competition, hardware, limit)
+    Screen().table(found, MODELS, ("attempts", "kernels"), ("kernels", "attempts"), as_json)
 
 
 def enter(

@@ -385,3 +385,9 @@ def _with_own_name(submission: JSON) -> Callable[[object], str]:
     """Return a function that names the sender's file in a text of the judge, which knows it as submission.py."""
     name = line(submission.get("filename") or "", 64)
     return lambda text: str(text).replace(OWN_NAME, name) if name else str(text)
+
+
+def estimate(found: object) -> str:
+    """Format a share with its 95 % interval: "25.0 % (4.6 % to 69.9 %)"."""
+    value, low, high = (number(mapping(found).get(name)) for name in ("value", "low", "high"))
+    return figures.NONE if value is None or low is None or high is None else figures.share_with(value, low, high)

@@ -121,6 +121,22 @@ def models(slug: str, hardware: str = "", most: int = 20) -> Call[list[shapes.Mo
     return _list(f"/competitions/{segment(slug)}/models", public=True, hardware=hardware, most=most)
 
 
+def sampling(
+    slug: str, hardware: str = "", *, model: str = "", p: float = 0.0, by: str = "", mine: bool = False
+) -> Call[shapes.SamplingLesson]:
+    """Return how far more samples help a model over a competition's problems, against serial feedback."""
+    asked = {"model": model, "p": f"{p:g}", "by": by, "mine": "true" if mine else ""}
+    return _get(f"/competitions/{segment(slug)}/sampling", public=not mine, hardware=hardware, **asked)
+
+
+def board_sampling(
+    slug: str, hardware: str, *, model: str = "", p: float = 0.0, by: str = "", mine: bool = False
+) -> Call[shapes.SamplingLesson]:
+    """Return how far more samples help a model on a board, against serial feedback at equal cost."""
+    asked = {"model": model, "p": f"{p:g}", "by": by, "mine": "true" if mine else ""}
+    return _get(f"/boards/{segment(slug)}/{segment(hardware)}/sampling", public=not mine, **asked)
+
+
 def awards(slug: str, most: int = PAGE) -> Call[list[shapes.Awards]]:
     """List tracks and prizes of a competition, and its winners once they are announced."""
     return _list(f"/competitions/{segment(slug)}/awards", public=True, most=most)
@@ -260,6 +276,16 @@ def rewards(
     given = {name: value for name, value in {"formula": formula or None, **parameters}.items() if value is not None}
     body = {"ids": [int(submission_id(pk)) for pk in ids], **given}
     return Call("POST", "/rewards", body=body, is_safe=True)
+
+
+def lineage(pk: int | str, model: str = "") -> Call[shapes.SubmissionTree]:
+    """Return the tree of a submission: its run, or its ancestors and descendants."""
+    return _get(f"/submissions/{submission_id(pk)}/lineage", model=model)
+
+
+def runs(board: int = 0, *, model: str = "", by: str = "") -> Call[shapes.RunComparison]:
+    """Compare the strategies of your own runs on a board at equal budget."""
+    return _get("/runs", board=str(board or ""), model=model, by=by)
 
 
 def cancel(pk: int | str) -> Call[shapes.Submission]:

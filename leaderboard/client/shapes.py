@@ -563,6 +563,17 @@ class Counts(TypedDict):
     again: int | None
 
 
+class CoverageAtK(TypedDict):
+    k: int
+    observed: Estimate | None
+    fitted: Estimate | None
+
+
+class CoverageFit(TypedDict):
+    never: Estimate
+    p: Estimate
+
+
 class DataSet(TypedDict):
     name: str
     made_at: str
@@ -2031,6 +2042,17 @@ class Said(TypedDict):
     at: str
 
 
+class SamplingLesson(TypedDict):
+    model: str
+    models: list[str]
+    problems: int
+    samples: int
+    turns: int
+    fit: CoverageFit | None
+    coverage: list[CoverageAtK]
+    equal_cost: list[TurnAtEqualCost]
+
+
 class SearchHit(TypedDict):
     title: str
     about: str
@@ -2370,6 +2392,14 @@ class TrackSettings(TypedDict):
 
 class TryThresholds(TypedDict):
     thresholds: dict[str, Any]
+
+
+class TurnAtEqualCost(TypedDict):
+    turn: int
+    serial: Estimate
+    budget: float | None
+    k: int | None
+    samples: Estimate | None
 
 
 class Username(TypedDict):

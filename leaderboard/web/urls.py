@@ -13,6 +13,7 @@ from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
 from leaderboard.web.api import inbox as inbox_api
+from leaderboard.web.api import lineage as lineage_api
 from leaderboard.web.api import matches as matches_api
 from leaderboard.web.api import operate as operate_api
 from leaderboard.web.api import organise as organise_api
@@ -64,6 +65,7 @@ pages: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/files/<str:name>", boards.file),
     path("boards/<slug:slug>/<str:hardware>/history", entries.history),
     path("boards/<slug:slug>/<str:hardware>/cases", entries.cases),
+    path("boards/<slug:slug>/<str:hardware>/sampling", model_pages.board_sampling),
     path("boards/<slug:slug>/<str:hardware>/pulse", entries.pulse),
     path("boards/<slug:slug>/<str:hardware>/match", matches.new),
     path("boards/<slug:slug>/<str:hardware>/discussion", discussion.index),
@@ -75,6 +77,7 @@ pages: list[URLPattern | URLResolver] = [
     path("competitions/<slug:slug>/enter", competition_pages.enter),
     path("competitions/<slug:slug>/standings", boards.overall),
     path("competitions/<slug:slug>/models", model_pages.index),
+    path("competitions/<slug:slug>/sampling", model_pages.set_sampling),
     path("competitions/<slug:slug>/models/<path:name>", model_pages.detail),
     path("entries/<int:pk>", entries.detail),
     path("entries/<int:pk>/code", entries.code),
@@ -284,10 +287,12 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/history", competitions_api.History.as_view()),
     path("boards/<slug:slug>", api.Board.as_view()),
     path("boards/<slug:slug>/problem", api.ProblemOfBoard.as_view()),
+    path("boards/<slug:slug>/<str:hardware>/sampling", competitions_api.SamplingOfBoard.as_view()),
     path("boards/<slug:slug>/<str:hardware>/entries", api.Entries.as_view()),
     path("boards/<slug:slug>/<str:hardware>/parents", parents_api.Parents.as_view()),
     path("competitions/<slug:slug>/standings", competitions_api.Standings.as_view()),
     path("competitions/<slug:slug>/models", competitions_api.Models.as_view()),
+    path("competitions/<slug:slug>/sampling", competitions_api.SamplingOfSet.as_view()),
     path("entries/<int:pk>", api.PublishedEntry.as_view()),
     path("compare", people_api.Compare.as_view()),
     path("people/<str:username>", people_api.Person.as_view()),
@@ -316,6 +321,8 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/cancel", api.Cancel.as_view()),
     path("submissions/<int:pk>/seeds", api.Seeds.as_view()),
     path("submissions/<int:pk>/events", stream.events),
+    path("submissions/<int:pk>/lineage", lineage_api.TreeOfSubmission.as_view()),
+    path("runs", lineage_api.Runs.as_view()),
     path("submissions/<int:pk>/feedback", batches_api.FeedbackOfSubmission.as_view()),
     *batches_api.URLS,
     *matches_api.URLS,

@@ -113,3 +113,25 @@ def test_a_competition_of_which_little_is_told_is_shown(cup: dict[str, object], 
 def test_what_does_not_exist_is_said(cup: object, photofinish: Photofinish) -> None:
     ended = photofinish("enter", "no-cup")
     assert (ended.code, "you see none called 'no-cup'" in ended.err) == (2, True)
+
+
+def test_models_are_listed_with_intervals(site: FakeSite, photofinish: Photofinish) -> None:
+    half = {"value": 0.5, "low": 0.25, "high": 0.75}
+    lines: list[dict[str, object]] = [
+        {
+            "model": "m",
+            "problems": 4,
+            "kernels": 3,
+            "attempts": 9,
+            "pass_at_1": half,
+            "eager": [half] * 3,
+            "best": [{}],
+        },
+        {"model": "n", "problems": 4},
+    ]
+    site.more["/competitions/cup/models"] = lines
+    rows = [row.split("\t") for row in photofinish("models", "cup", "--hardware", "cpu").out.splitlines()]
+    assert rows[0] == ["model", "solved", "pass@1", "fast_1", "fast_2", "attempts", "kernels"]
+    assert rows[1][:2] == ["m", "1 of 4"]
+    assert "to" in rows[1][3]
+    assert rows[2][1:4] == ["0 of 4", "–", "–"]

@@ -30,6 +30,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *(f"/competitions/{RUNS}", f"/competitions/{RUNS}/standings", f"/competitions/{RUNS}/integrity"),
         *(f"/competitions/{OVER}", f"/competitions/{OVER}/awards", f"/competitions/{OVER}/entrants/{{team}}"),
         *("/competitions/fusion", "/collections/model-suite", "/collections/model-suite/ada", "/people/ada"),
+        *("/competitions/model-suite/sampling", "/boards/softmax/cpu/sampling"),
         *("/competitions/model-suite/models", "/competitions/model-suite/models/open/kernel-writer-9b?p=1"),
         *("/entries/{leader}", "/entries/{gpu}", "/compare", "/compare?a={leader}&b={second}"),
         *(f"/docs/{name}" for name in sources()),

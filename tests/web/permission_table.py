@@ -46,6 +46,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "boards/<slug:slug>/files/<str:name>": [("/boards/softmax/files/reference.py", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>": [("/boards/softmax/cpu", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/history": [("/boards/softmax/cpu/history", ALL, NOT_SENT)],
+    "boards/<slug:slug>/<str:hardware>/sampling": [("/boards/softmax/cpu/sampling", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/cases": [("/boards/softmax/cpu/cases", ALL, NOT_SENT)],
     "boards/<slug:slug>/<str:hardware>/pulse": [("/boards/softmax/cpu/pulse", ALL, NOT_SENT)],
     "entries/<int:pk>": [
@@ -133,6 +134,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/competitions/{slug}/awards/{award}/announce", "IMMMMMMM", OWNERS_OR_NONE)
     ],
     "invite-code": [("/invite-code", SIGNED_IN, SIGNED_IN)],
+    "competitions/<slug:slug>/sampling": [("/competitions/kernels-101/sampling", ALL, NOT_SENT)],
     "competitions/<slug:slug>/models": [("/competitions/kernels-101/models", ALL, NOT_SENT)],
     "competitions/<slug:slug>/models/<path:name>": [("/competitions/kernels-101/models/nobody", "N", NOT_SENT)],
     "classes": [("/classes", SIGNED_IN, READ_ONLY)],
@@ -446,6 +448,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/competitions/{slug}/enter", "IMMMMMMM", SIGNED_IN),
         ("/api/v1/competitions/{secret}/enter", "IMMMMMMM", STAFF),
     ],
+    "api/v1/competitions/<slug:slug>/sampling": [
+        ("/api/v1/competitions/{slug}/sampling", ALL, NOT_SENT),
+        ("/api/v1/competitions/{secret}/sampling", "NNNNNNNA", NOT_SENT),
+    ],
     "api/v1/competitions/<slug:slug>/models": [
         ("/api/v1/competitions/{slug}/models", ALL, NOT_SENT),
         ("/api/v1/competitions/{secret}/models", "NNNNNNNA", NOT_SENT),
@@ -482,6 +488,10 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         f"api/v1/invites/<int:pk>/{act}": [(f"/api/v1/invites/{{invite}}/{act}", "IMMMMMMM", "INNANNNN")]
         for act in ("accept", "decline")
     },
+    "api/v1/boards/<slug:slug>/<str:hardware>/sampling": [
+        ("/api/v1/boards/softmax/cpu/sampling", ALL, NOT_SENT),
+        ("/api/v1/boards/{secret}/cpu/sampling", "NNNNNNNA", NOT_SENT),
+    ],
     "api/v1/boards/<slug:slug>/<str:hardware>/history": [
         ("/api/v1/boards/softmax/cpu/history", ALL, NOT_SENT),
         ("/api/v1/boards/{secret}/cpu/history", "NNNNNNNA", NOT_SENT),
@@ -547,6 +557,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/api/v1/submissions/{published}/seeds", OWN, READ_ONLY),
         ("/api/v1/submissions/{held}/seeds", "INNNAAAA", READ_ONLY),
     ],
+    "api/v1/submissions/<int:pk>/lineage": [
+        ("/api/v1/submissions/{published}/lineage", "NAANAAAA", NOT_SENT),
+        ("/api/v1/submissions/{held}/lineage", "NNNNAAAA", NOT_SENT),
+    ],
+    "api/v1/runs": [("/api/v1/runs", SIGNED_IN, READ_ONLY)],
     "api/v1/submissions/<int:pk>/feedback": [
         ("/api/v1/submissions/{own}/feedback", OWN, READ_ONLY),
         ("/api/v1/submissions/{held}/feedback", "INNNAAAA", READ_ONLY),
@@ -772,6 +787,8 @@ PUBLIC_AS_WELL = (
     *(
         "/api/v1/boards/winter-softmax/cpu/history",
         "/boards/winter-softmax/cpu/history",
+        "/api/v1/boards/winter-softmax/cpu/sampling",
+        "/boards/winter-softmax/cpu/sampling",
         "/boards/winter-softmax/cpu/cases",
         "/boards/winter-softmax/cpu/pulse",
         "/boards/winter-softmax/cpu?public=1&from=0",

@@ -364,7 +364,7 @@ def problem_set(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: da
         (left_out if unsupported else judged).append(Member(pk, version, name, title, int(level or 0)))
     for members in (judged, left_out):
         members.sort(key=lambda member: (member.level, member.slug))
-    listed = list(here.select_related("competition").defer("version"))
+    listed = list(here.select_related("competition"))
     seen = looks(listed, now=now)
     timings = newest_timings(listed, now=now, finished=True)
     own = {member.board for member in judged}

@@ -78,7 +78,7 @@ def model_lines(found: Collection) -> list[ModelLine]:
     slugs = {member.board: member.slug for member in found.members}
     runs: dict[str, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     passed: dict[str, Counter[str]] = defaultdict(Counter)
-    entries = _by_model(Entry.objects.filter(inside_each(found.windows)).order_by(), "submission__")
+    entries = by_model(Entry.objects.filter(inside_each(found.windows)).order_by(), "submission__")
     for model, board, epoch, *row in entries.values_list("model", "board", "epoch", *COLUMNS):
         passed[model][slugs[board]] += 1
         if epoch == found.epochs.get(board):
@@ -115,7 +115,7 @@ def _tried(found: Collection, slugs: Mapping[int, str]) -> dict[str, Counter[str
     """Count the judged ranked attempts by model and problem."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     sent = Submission.objects.filter(inside_each(found.windows, "created_at"), mode="ranked").order_by()
-    judged = _by_model(sent.filter(attempts__is_current=True, attempts__state=DONE), "")
+    judged = by_model(sent.filter(attempts__is_current=True, attempts__state=DONE), "")
     columns = ("model", "board", "attempts__outcome", "attempts__reason")
     rows = judged.values(*columns).annotate(total=Count("pk")).values_list(*columns, "total")
     for model, board, outcome, reason, total in rows:
@@ -124,7 +124,7 @@ def _tried(found: Collection, slugs: Mapping[int, str]) -> dict[str, Counter[str
     return counts
 
 
-def _by_model(rows: QuerySet[Any], submission: str) -> QuerySet[Any]:
+def by_model(rows: QuerySet[Any], submission: str) -> QuerySet[Any]:
     """Annotate rows about submissions with their model; rows without a model are left out."""
     lineage = f"{submission}lineage__model"
     named = When(**{f"{lineage}__gt": ""}, then=F(lineage))

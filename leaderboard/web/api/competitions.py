@@ -18,7 +18,8 @@ from leaderboard.competitions.models import DIVISIONS, SCORINGS
 from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
-from leaderboard.standings.read.boards import board_records
+from leaderboard.standings.ranking.overall import MOST_P
+from leaderboard.standings.read.boards import Collection, board_records
 from leaderboard.standings.read.model_board import ModelLine, model_lines
 from leaderboard.web.api.base import AS_TABLE, Private, Public, cut, links, paged, parse
 from leaderboard.web.api.serializers import (
@@ -33,7 +34,8 @@ from leaderboard.web.api.serializers import (
 )
 from leaderboard.web.boards import cards, contests, standing
 from leaderboard.web.boards.contests import track_said
-from leaderboard.web.boards.model_pages import set_seen
+from leaderboard.web.boards.model_pages import Asked, board_seen, lesson_for, set_seen
+from leaderboard.web.boards.sampling import BUDGETS
 from leaderboard.web.limits import check_code_tries
 from leaderboard.web.organise import awards
 from leaderboard.web.review.pages import RULE_MEANINGS, integrity_figures
@@ -399,6 +401,89 @@ class Models(Public):
         query = parse(ModelsQuery, request.query_params)
         found = model_lines(set_seen(request.user, slug, query["hardware"]))
         return cut(request, found, query, ModelBoardLine, key=lambda line: line.model)
+
+
+class SamplingQuery(drf.Serializer[Any]):
+    model = optional_text(128, "Default: the model with the most entries, or of your own submissions.")
+    p = drf.FloatField(default=0.0, min_value=0.0, max_value=MOST_P, help_text="0: correct; else faster than p times.")
+    by = drf.ChoiceField(choices=list(BUDGETS), default="samples", help_text="Of equal cost. Public: samples alone.")
+    mine = drf.BooleanField(default=False, help_text="Your own submissions in every mode, instead of public entries.")
+
+
+class SamplingOfSetQuery(SamplingQuery):
+    hardware = optional_text(64, "Default: the competition's first.")
+
+
+class CoverageFit(drf.Serializer[Any]):
+    """coverage(k) = (1 - never)(1 - (1 - p)^k), with profile likelihood intervals."""
+
+    never = Estimate(help_text="Share of problems that no number of samples solves.")
+    p = Estimate(help_text="Chance of a sample at any further problem.")
+
+
+class CoverageAtK(drf.Serializer[Any]):
+    k = drf.IntegerField()
+    observed = Estimate(allow_null=True, help_text="null: some problem has fewer samples.")
+    fitted = Estimate(allow_null=True)
+
+
+class TurnAtEqualCost(drf.Serializer[Any]):
+    """Serial feedback after some turns, and as many independent samples as cost the same."""
+
+    turn = drf.IntegerField(source="serial.turn")
+    serial = Estimate(source="serial.share")
+    budget = drf.FloatField(allow_null=True, help_text="Mean spending on a chain, in the unit of `by`; null: unknown.")
+    k = drf.IntegerField(allow_null=True, help_text="Samples at this budget; null: a cost is unknown.")
+    samples = Estimate(allow_null=True, help_text="null: no such sample, or no fit.")
+
+
+class SamplingLesson(drf.Serializer[Any]):
+    """How far more samples help a model, against serial feedback at equal cost."""
+
+    model = drf.CharField(help_text='"": no model has a kernel here.')
+    models = drf.ListField(child=drf.CharField())
+    problems = drf.IntegerField(help_text="With an independent sample.")
+    samples = drf.IntegerField(help_text="Independent ones.")
+    turns = drf.IntegerField(help_text="Submissions of chains.")
+    fit = CoverageFit(allow_null=True)
+    coverage = CoverageAtK(many=True)
+    equal_cost = TurnAtEqualCost(many=True)
+
+
+def _sampling_answer(request: Request, found: Collection, query: dict[str, Any]) -> Response:
+    if query["mine"] and not request.user.is_authenticated:
+        raise UserError("mine", True, "your own submissions need a sign-in; send a token, or mine=false")
+    if query["by"] != "samples" and not query["mine"]:
+        raise UserError("by", query["by"], "spending belongs to the sender; choose samples, or add mine=true")
+    asked = Asked(query["model"], query["p"], query["by"], query["mine"])
+    models, model, lesson = lesson_for(request.user, found, asked)
+    answer = {
+        "model": model,
+        "models": list(models),
+        "problems": len(lesson.tallies) if lesson else 0,
+        "samples": lesson.total if lesson else 0,
+        "turns": lesson.turns if lesson else 0,
+        "fit": lesson.fit if lesson else None,
+        "coverage": lesson.rows if lesson else [],
+        "equal_cost": lesson.knobs if lesson else [],
+    }
+    return Response(SamplingLesson(answer).data)
+
+
+class SamplingOfBoard(Public):
+    @extend_schema(parameters=[SamplingQuery], responses=SamplingLesson)
+    def get(self, request: Request, slug: str, hardware: str) -> Response:
+        """Return how far more samples help a model on a board, against serial feedback at equal cost."""
+        query = parse(SamplingQuery, request.query_params)
+        return _sampling_answer(request, board_seen(request.user, slug, hardware), query)
+
+
+class SamplingOfSet(Public):
+    @extend_schema(parameters=[SamplingOfSetQuery], responses=SamplingLesson)
+    def get(self, request: Request, slug: str) -> Response:
+        """Return how far more samples help a model over a competition's problems, against serial feedback."""
+        query = parse(SamplingOfSetQuery, request.query_params)
+        return _sampling_answer(request, set_seen(request.user, slug, query["hardware"]), query)
 
 
 class Standings(Public):

@@ -1,5 +1,6 @@
-"""The model board of a competition's problems, and the kernels behind a number of it."""
+"""The model board of a competition's problems, the kernels behind a number of it, and the sampling lesson."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -7,11 +8,13 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from leaderboard.accounts.models import User
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by
 from leaderboard.entrants.models import Entrant
-from leaderboard.standings.ranking.overall import SHOWN
+from leaderboard.standings.ranking.overall import MOST_P, SHOWN
 from leaderboard.standings.read.boards import Collection, problem_set
 from leaderboard.standings.read.model_board import ModelLine, model_lines
+from leaderboard.web.boards import sampling
 from leaderboard.web.boards.pages import COMPILE, EAGER, MOST_LINES
 
 PS: Final = {f"{p:g}": p for p in SHOWN}
@@ -64,6 +67,70 @@ def detail(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         "baselines": [(EAGER, "the baseline")] + ([(COMPILE, "torch.compile")] if line.compiled else []),
     }
     return render(request, "web/model_kernels.html", context | _shared(found))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The choices of a viewer of the sampling lesson."""
+
+    model: str = ""  # "": the model with the most
+    p: float = 0.0
+    by: str = "samples"
+    mine: bool = False
+
+
+def board_seen(viewer: Viewer, slug: str, hardware: str) -> Collection:
+    """Return the problem set that is a single board. Raises Http404."""
+    board = get_object_or_404(boards_seen_by(viewer).select_related("competition"), slug=slug, hardware=hardware)
+    return sampling.only(set_seen(viewer, board.competition.slug, hardware), slug)
+
+
+def lesson_for(viewer: Viewer, found: Collection, asked: Asked) -> tuple[dict[str, int], str, sampling.Lesson | None]:
+    """Return the models to choose from, the chosen model, and its lesson. Raises Http404 for an unknown model."""
+    own = viewer if asked.mine and isinstance(viewer, User) else None
+    models = sampling.models_of(found, own)
+    if asked.model and asked.model not in models:
+        raise Http404
+    model = asked.model or next(iter(models), "")
+    return models, model, sampling.lesson(found, model, p=asked.p, by=asked.by, own=own) if model else None
+
+
+@require_safe
+def board_sampling(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
+    """More samples against serial feedback, on a board."""
+    found = board_seen(request.user, slug, hardware)
+    return _sampling(request, found, {"title": found.members[0].title if found.members else slug, "slug": slug})
+
+
+@require_safe
+def set_sampling(request: HttpRequest, slug: str) -> HttpResponse:
+    """More samples against serial feedback, over a competition's problems."""
+    found = set_seen(request.user, slug, request.GET.get("hardware", ""))
+    return _sampling(request, found, {"title": found.competition.name})
+
+
+def _sampling(request: HttpRequest, found: Collection, context: dict[str, Any]) -> HttpResponse:
+    given = request.GET
+    try:
+        p = float(given.get("p", "0"))
+    except ValueError:
+        raise Http404 from None
+    asked = Asked(given.get("model", ""), p, given.get("by", "samples"), given.get("of", "") == "mine")
+    if not 0 <= p <= MOST_P or asked.by not in sampling.BUDGETS:
+        raise Http404
+    if not asked.mine and asked.by != "samples":
+        raise Http404  # spending belongs to the sender
+    models, model, lesson = lesson_for(request.user, found, asked)
+    context |= {
+        "models": models,
+        "model": model,
+        "lesson": lesson if lesson and (lesson.rows or lesson.knobs) else None,
+        "asked": asked,
+        "mine": asked.mine and request.user.is_authenticated,
+        "budgets": sampling.BUDGETS,
+        "unit": sampling.BUDGETS[asked.by],
+    }
+    return render(request, "web/sampling.html", context | _shared(found))
 
 
 def _columns(line: ModelLine) -> list[dict[str, Any]]:

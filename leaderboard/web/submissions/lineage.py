@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
 from django.db import connection
@@ -263,67 +263,80 @@ def tree_of(submission: Submission, viewer: Viewer, now: datetime, model: str = 
     return Tree(nodes_of(known.select_related(*view.PARTS).defer("source"), own))
 
 
+@dataclass(frozen=True)
+class SeenTree:
+    """A submission with the part of its tree that a viewer sees, perhaps of one model alone."""
+
+    own: Node
+    tree: Tree
+    models: Sequence[str]  # of the whole tree
+    model: str  # "": all
+
+
+def tree_seen(viewer: Viewer, pk: int, model: str, now: datetime) -> SeenTree:
+    """Return the tree for everybody who may read the code of this submission. Raises Http404."""
+    submission = Submission.objects.filter(pk=pk).select_related("owner", "board__problem").defer("source").first()
+    whole = tree_of(submission, viewer, now) if submission else Tree([])
+    own = next((node for node in whole.nodes if node.pk == pk), None)
+    models = sorted({node.lineage.model for node in whole.nodes if node.lineage.model})
+    if submission is None or own is None or (model and model not in models):
+        raise Http404
+    return SeenTree(own, tree_of(submission, viewer, now, model) if model else whole, models, model)
+
+
 @require_safe
 def tree(request: HttpRequest, pk: int) -> HttpResponse:
     """The tree of a submission, for everybody who may read its code."""
-    submission = Submission.objects.filter(pk=pk).select_related("owner", "board__problem").defer("source").first()
-    whole = tree_of(submission, request.user, timezone.now()) if submission else Tree([])
-    if submission is None or pk not in {node.pk for node in whole.nodes}:
-        raise Http404
-    models = sorted({node.lineage.model for node in whole.nodes if node.lineage.model})
-    model = request.GET.get("model", "")
-    if model and model not in models:
-        raise Http404
-    shown = whole if not model else tree_of(submission, request.user, timezone.now(), model)
-    own = next(node for node in whole.nodes if node.pk == pk)
-    context = {
-        "own": own,
-        "tree": shown,
-        "models": models,
-        "model": model,
-        "plot": Plot((), (), ()),
-        "most": MOST_NODES,
-    }
+    seen = tree_seen(request.user, pk, request.GET.get("model", ""), timezone.now())
+    context = vars(seen) | {"plot": Plot((), (), ()), "most": MOST_NODES}
     return render(request, "web/lineage.html", context)
 
 
-@login_required
-@require_safe
-def runs(request: HttpRequest) -> HttpResponse:
-    """The viewer's own runs on a board, with their strategies compared at equal budget."""
-    sent = view.sent_by(user_of(request)).exclude(Q(lineage=None) | Q(lineage__run="", lineage__strategy=""))
+@dataclass(frozen=True)
+class SeenRuns:
+    """A person's own runs on a board."""
+
+    boards: Sequence[Any]  # with runs of theirs, the newest first
+    board: Any  # the chosen one, as a row of `boards`; None: no runs
+    models: Sequence[str]  # on this board
+    model: str  # "": all
+    by: str  # of BUDGETS
+    comparison: Comparison | None
+    most: int  # submissions that count, where there are more; else 0
+
+
+def runs_seen(user: User, *, board: str, model: str, by: str) -> SeenRuns:
+    """Return this person's runs on a board, or where they sent the newest. Raises Http404 for an unknown choice."""
+    sent = view.sent_by(user).exclude(Q(lineage=None) | Q(lineage__run="", lineage__strategy=""))
     boards = list(
         sent.order_by()
         .values("board", "board__slug", "board__hardware", "board__problem__title")
         .annotate(sent=Count("pk"), newest=Max("pk"))
         .order_by("-newest")
     )
-    given = {name: request.GET.get(name, "") for name in ("board", "model", "by")}
-    board = next((one for one in boards if not given["board"] or str(one["board"]) == given["board"]), None)
-    by = given["by"] or "candidates"
-    if by not in BUDGETS or (board is None and given["board"]):
+    chosen = next((one for one in boards if not board or str(one["board"]) == board), None)
+    if by not in BUDGETS or (chosen is None and board):
         raise Http404
-    chosen = sent.filter(board=board["board"] if board else None)
-    models = sorted(chosen.exclude(lineage__model="").order_by().values_list("lineage__model", flat=True).distinct())
-    if given["model"] and given["model"] not in models:
+    here = sent.filter(board=chosen["board"] if chosen else None)
+    models = sorted(here.exclude(lineage__model="").order_by().values_list("lineage__model", flat=True).distinct())
+    if model and model not in models:
         raise Http404
-    if given["model"]:
-        chosen = chosen.filter(lineage__model=given["model"])
-    newest = list(chosen.select_related(*view.PARTS).defer("source").order_by("-pk")[:MOST_COMPARED])
+    if model:
+        here = here.filter(lineage__model=model)
+    newest = list(here.select_related(*view.PARTS).defer("source").order_by("-pk")[:MOST_COMPARED])
     groups: dict[tuple[str, str], list[Node]] = defaultdict(list)
     for node in nodes_of(newest, [submission.pk for submission in newest]):
         if node.item.is_finished:
             groups[node.lineage.run, node.lineage.strategy].append(node)
     contenders = [Contender(run, strategy, nodes, by) for (run, strategy), nodes in groups.items()]
-    context = {
-        "boards": boards,
-        "board": board,
-        "models": models,
-        "model": given["model"],
-        "by": by,
-        "unit": BUDGETS[by],
-        "budgets": BUDGETS,
-        "comparison": Comparison(contenders) if contenders else None,
-        "most": MOST_COMPARED if len(newest) == MOST_COMPARED else 0,
-    }
-    return render(request, "web/runs.html", context)
+    comparison = Comparison(contenders) if contenders else None
+    return SeenRuns(boards, chosen, models, model, by, comparison, MOST_COMPARED * (len(newest) == MOST_COMPARED))
+
+
+@login_required
+@require_safe
+def runs(request: HttpRequest) -> HttpResponse:
+    """The viewer's own runs on a board, with their strategies compared at equal budget."""
+    given = {name: request.GET.get(name, "") for name in ("board", "model", "by")}
+    seen = runs_seen(user_of(request), **given | {"by": given["by"] or "candidates"})
+    return render(request, "web/runs.html", vars(seen) | {"unit": BUDGETS[seen.by], "budgets": BUDGETS})

@@ -186,6 +186,8 @@ def test_the_model_board_reads_a_fixed_number_of_queries(
     for number in range(models):
         for board in boards[:3]:
             send(stage, board, f"m{number}", ratio=0.8)
+    for number in range(10):
+        _board(boards[0].competition, 1, f"{number + 10}_More.py")
     client = browser(None)
     client.get("/boards")
     with django_assert_max_num_queries(20):

@@ -272,3 +272,28 @@ def test_strategies_are_compared_at_equal_budget(stage, run) -> None:
         assert [curve.name for curve in found.plot.curves] == ["parallel, r", "beam, r"]
         assert beam.best_at(2).pk == second.pk, "the failed candidate is spent"
         assert beam.best_at(3).pk == best.pk
+
+
+def test_the_api_returns_the_tree_to_those_who_may_read_the_code(stage, tool, browser, run) -> None:
+    first, second, wrong, best = (one.pk for one in run)
+    found = tool(stage.ada).get(f"/api/v1/submissions/{best}/lineage").json()
+    assert [node["submission"] for node in found["nodes"]] == [first, second, wrong, best]
+    assert sorted(found["nodes"][3]["parents"]) == [first, second]
+    assert (found["path"], found["models"]) == ([first, best], ["m1", "m2"])
+    one = tool(stage.ada).get(f"/api/v1/submissions/{best}/lineage?model=m2").json()
+    assert [node["submission"] for node in one["nodes"]] == [second, best]
+    assert tool(stage.ada).get(f"/api/v1/submissions/{best}/lineage?model=m9").status_code == 404
+    assert browser(None).get(f"/api/v1/submissions/{best}/lineage").status_code == 404
+
+
+def test_the_api_compares_runs_at_equal_budget(stage, tool, browser, run) -> None:
+    found = tool(stage.ada).get("/api/v1/runs").json()
+    assert (found["board"]["board"], found["budget"], found["models"]) == ("softmax", 1, ["m1", "m2"])
+    lines = {line["strategy"]: line for line in found["lines"]}
+    assert lines["beam"]["at_equal_budget"] == run[1].pk
+    assert (lines["beam"]["best"], lines["beam"]["candidates"], lines["beam"]["cost_usd"]) == (run[3].pk, 3, 0.75)
+    empty = tool(stage.ben).get("/api/v1/runs").json()
+    assert (empty["boards"], empty["board"], empty["lines"]) == ([], None, [])
+    assert tool(stage.ada).get("/api/v1/runs?by=luck").json()["errors"][0]["field"] == "by"
+    assert tool(stage.ada).get("/api/v1/runs?board=999999").status_code == 404
+    assert browser(None).get("/api/v1/runs").status_code == 401
