@@ -263,6 +263,13 @@ class BoardDetail(TypedDict):
     epochs: dict[str, list[Epoch]]
 
 
+class BoardOfRuns(TypedDict):
+    id: int
+    board: str
+    hardware: str
+    sent: int
+
+
 class BoardRequest(TypedDict):
     board: str
     hardware: str
@@ -2017,6 +2024,27 @@ class RuleStep(TypedDict):
     change: str
 
 
+class RunComparison(TypedDict):
+    boards: list[BoardOfRuns]
+    board: BoardOfRuns | None
+    models: list[str]
+    budget: float
+    lines: list[RunLine]
+
+
+class RunLine(TypedDict):
+    run: str
+    strategy: str
+    models: str
+    candidates: int
+    passed: int
+    device_s: float
+    cost_usd: float | None
+    best: NotRequired[int | None]
+    best_ratio: NotRequired[float | None]
+    at_equal_budget: int | None
+
+
 class RunnerChanged(TypedDict):
     name: str
     token: str
@@ -2283,6 +2311,12 @@ class SubmissionSummary(TypedDict):
     withdrawn: bool
 
 
+class SubmissionTree(TypedDict):
+    models: list[str]
+    nodes: list[TreeNode]
+    path: list[int]
+
+
 class SuspensionLine(TypedDict):
     username: str
     competition: NotRequired[str]
@@ -2388,6 +2422,19 @@ class TrackSettings(TypedDict):
     ties: NotRequired[str]
     description: NotRequired[str]
     position: NotRequired[int]
+
+
+class TreeNode(TypedDict):
+    submission: int
+    parents: list[int]
+    ratio: float | None
+    outcome: NotRequired[str]
+    device_s: float
+    idea: str
+    model: str
+    strategy: str
+    run: str
+    cost_usd: float | None
 
 
 class TryThresholds(TypedDict):
