@@ -1,1 +1,1 @@
-"""Matches of people against models on one board: prediction, versions of both sides, worklog and hand-in."""
+"""Matches of people against models on a board: prediction, versions of both sides, worklog and hand-in."""

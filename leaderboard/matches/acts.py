@@ -1,6 +1,6 @@
 """Acts of a match: open, predict, send, attach, publish, close, and the match of the week.
 
-A version is an ordinary submission of mode benchmark, so its quota, checks and verdict are those of any other. The
+A version is an ordinary submission of mode benchmark, with the same quota, checks and verdict as all. The
 match is locked last, after the accounts and boards that `pipeline.submit` locks.
 """
 

@@ -1,7 +1,7 @@
 """Tables of matches. Triggers keep Prediction, Version and HandIn unchanged.
 
-A Match sets a person or a team against a model on one board. The human side commits its Prediction before its first
-Version; a trigger refuses the other order. Versions of both sides are ordinary submissions, timed on secret seeds and
+A Match sets a person or a team against a model on a board. The human side commits its Prediction before its first
+Version; a trigger refuses the reverse order. Versions of both sides are ordinary submissions, timed on secret seeds and
 not ranked. SectionText and HandIn are the worklog of the human side. Choice is the match of the week.
 """
 
@@ -16,7 +16,7 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.submissions.models import MODEL, Submission
 
 SEARCH: Final = "search"  # the search driver wrote the kernels
-PROMPTS: Final = "prompts"  # `photofinish match play`, one prompt at a time
+PROMPTS: Final = "prompts"  # `photofinish match play`, prompt by prompt
 PASTED: Final = "pasted"  # answers pasted with their prompts
 MACHINES: Final = (SEARCH, PROMPTS, PASTED)
 
@@ -153,7 +153,7 @@ class SectionText(models.Model):
 
 
 class HandIn(models.Model):
-    """The worklog as handed in, texts and facts together. The last one counts."""
+    """The worklog as handed in, texts and facts together. The last hand-in counts."""
 
     match = models.ForeignKey(Match, on_delete=models.PROTECT, related_name="hand_ins", db_index=False)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -171,7 +171,7 @@ class HandIn(models.Model):
 
 
 class Choice(models.Model):
-    """A public match that the site's staff chose as match of the week. The last one stays until the next."""
+    """A public match that the site's staff chose as match of the week. The last choice stays until the next."""
 
     match = models.ForeignKey(Match, on_delete=models.PROTECT, related_name="+")
     chosen_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
