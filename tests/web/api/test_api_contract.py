@@ -306,6 +306,7 @@ def test_schema_describes_every_call(stage, browser) -> None:
         "/api/v1/competitions/{slug}/models",
         "/api/v1/competitions/{slug}/sampling",
         "/api/v1/submissions/{id}/lineage",
+        "/api/v1/runs",
         "/api/v1/boards/{slug}/{hardware}/sampling",
         "/api/v1/boards/{slug}/{hardware}/history",
         "/api/v1/boards",
