@@ -44,6 +44,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *("/batches", "/batches/{batch}", "/matches", "/matches/{match}", "/matches/{new_match}"),
         *("/classes", "/classes/hands-on/mine", "/classes/hands-on/assignments/{assignment}/start"),
         *("/matches/{match}/send", "/matches/{match}/paste", "/matches/{match}/human/4", "/boards/softmax/cpu/match"),
+        *("/matches/{match}/worklog", "/matches/{match}/worklog/print", "/matches/{match}/worklog/plan"),
         *("/submissions/{gpu}", "/submissions/{gpu}/measured", "/submissions/{searched}/lineage", "/runs"),
         *("/submissions/{tested}", "/submissions/{wrong}", "/submissions/{broken}", "/submissions/{asked}"),
         *("/submissions/{waiting}", "/boards/topk/cpu/discussion", "/welcome", "/device", "/tokens"),
@@ -101,6 +102,7 @@ NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnin
         *("competitions/<slug:slug>/awards.csv", "competitions/<slug:slug>/awards.json", "rejudge/<int:pk>.csv"),
         *("organise/<slug:slug>/confirmations/<int:pk>.json", "organise/<slug:slug>/state.json"),
         *("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", "classes/<slug:slug>/grid."),
+        "matches/<int:pk>/worklog.",
     ),
     "a picture": (
         "picture.png",
