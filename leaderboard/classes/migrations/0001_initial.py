@@ -8,6 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+    accepted = {"adding-foreign-key-constraint": "all tables of classes are new and empty"}
     initial = True
 
     dependencies = [

@@ -47,6 +47,7 @@ def test_match_is_played_in_a_browser(stage: Any) -> None:
         page.get_by_text("Your prediction is committed. Now measure.").wait_for()
 
         page.get_by_role("link", name="Send a version").click()
+        page.locator(".cm-content").wait_for()  # the editor hides the plain text field once it is loaded
         code = page.get_by_role("textbox", name="Code")
         code.click()
         page.keyboard.insert_text("def custom_kernel(data):\n    return data\n")
