@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from leaderboard.matches.models import HUMAN, SECTIONS
+from leaderboard.matches.models import HUMAN, PASTED, PROMPTS, SEARCH, SECTIONS
 from leaderboard.matches.read import TIE, CasePair, Played, Report, Side
 from leaderboard.submissions.diff import unified
 from leaderboard.wording.figures import NONE, interval, percent, span, speedup, times
@@ -24,6 +24,11 @@ TITLES: Final = {
     "model": "The model's attempt",
     "head_to_head": "Head-to-head",
     "stuck": "Where each side got stuck",
+}
+WAYS: Final = {
+    SEARCH: "a search driver wrote its kernels",
+    PROMPTS: "it was asked prompt by prompt",
+    PASTED: "its answers were pasted with their prompts",
 }
 DIFF: Final = "diff"
 TEXT: Final = "text"
@@ -189,7 +194,7 @@ def _profile(report: Report) -> Iterator[Fact]:
 
 
 def _machine(report: Report) -> Iterator[Fact]:
-    yield Fact("model", f"{report.match.model}; its kernels came by {report.match.machine}")
+    yield Fact("model", f"{report.match.model}; {WAYS[report.match.machine]}")
     first = report.machine.first
     if first is not None and first.is_finished:
         text = "passed both gates" if first.passes_both else f"did not pass both gates: {verdict_of(first)}"

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from django import forms
-from django.db.models import Q
 
 from leaderboard.classes.models import (
     MOST_IN_A_GROUP,
@@ -12,7 +11,6 @@ from leaderboard.classes.models import (
     REASON_CHARS,
     Assignment,
     Course,
-    Rubric,
     Seat,
 )
 from leaderboard.classes.people import MOST_ROSTER_BYTES
@@ -120,30 +118,15 @@ class AssignmentForm(ActForm):
         max_value=MOST_IN_A_GROUP,
         help_text="1: everybody alone. Groups work at level 3; they are teams of the competition.",
     )
-    rubric = forms.ModelChoiceField(
-        queryset=Rubric.objects.none(), required=False, empty_label="The site's rubric", help_text="Of the grading."
-    )
-    graders_each = forms.TypedChoiceField(
-        label="Graders of each work", coerce=int, choices=[(1, "one"), (2, "two")], initial=1
-    )
-    moderate_from = forms.IntegerField(
-        label="Moderate from",
-        required=False,
-        min_value=1,
-        max_value=100,
-        help_text="Points between two graders that need a moderated grade. Empty: never.",
-    )
 
     def __init__(self, course: Course, data: Any = None, assignment: Assignment | None = None) -> None:
-        names = ("title", "tier", "group_size", "rubric", "graders_each", "moderate_from")
+        names = ("title", "tier", "group_size")
         known = {name: getattr(assignment, name) for name in names} if assignment else {}
         if assignment is not None:
             known |= {"boards": assignment.boards.all(), "due_at": to_the_minute(assignment.due_at)}
         super().__init__(data, initial=known)
         boards = course.competition.boards.select_related("problem", "competition")
         self.fields["boards"].queryset = boards  # type: ignore[attr-defined]
-        rubrics = Rubric.objects.filter(Q(course=course) | Q(course=None))
-        self.fields["rubric"].queryset = rubrics  # type: ignore[attr-defined]
 
 
 class ExtensionForm(ActForm):

@@ -108,7 +108,7 @@ def test_a_teacher_assigns_extends_and_plants(stage, course: Course, browser) ->
     seat = people.join_by_roster(course=course, user=stage.ada, now=stage.now)
     olga, due = browser(stage.olga), timezone.now() + 7 * DAY
     sent = {"title": "One", "tier": 1, "boards": [stage.board.pk], "due_at": f"{due:%Y-%m-%dT%H:%M}"}
-    sent |= {"group_size": 1, "graders_each": 1}
+    sent |= {"group_size": 1}
     assert olga.post(f"{PAGE}/assignments", sent | {"due_at": ""}).status_code == 400
     assert olga.post(f"{PAGE}/assignments", sent).url == PAGE
     made = Assignment.objects.get()
