@@ -5,6 +5,7 @@ import datetime as dt
 import difflib
 import json
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -328,7 +329,9 @@ def check_syntax(code: str, name: str) -> None:
     if name and not name.endswith(".py"):
         return
     try:
-        compile(code, name or "stdin", "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a string is no error
+            compile(code, name or "stdin", "exec", dont_inherit=True)
     except SyntaxError as error:
         place = f"{name or 'stdin'}, line {error.lineno or 1}, column {error.offset or 1}"
         raise Misuse(f"{place}: {error.msg}; nothing was sent (--no-check sends it anyway)") from None

@@ -1,7 +1,7 @@
 """Acts of a worklog: the human side saves texts of its sections and hands the worklog in.
 
-A save names the revision that it began from, so of two members who write at once, none overwrites the other. A hand-in
-keeps texts and facts as they are at that moment.
+A save names the revision that it began from. If two members write at once, the second save is refused and shows both
+texts. A hand-in keeps texts and facts as they are at that moment.
 """
 
 import hashlib
