@@ -226,12 +226,20 @@ class DaemonSettings(SiteSettings):
         "the judge for timed work; on a GPU, containers that import torch ahead for tests, while the only judge stays "
         "for several tests; 0: each job has a judge of its own, prepared when the last one is gone",
     )
+    runner_build_cores: int = Field(
+        default=6,
+        ge=0,
+        le=64,
+        description="on a GPU, cores on which the next submissions with extensions are built ahead while another is "
+        "judged, as far as there are cores beside the judge's and a tenant's; 0: none is",
+    )
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"
     )
     runner_judge_grace_s: float = Field(default=10.0, ge=0.1, le=60, description="from SIGTERM to SIGKILL")
     runner_spool_bytes: int = Field(default=256_000_000, ge=17_000_000, description="most that may wait on disk")
     runner_judge_command: Command = (sys.executable, "-m", "runner.job.judge_main")  # for tests
+    runner_build_command: Command = (sys.executable, "-m", "runner.job.build")  # for tests
 
 
 SettingsT = TypeVar("SettingsT", bound=_Settings)

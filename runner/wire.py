@@ -65,6 +65,8 @@ LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: a smaller value is no meas
 DIGEST: Final = "sha256:[0-9a-f]{64}"  # of an image
 CORES: Final = r"([0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*)?"  # the kernel's short form, or nothing
 
+EXTENSIONS: Final = ("load_inline", "cpp_extension")  # names that a source with extensions has
+
 JSON = dict[str, Any]
 T = TypeVar("T")
 
@@ -247,6 +249,11 @@ class Job:
     def is_test(self) -> bool:
         """Whether it judges a submission without timing it, so that nothing of it ranks."""
         return self.mode == TEST and self.task == JUDGE
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the import of its submission is likely to run a compiler, for up to a minute."""
+        return bool(self.problem.get("build")) or any(name in self.source for name in EXTENSIONS)
 
     @property
     def most_judged(self) -> int:

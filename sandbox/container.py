@@ -10,6 +10,7 @@ is capped and can never block or fill the host. While it has a job, only the con
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import re
@@ -162,7 +163,12 @@ class Freezer:
             raise
 
     def freeze(self) -> None:
-        """Freeze, in several tries. Raises TimeoutError after the last one."""
+        """Freeze, in several tries. Raises TimeoutError after the last one.
+
+        A late success costs its own container alone. Between the tries its code runs on, but the judge waits here, and
+        thaws and times no other container until all threads stand still. On the host's clock the wait counts as time
+        of the code; a device's clock has stopped before, or begins after it.
+        """
         for count, limit_s in enumerate(FREEZE_S, 1):
             if self._freezes_within(limit_s):
                 if count > 1:
@@ -191,6 +197,17 @@ class Freezer:
     def close(self) -> None:
         os.close(self._control)
         os.close(self._state)
+
+
+def is_ready(descriptor: int | socket.socket, limit_s: float = 0.0) -> bool:
+    """Wait until a socket can be read, or the process of a descriptor has ended. Takes numbers above 1023, as
+    `select.select` does not. Raises OSError for a closed descriptor."""
+    number = descriptor if isinstance(descriptor, int) else descriptor.fileno()
+    if number < 0:
+        raise OSError(errno.EBADF, "the descriptor is closed")
+    watched = select.poll()
+    watched.register(number, select.POLLIN)
+    return bool(watched.poll(limit_s * 1000))
 
 
 def find_freezer(pid: int) -> Freezer | None:
@@ -485,10 +502,9 @@ class Container:
 
     def accept(self, deadline_ns: int) -> socket.socket:
         """Return the one connection of the program inside, its credentials checked, and remove the socket for good."""
-        while True:
-            ready, _, _ = select.select([self._cell.listener], [], [], 0.05)
-            if ready:
-                break
+        if self._cell.listener.fileno() < 0:
+            raise SandboxError("the container's only connection was taken before, or it is closed: start another one")
+        while not is_ready(self._cell.listener, 0.05):
             if not self.alive():
                 raise SandboxError(f"the container died before it connected: {self.logs()}")
             if time.monotonic_ns() > deadline_ns:
@@ -512,7 +528,7 @@ class Container:
             self._flood()
         if self._flooded:
             return False
-        return not select.select([self._cell.pidfd], [], [], 0)[0]
+        return not is_ready(self._cell.pidfd)
 
     def attached(self) -> bool:
         """Return whether it is alive and its output still comes through, for a container without a job.
@@ -592,7 +608,7 @@ class Container:
         Call this only when it is dead or killed. Its first program ends last: before that the kernel ends every other
         process of the PID namespace.
         """
-        dead = self._cell.pidfd < 0 or bool(select.select([self._cell.pidfd], [], [], END_S)[0])
+        dead = self._cell.pidfd < 0 or is_ready(self._cell.pidfd, END_S)
         if self._reader is not None:
             self._reader.join(timeout=2)
         return dead

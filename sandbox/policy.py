@@ -17,6 +17,7 @@ SOCKET_FOLDER: Final = "/run/judge"  # the only part of the host that a containe
 HARNESS: Final = "/opt/photofinish/harness.py"
 PROFILER: Final = "/opt/photofinish/profiler.py"
 COMPILER: Final = "/opt/photofinish/inductor.py"
+BUILDER: Final = "/opt/photofinish/builder.py"
 ORACLE: Final = "/opt/photofinish/oracle.py"
 INTERPRETER: Final = "/opt/venv/bin/python"
 PYTHON: Final = (INTERPRETER, "-I", "-u")  # isolated; unbuffered, since containers end by a kill
@@ -116,6 +117,14 @@ def compiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container of a problem's Model under torch.compile."""
     made = Policy(image, (*PYTHON, COMPILER), uid, cpus, memory_bytes=4096 * MIB, kind="compiler")
     return _with_gpu(made, gpu)
+
+
+def builder(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
+    """Return the policy for the container that builds a submission ahead: a tenant's, with no device."""
+    made = _with_gpu(Policy(image, (*PYTHON, BUILDER), uid, cpus, kind="builder"), gpu)
+    if made.gpu is None or made.gpu.stack != HOST:  # the image has the stack
+        return replace(made, gpu=None)
+    return replace(made, gpu=replace(made.gpu, nodes=()))
 
 
 def counters(permission: str, image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:

@@ -2,24 +2,28 @@
 
 By hand, after `source benchmarks/gpu/setup.sh`:
 
-    python -m benchmarks.gpu.candidates MODE COUNT [--bar RATIO] [--spares N]
+    python -m benchmarks.gpu.candidates MODE COUNT [--bar RATIO] [--spares N] [--build-cores N]
 
 COUNT candidates of `softmax` in five shapes, in torch, Triton and CUDA: right, wrong, broken, slow and cheating, in
 turn. Each goes the daemon's way, without a site. Without --spares each has a judge of its own; with it, a judge stays
-for several tests. `judges` are counted from the first preparation to the last end.
+for several tests. With --build-cores, extensions are built ahead, beside the candidates before them. `judges` are
+counted from the first preparation to the last end.
 """
 
 import argparse
 import itertools
+import os
 import secrets
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
+from contextlib import closing
 from dataclasses import replace
 
 from benchmarks import judge
 from benchmarks.gpu.busy import Utilisation, busy_s
 from runner import config
+from runner.daemon.ahead import Ahead
 from runner.daemon.canary import own_job
 from runner.daemon.judge_handle import JudgeProcess
 from runner.host import accelerators
@@ -94,6 +98,7 @@ CANDIDATES = {
         body="e = torch.exp(x - x.amax(1, keepdim=True)); torch.div(e, e.sum(1, keepdim=True), out=out)"
     ),
 }
+LOOKED_AHEAD = 16  # candidates; leaderboard/judging/claim.py
 EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
 
 
@@ -113,19 +118,33 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("--bar", type=float)
     parser.add_argument("--spares", type=int, default=0)
+    parser.add_argument("--build-cores", type=int, default=0)
     options = parser.parse_args()
     settings = config.load_judge()
     problem = judge.five_cases().on(settings.runner_hardware)
     watch = Utilisation(settings.runner_gpu)
     watch.start()
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    waiting = deque()
+    for number, (name, source) in enumerate(sources(options.count)):
+        job = own_job("candidate", problem, source, "submission.py", options.mode, settings.runner_hardware)
+        waiting.append((name, replace(job, submission_id=f"c{number}", bar=options.bar)))
     began, told = time.time(), []
-    with accelerators.DeviceLock(device, settings.runner_locks):
+    ahead = Ahead(
+        lambda: [job for _, job in list(waiting)[:LOOKED_AHEAD] if job.compiles],
+        (sys.executable, "-m", "runner.job.build"),
+        config.judge_environment(f"bench{secrets.token_hex(6)}"),
+        {},
+        accelerators.building_cores(sorted(os.sched_getaffinity(0)), options.build_cores),
+        lambda: None,
+    )
+    with accelerators.DeviceLock(device, settings.runner_locks), closing(ahead):
         judges = Judges(settings, options.spares)
-        for name, source in sources(options.count):
-            job = own_job("candidate", problem, source, "submission.py", options.mode, settings.runner_hardware)
+        ahead.begin()
+        while waiting:
+            name, job = waiting.popleft()
             at = time.monotonic()
-            report = judges.judge(replace(job, bar=options.bar))
+            report = judges.judge(job, ahead.take(job, lambda: False))
             told.append((name, report, time.monotonic() - at))
         judges.end()
     took = time.time() - began
@@ -133,7 +152,8 @@ def main() -> None:
     for name, kind in itertools.groupby(sorted(told, key=lambda one: one[0]), key=lambda one: one[0]):
         _say(name, [(report, seconds) for _, report, seconds in kind])
     print(
-        f"{options.count} in mode {options.mode}, bar {options.bar}, spares {options.spares}: {took:.1f} s, "
+        f"{options.count} in mode {options.mode}, bar {options.bar}, spares {options.spares}, "
+        f"build cores {options.build_cores}: {took:.1f} s, "
         f"{3600 * options.count / took:.0f} an hour; kernels ran for {busy:.1f} s of {known:.1f} s known, "
         f"{judges.prepared} judges prepared in {judges.prepared_s:.1f} s"
     )
@@ -162,13 +182,13 @@ class Judges:
         self._may_stay = spares > 0
         self.prepared, self.prepared_s = 0, 0.0
 
-    def judge(self, job: Job) -> Report:
+    def judge(self, job: Job, built: bytes) -> Report:
         if self._current is None:
             began = time.monotonic()
             self._current = JudgeProcess(self._command, self._environment, limit_s=judge.JOB_LIMIT_S, grace_s=10.0)
             self._current.prepare(judge.PREPARE_LIMIT_S)
             self.prepared, self.prepared_s = self.prepared + 1, self.prepared_s + time.monotonic() - began
-        report = self._current.run(job, lambda event: None)
+        report = self._current.run(job, lambda event: None, built=built)
         if not (self._may_stay and self._current.renew()):
             self.end()
         return report

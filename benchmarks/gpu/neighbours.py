@@ -86,7 +86,11 @@ def judge(job: Job, kept: Path) -> Report | None:
     kept.unlink(missing_ok=True)
     measured = (sys.executable, "-m", "benchmarks.gpu.measure", "one", job.problem, job.file, str(kept))
     subprocess.run(on_seat(job.seat, measured), check=False)
-    return Report.from_json(json.loads(kept.read_text())) if kept.exists() else None
+    return read(kept) if kept.exists() else None
+
+
+def read(kept: Path) -> Report:
+    return Report.from_json(json.loads(kept.read_text()))
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The public problem sets on a GPU host, each problem answered by its own reference. A journal keeps each result.
 
     python -m benchmarks.gpu.sets prepare FOLDER [--kernelbench CHECKOUT] [--gpumode CHECKOUT] [--precision fp16|bf16]
-    python -m benchmarks.gpu.sets run FOLDER JOURNAL [--only NAME…] [--seconds N] [--limit N] [--gpus N] [--again]
+    python -m benchmarks.gpu.sets run FOLDER JOURNAL [--only NAME…] [--seconds N] [--limit N] [--gpus N] [--ahead]
+        [--again]
     python -m benchmarks.gpu.sets table JOURNAL…
 
 `prepare`, where the checkouts are, writes a JSON file for each problem: its bundle and the submission. KernelBench's
@@ -9,9 +10,12 @@
 
 `run`, on the host after `source benchmarks/gpu/setup.sh`, judges each problem at its own sizes, as ranked, in a process
 of its own, and appends a line to JOURNAL. Problems with a line are left out, so that an interrupted run continues.
+A problem whose inputs have no room on RUNNER_HARDWARE gets its line at once.
 --only: problems with NAME in their name, in the order of the names. --seconds: no problem is started later. --limit: a
 problem that takes longer is ended, with a line (default 540). --gpus: so many of the host's devices side by side, each
-with its own cores. --again: judge also what did not pass, or passed outside of the range.
+with its own cores. --again: judge also what did not pass, or passed outside of the range. --ahead: prepare the next
+judge while the last one works, on further cores. Its containers have half of the usual room for data, and the other
+judge's processes do not count as foreign: a problem that needs more room gets no line.
 
 `table` prints JOURNAL in Markdown, the last line of each problem: the ratio, or the stated reason. The candidate is the
 baseline, so its ratio should lie within 0.97 and 1.03.
@@ -29,27 +33,36 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from problems.formats import kernelbench
 from problems.formats.folders import read_sets
+from problems.sizes import too_large
 from problems.spec import Problem
-from runner.wire import Report
+from runner.config import JudgeSettings
+from runner.wire import Job, Report
 
 LEAST, MOST = 0.97, 1.03  # of the ratio of two runs of one code
 LIMIT_S: Final = 540.0  # for a problem: with its start below the ten minutes of a command on a lent machine
 ENDING_S: Final = 30.0  # for the removal of the containers after SIGTERM
 CORES_EACH: Final = 8
+AT_ONCE: Final = 2  # judges of a GPU with --ahead: one works, one is prepared
 SAID_CHARS: Final = 600  # of a reason in the journal
 SHOWN_CHARS: Final = 200  # in the table
 UNSUPPORTED: Final = "unsupported"
 DIED: Final = "died"  # the judge's process ended without a report
 OVER: Final = "over the limit"
+NEEDS_ROOM: Final = "needs more memory than this hardware has free"  # in the judge's own sentence
+NO_ROOM: Final = "no room beside the next judge"
+TOO_LARGE: Final = "too large"  # for the host's hardware, by the sizes in the reference's text
 
 Line = dict[str, Any]
-Judge = Callable[[Path, int, float], Line]  # of a prepared file, on a GPU, with its limit in seconds
+Judge = Callable[[Path, int, float], Line]  # of a prepared file, by a worker's number, with its limit in seconds
 
 
 # -- where the checkouts are -------------------------------------------------------------------------------------------
@@ -142,7 +155,7 @@ def run(
     only: Iterable[str] = (),
     seconds: float = float("inf"),
     limit_s: float = LIMIT_S,
-    gpus: int = 1,
+    workers: int = 1,
     again: bool = False,
 ) -> int:
     """Judge what the journal lacks. Return the number of problems that are left."""
@@ -160,25 +173,30 @@ def run(
         if prepared["unsupported"]:
             kept.append(_line(prepared, outcome=UNSUPPORTED, reason=prepared["unsupported"]))
             continue
+        if reason := too_large(Problem.from_bundle(prepared["problem"]), os.environ.get("RUNNER_HARDWARE", "")):
+            if before is None:
+                kept.append(_line(prepared, outcome=TOO_LARGE, reason=reason))
+            continue
         due.append((turn, path, prepared))
     for _, path, prepared in sorted(due, key=lambda one: one[0]):
         waiting.put((path, prepared))
-    print(f"{waiting.qsize()} problems to judge on {gpus} GPUs", flush=True)
+    print(f"{waiting.qsize()} problems to judge, {workers} at once", flush=True)
     ends = time.monotonic() + seconds
 
-    def work(gpu: int) -> None:
+    def work(number: int) -> None:
         while time.monotonic() < ends:
             try:
                 path, prepared = waiting.get_nowait()
             except queue.Empty:
                 return
             began = time.monotonic()
-            line = _line(prepared, **judge(path, gpu, limit_s))
+            line = _line(prepared, **judge(path, number, limit_s))
             line["seconds"] = round(time.monotonic() - began, 1)
-            kept.append(line)
+            if line["outcome"] != NO_ROOM:
+                kept.append(line)
             print(f"{line['name']} | {verdict(line)} | {line['seconds']} s", flush=True)
 
-    threads = [threading.Thread(target=work, args=(gpu,)) for gpu in range(gpus)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(workers)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -190,36 +208,69 @@ def _line(prepared: Line, **told: Any) -> Line:
     return {"name": prepared["name"], "set": prepared["set"]} | told
 
 
-def judge_apart(path: Path, gpu: int, limit_s: float) -> Line:
-    """Judge a prepared file in a process of its own, on a device and cores of its own."""
-    place = Path(os.environ.get("OUT") or tempfile.gettempdir())
+def judge_apart(path: Path, number: int, limit_s: float, turns: list[threading.Lock] | None = None) -> Line:
+    """Judge a prepared file in a process of its own, on cores of its own.
+
+    `turns`: a lock for each GPU, which the judge has while it works; without them, each worker has a GPU of its own.
+    """
+    place, gpu = Path(os.environ.get("OUT") or tempfile.gettempdir()), number // (AT_ONCE if turns else 1)
     kept = place / f"sets-{path.stem}.json"
     kept.unlink(missing_ok=True)
-    cores = f"{gpu * CORES_EACH}-{(gpu + 1) * CORES_EACH - 1}"
-    pinned = ["taskset", "-c", cores] if (gpu + 1) * CORES_EACH <= (os.cpu_count() or 1) else []
-    env = {**os.environ, "RUNNER_GPU": str(gpu), "RUNNER_STATE": f"{tempfile.gettempdir()}/state-{gpu}"}
-    command = [*pinned, sys.executable, "-m", "benchmarks.gpu.sets", "one", str(path), str(kept)]
+    cores = f"{number * CORES_EACH}-{(number + 1) * CORES_EACH - 1}"
+    pinned = ["taskset", "-c", cores] if (number + 1) * CORES_EACH <= (os.cpu_count() or 1) else []
+    env = {**os.environ, "RUNNER_GPU": str(gpu), "RUNNER_STATE": f"{tempfile.gettempdir()}/state-{number}"}
+    act = "one-ahead" if turns else "one"
+    command = [*pinned, sys.executable, "-m", "benchmarks.gpu.sets", act, str(path), str(kept)]
     with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, env=env, stdout=said, stderr=said)
-        try:
-            process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            process.terminate()  # it removes its containers
-            try:
-                process.wait(ENDING_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            return {"outcome": OVER, "reason": f"It took longer than {limit_s:g} s on this host."}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said, "bufsize": 0}
+        process: subprocess.Popen[bytes] = subprocess.Popen(command, env=env, **pipes)
+        is_over = not _ended(process, limit_s, turns[gpu] if turns else threading.Lock())
         said.seek(0)
         words = said.read()
+    if is_over:
+        return {"outcome": OVER, "reason": f"It took longer than {limit_s:g} s on this host."}
     if not kept.exists():
         return {"outcome": DIED, "reason": f"The judge's process ended: {words[-SAID_CHARS:]}"}
-    return line_of(Report.from_json(json.loads(kept.read_text())))
+    line = line_of(Report.from_json(json.loads(kept.read_text())))
+    if turns and line["outcome"] == "infra_error" and NEEDS_ROOM in line["reason"]:
+        return line | {"outcome": NO_ROOM}
+    return line
 
 
-def one(prepared: Path, kept: Path) -> None:
-    """Judge a prepared file in this process, and write its report."""
+def _ended(process: subprocess.Popen[bytes], limit_s: float, turn: threading.Lock) -> bool:
+    """Let a judge work in its turn, and wait for its end. Return whether it judged within the limit.
+
+    It prints a line when it is prepared, and a line when it has judged; the removal of its containers is no part of its
+    turn.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        process.terminate()  # it removes its containers
+
+    with process.stdin as orders, process.stdout as answers:
+        watches = [threading.Timer(limit_s, end) for _ in range(2)]
+        watches[0].start()
+        answers.readline()
+        watches[0].cancel()
+        with turn, suppress(BrokenPipeError):
+            watches[1].start()
+            orders.write(b"\n")
+            answers.readline()
+        watches[1].cancel()
+    try:
+        process.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return not over.is_set()
+
+
+def one(prepared: Path, kept: Path, *, ahead: bool = False) -> None:
+    """Judge a prepared file in this process, and write its report. `ahead`: with containers from before its turn."""
     from rich.console import Console
 
     from runner import config
@@ -230,8 +281,40 @@ def one(prepared: Path, kept: Path) -> None:
     problem = Problem.from_bundle(found["problem"])
     job = local.job_from(problem, found["source"], "reference.py", "ranked", settings.runner_hardware)
     with cleanup.tidy(Console(stderr=True)):
-        report = local.judge_here(job, settings, lambda event: None)
+        if ahead:
+            _judge_ahead(job, local.replace_id(settings), kept)
+        else:
+            _await_turn()
+            kept.write_text(json.dumps(local.judge_here(job, settings, lambda event: None).to_json()))
+
+
+def _await_turn() -> None:
+    print("prepared", flush=True)
+    sys.stdin.readline()
+
+
+def _judge_ahead(job: Job, settings: JudgeSettings, kept: Path) -> None:
+    """Prepare containers, judge with them in turn, and write the report before they are removed."""
+    from runner.daemon.loan import Patience, borrowed
+    from runner.host import accelerators
+    from runner.job import cleanup, execute, prepare
+    from runner.judge.data import cuda
+    from runner.judge.device import nvml
+
+    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    with (
+        patch.object(nvml.Strangers, "pids", lambda own: set()),  # the other judge would be one
+        patch.object(prepare, "COMPARED_S", 0.0),  # the containers are compared again in turn
+        patch.object(cuda, "INPUTS", 2 * cuda.INPUTS),
+        patch.object(cuda, "OUTPUTS", 2 * cuda.OUTPUTS),
+        cleanup.cleared(settings.runner_id),
+        prepare.prepared(settings, execute.sides_of(job)) as ready,
+    ):
+        _await_turn()
+        with borrowed(device, settings.runner_locks, Patience(), f"a public set's {job.filename}"):
+            report = execute.execute(job, settings, lambda event: None, ready)
         kept.write_text(json.dumps(report.to_json()))
+        print("judged", flush=True)
 
 
 def line_of(report: Report) -> Line:
@@ -310,25 +393,28 @@ def main(words: list[str]) -> None:
     act.add_argument("--seconds", type=float, default=float("inf"))
     act.add_argument("--limit", type=float, default=LIMIT_S)
     act.add_argument("--gpus", type=int, default=1)
+    act.add_argument("--ahead", action="store_true")
     act.add_argument("--again", action="store_true")
     act = acts.add_parser("table")
     act.add_argument("journals", type=Path, nargs="+")
-    act = acts.add_parser("one")  # for judge_apart
-    act.add_argument("prepared", type=Path)
-    act.add_argument("kept", type=Path)
+    for name in ("one", "one-ahead"):  # for judge_apart
+        act = acts.add_parser(name)
+        act.add_argument("prepared", type=Path)
+        act.add_argument("kept", type=Path)
     given = parser.parse_args(words)
     if given.act == "prepare":
         counts = prepare(given.folder, given.kernelbench, given.gpumode, given.precision)
         print("\n".join(f"{name}: {count}" for name, count in counts.items()) or "nothing: name a checkout")
     elif given.act == "run":
+        turns = [threading.Lock() for _ in range(given.gpus)] if given.ahead else None
         left = run(
             given.folder,
             given.journal,
-            judge=judge_apart,
+            judge=partial(judge_apart, turns=turns),
             only=given.only,
             seconds=given.seconds,
             limit_s=given.limit,
-            gpus=given.gpus,
+            workers=given.gpus * (AT_ONCE if given.ahead else 1),
             again=given.again,
         )
         print(f"{left} problems are left; run again to continue" if left else "nothing is left")
@@ -338,7 +424,7 @@ def main(words: list[str]) -> None:
             lines |= read_journal(path)
         print(table(lines.values()))
     else:
-        one(given.prepared, given.kept)
+        one(given.prepared, given.kept, ahead=given.act == "one-ahead")
 
 
 if __name__ == "__main__":

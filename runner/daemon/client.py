@@ -156,6 +156,14 @@ class SiteClient:
         except WireError as error:
             raise SiteRefused(f"the site sent a job that does not fit the contract: {error}", status=200) from None
 
+    def upcoming(self, hardware: str) -> list[Job]:
+        """Return jobs that this runner may claim next and whose import compiles. They are not this runner's yet."""
+        found = (self._post("/upcoming", {"hardware": hardware}) or {}).get("jobs", [])
+        try:
+            return [Job.from_json(job) for job in found]
+        except (WireError, TypeError) as error:
+            raise SiteRefused(f"the site named a job that does not fit the contract: {error}", status=200) from None
+
     def await_bell(self, hardware: str) -> bool:
         """Wait at most BELL_S for work. Returns True if there may be some."""
         _, answer = self._exchange("/bell", {"hardware": hardware}, BELL_TIMEOUT)

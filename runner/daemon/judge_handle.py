@@ -13,6 +13,7 @@ when `finish` has returned, the process and its children are gone.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -32,7 +33,7 @@ from typing import IO, Any, Final
 import structlog
 
 from runner.errors import STALE_EXIT, JudgeFault, JudgeStale, JudgeStopped
-from runner.wire import MAX_REPORT_BYTES, Event, Job, Report, WireError, dump
+from runner.wire import MAX_REPORT_BYTES, Event, Job, Report, WireError
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
@@ -156,15 +157,19 @@ class JudgeProcess:
         self._selector.register(process.stderr, selectors.EVENT_READ, self._reader(self._output.take_stderr))
         self._follow_or_end(lambda: self._output.waiting, limit_s)
 
-    def run(self, job: Job, on_event: Callable[[Event], None], within_s: float = float("inf")) -> Report:
+    def run(
+        self, job: Job, on_event: Callable[[Event], None], within_s: float = float("inf"), built: bytes = b""
+    ) -> Report:
         """Hand over the job; returns with the report, while the judge is still clearing away.
 
         `within_s`: the time that the site leaves for it. Raises JudgeFault `out_of_time` if that is over first.
+        `built`: what was built of the submission ahead.
         """
         self._output.expect(job, on_event)
         assert self._process is not None
         assert self._process.stdin is not None
-        left = memoryview(f"{dump(job)}\n".encode())
+        beside = {"built": base64.b64encode(built).decode()} if built else {}
+        left = memoryview(json.dumps({**job.to_json(), **beside}, allow_nan=False).encode() + b"\n")
 
         def write(pipe: IO[bytes]) -> None:
             """Write as fast as the judge reads."""

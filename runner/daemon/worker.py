@@ -11,6 +11,7 @@ and there is no claim while the device is lent to a command (runner/daemon/loan.
 
 import logging
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from runner import __version__, config, errors
 from runner.broker import open_broker
 from runner.config import DaemonSettings
 from runner.daemon import canary
+from runner.daemon.ahead import Ahead
 from runner.daemon.attempt import EventFeed, Lease
 from runner.daemon.client import SiteClient, backoff_s, client_of, persist
 from runner.daemon.judge_handle import OUT_OF_TIME, Host, JudgeProcess
@@ -36,7 +38,7 @@ from runner.daemon.spool import Spool, Spooled
 from runner.daemon.standby import SLOTS, Standby
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
 from runner.host import fleet, helper
-from runner.host.accelerators import Device, DeviceLock, device_of, make_of
+from runner.host.accelerators import Device, DeviceLock, building_cores, device_of, make_of
 from runner.wire import JUDGE, Job, Report, Software
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
@@ -95,6 +97,14 @@ class Daemon:
             self._stopping,
             renews=bool(self._spares),
         )
+        self._ahead = Ahead(
+            lambda: self._client.upcoming(settings.runner_hardware),
+            settings.runner_build_command,
+            self._environment | {"RUNNER_ID": f"{spool.runner_id}b"},
+            self._identity,
+            () if on_host else building_cores(sorted(os.sched_getaffinity(0)), settings.runner_build_cores),
+            lambda: self._reap(f"{spool.runner_id}b"),
+        )
         self._host: Host | None = None  # as the site knows it
         self._has_job = False  # or may be about to: it asks for a job
         self._renew_s = 15.0
@@ -116,13 +126,14 @@ class Daemon:
 
     def close(self) -> None:
         """Send the judges that wait for a job away, and wait until they are gone."""
+        self._ahead.close()
         with self._one_at_a_time:
             self._standby.close()
             self._stay.give()
 
     def run(self) -> None:
         """Work until stopped. Raises RunnerError if further work is pointless (a wrong token, for example)."""
-        self._reap(*map(self._owner, range(SLOTS)))
+        self._reap(*map(self._owner, range(SLOTS)), f"{self._spool.runner_id}b")
         try:
             if not self._greet():
                 return
@@ -307,11 +318,13 @@ class Daemon:
         self._stay.note(f"a runner that judges attempt {job.attempt_id}")
         started_at = time.monotonic()
         fault = False
+        self._ahead.begin()
         try:
             fault = self._judge_and_report(job)
         except Exception:
             log.exception("attempt_failed", attempt=job.attempt_id)
             fault = True
+        self._ahead.end()
         log.info("finished", attempt=job.attempt_id, took_s=round(time.monotonic() - started_at, 3), fault=fault)
         self._standby.retire()
         self._standby.refill()
@@ -354,11 +367,12 @@ class Daemon:
         ends_at = time.monotonic() + (job.deadline_s - HAND_IN_S if job.deadline_s else math.inf)
         try:
             with EventFeed(self._client, job, lease) as feed:
+                built = self._ahead.take(job, lambda: bool(lease.lost) or self._stopping.is_set())
                 try:
-                    return self._take(job, lease).run(job, feed.add, ends_at - time.monotonic())
+                    return self._take(job, lease).run(job, feed.add, ends_at - time.monotonic(), built)
                 except errors.JudgeStale:  # it ended during the claim
                     self._standby.retire()
-                    return self._take(job, lease).run(job, feed.add, ends_at - time.monotonic())
+                    return self._take(job, lease).run(job, feed.add, ends_at - time.monotonic(), built)
         except errors.JudgeStopped as stopped:
             log.info("judge_stopped", attempt=job.attempt_id, why=str(stopped))
             return None

@@ -34,7 +34,7 @@ class Diagnostic:
 
 
 def diagnostics(message: str) -> list[Diagnostic]:
-    """Return the places that a message names, in its order, each line of a file once.
+    """Return the places in the submission that a message names, in its order, each line of a file once.
 
     A frame of a traceback has no text of its own and gets the last line of the message, which names the exception.
     """
@@ -44,6 +44,8 @@ def diagnostics(message: str) -> list[Diagnostic]:
     for match in _NAMED.finditer(text):
         parts = match.groupdict()
         kind = next(kind for kind in ("frame", "python", "gcc", "nvcc") if parts[kind] is not None)
+        if kind == "frame" and parts[kind].startswith("/"):
+            continue  # of a library: the submission's files have relative paths
         file, line = parts[kind].rsplit("/", 1)[-1].strip(), int(parts[f"{kind}_line"])
         said = last if kind == "frame" else parts[f"{kind}_text"]
         column = int(parts.get(f"{kind}_column") or 0) or None

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from pathlib import PurePath
 from statistics import fmean
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -179,7 +180,7 @@ def feedback(
         reason=str(report.get("reason") or ""),
         message=message,
         stage=stage_of(report),
-        diagnostics=[Diagnostic(**asdict(one)) for one in diagnostics(message)],
+        diagnostics=[Diagnostic(**asdict(one) | {"file": _sent_name(one.file, about)}) for one in diagnostics(message)],
         failing=_failing(checked, evidence, covered),
         checks_passed=sum(bool(case.get("good")) for case in checked),
         errors=list(_errors(evidence))[:MOST_ROWS],
@@ -313,6 +314,18 @@ def _positive(value: object) -> float | None:
 # -- as text -----------------------------------------------------------------------------------------------------------
 
 
+def _sent_name(file: str, about: About | None) -> str:
+    """Return the sender's name of a file: the judge knows the submission as submission.py or submission.cu."""
+    is_own = about is not None and file == f"submission{PurePath(about.filename).suffix}"
+    return about.filename if about is not None and is_own else file
+
+
+def _further(found: Feedback) -> str:
+    """Return the message without the lines that the diagnostics have already."""
+    known = tuple(f": {one.message}" for one in found.diagnostics)
+    return "\n".join(line for line in found.message.splitlines() if not (known and line.endswith(known)))
+
+
 def as_text(found: Feedback, limit: int) -> str:
     """Return the feedback for a prompt, at most `limit` characters: the most useful lines first, then as fit."""
     text = ""
@@ -336,8 +349,8 @@ def _lines(found: Feedback) -> Iterator[str]:
     for one in found.diagnostics:
         column = f", column {one.column}" if one.column else ""
         yield f"{one.file}, line {one.line}{column}: {one.message}"
-    if found.message:
-        yield found.message
+    if message := _further(found).strip():
+        yield message
     if (case := found.failing) is not None:
         arguments = f" with {json.dumps(case.arguments)}" if case.arguments else ""
         yield f"First failing case: {case.case}{arguments}: {case.reason}."

@@ -121,6 +121,11 @@ def share_out(available: Sequence[int]) -> Cores:
     return Cores(cores[:1], cores[1 : 1 + MOST_TENANT_CORES] or cores, cores)
 
 
+def building_cores(available: Sequence[int], most: int) -> tuple[int, ...]:
+    """Return the cores that build ahead beside a timed job: the last ones, none of the judge's or a tenant's."""
+    return tuple(sorted(available)[1 + MOST_TENANT_CORES :][-most:]) if most else ()
+
+
 def cpuset(cores: Sequence[int]) -> str:
     """Return the cores in Docker's format: "1" or "1,2,3"."""
     return ",".join(map(str, cores))

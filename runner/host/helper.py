@@ -102,6 +102,7 @@ def rules_of(settings: config.JudgeSettings, user: JudgeUser) -> Rules:
             "oracle": role(policy.oracle),
             "profiler": role(policy.profiler),
             "compiler": role(policy.compiler),
+            "builder": role(policy.builder),
             "counters": role(partial(policy.counters, settings.runner_counters)),
             "probe": probe,
         },

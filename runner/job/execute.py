@@ -62,13 +62,18 @@ OnEvent = Callable[[Event], None]
 
 
 def execute(
-    job: Job, settings: config.JudgeSettings, on_event: OnEvent, ready: prepare.Prepared | None = None
+    job: Job,
+    settings: config.JudgeSettings,
+    on_event: OnEvent,
+    ready: prepare.Prepared | None = None,
+    built: bytes = b"",
 ) -> Report:
     """Return the report of this job; infra_error if the fault is ours or the problem's. Raises only bugs.
 
     Without a prepared set of containers, it makes a set for this job and removes it before it returns the report.
+    `built`: what runner/job/build.py made of the submission before.
     """
-    course = _Course(job, on_event)
+    course = _Course(job, on_event, built)
     began = time.monotonic()
     course.emit("building", "", {})
     try:
@@ -113,8 +118,8 @@ class _Course:
     runs any more); `inputs` (requests to the oracle), of which `problem` in the problem's own code; `comparing`.
     """
 
-    def __init__(self, job: Job, on_event: OnEvent) -> None:
-        self.job = job
+    def __init__(self, job: Job, on_event: OnEvent, built: bytes) -> None:
+        self.job, self._built = job, built
         self._on_event = on_event
         self._numbers, self._announced = itertools.count(1), ""
         self.recorder = Recorder()
@@ -188,7 +193,7 @@ class _Course:
         with closing(telemetry):
             with self.phase("building"):
                 try:
-                    trial.load(job.source)
+                    trial.load(job.source, built=self._built)
                 except Fault as fault:
                     if fault.reason == "import":  # from the problem, perhaps, which cannot be imported either
                         trial.load_oracle()

@@ -1,7 +1,8 @@
 """Judge process of runner/daemon/judge_handle.py: prepare containers, wait for a job, judge it, report, clear away.
 
     python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch", "images"}}; takes a Job
-                                            as a line of JSON on stdin; prints JSON lines {"event": …}, at last
+                                            as a line of JSON on stdin, perhaps with an archive of runner/job/build.py
+                                            as `built`, in base64; prints JSON lines {"event": …}, at last
                                             {"report": …}; only then removes its containers
     python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs. After
                                             a test it replaces the submission's container and is ready again: the next
@@ -16,6 +17,7 @@ Holds no token and no secret but the seeds of the cases. Exit codes: 0 after its
 the containers were no longer fit before a job was begun, 143 after SIGTERM. In each case its containers are gone.
 """
 
+import base64
 import ctypes
 import json
 import logging
@@ -55,11 +57,12 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
         epoch = accelerators.epoch(ready.fingerprint)
         for further in reversed(range(MOST_TESTS if len(sides) == 1 or spares else 1)):
             _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
-            job = _await_job(ready)
-            if job is None:
+            given = _await_job(ready)
+            if given is None:
                 return
+            job, built = given
             if job.incumbent is None:
-                report = execute(job, settings, lambda event: _say("event", event.to_json()), ready)
+                report = execute(job, settings, lambda event: _say("event", event.to_json()), ready, built)
             else:
                 stack.close()  # each run of a confirmation has containers of its own
                 report = confirm(job, settings, lambda event: _say("event", event.to_json()))
@@ -74,20 +77,22 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
             ready.renew(spares)
 
 
-def _await_job(ready: Prepared) -> Job | None:
-    """Return the job; None if the daemon ended without a job."""
+def _await_job(ready: Prepared) -> tuple[Job, bytes] | None:
+    """Return the job and what was built for it ahead; None if the daemon ended without a job."""
     while not select.select([sys.stdin], [], [], LOOK_S)[0]:
         _leave_if_unfit(ready)
     data = sys.stdin.buffer.readline()
     if not data:
         return None
     try:
-        job = Job.from_json(json.loads(data))
+        given = json.loads(data)
+        built = base64.b64decode(given.pop("built", ""))
+        job = Job.from_json(given)
     except (ValueError, WireError) as err:
         log.error("not a job: %s", err)
         raise SystemExit(2) from None
     _leave_if_unfit(ready)
-    return job
+    return job, built
 
 
 def _leave_if_unfit(ready: Prepared) -> None:

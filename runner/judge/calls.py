@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from problems.spec import MODEL, Case, Problem
 from runner.evidence.recorder import Recorder
@@ -27,7 +28,7 @@ from runner.judge.data.call import Call, Input, Stopwatch
 from runner.judge.data.compare import Fp64, Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, OracleFull, ProblemRaised, of_baseline
 from runner.judge.data.layout import Buffer
-from runner.judge.data.memory import Memory
+from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.data.room import MOST_AT_ONCE, Plan
 from runner.judge.device.processor import Watch
 from runner.judge.limits import CALL_S
@@ -42,6 +43,8 @@ CHANGED_IN_PLACE: Final = (
 LATE: Final = "The output changed after the call had returned; finish all work before you return."
 WHILE: Final = "\nwhile it was asked to "  # as in sandbox/inside/oracle.py
 SAID_CHARS: Final = 500  # of an error's last line
+
+T = TypeVar("T")
 
 log = logging.getLogger("runner.calls")
 
@@ -120,7 +123,7 @@ class Calls:
         self.plan = Plan(MOST_AT_ONCE)  # of the case's memory
         self._buffers: list[Buffer] = []
         self._called: set[tuple[str, str]] = set()  # side and case
-        self._cancels = False  # does an output near zero need double precision to be judged?
+        self.cancels = False  # does an output near zero need double precision to be judged?
 
     def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
         """Return `count` new inputs.
@@ -133,7 +136,7 @@ class Calls:
             seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
         rule = self.rule(case)
         last = len(seeds) if strictly is None else strictly
-        made = self.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self._cancels))
+        made = self.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self.cancels))
         made[last:last] = self.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
         return made
 
@@ -192,17 +195,30 @@ class Calls:
     def buffer(self, index: int, size: int) -> Buffer:
         """Return private memory for an output, touched beforehand: no page fault of ours inside the clock."""
         while len(self._buffers) <= index:
-            self._buffers.append(self.memory.buffer(size))
+            self._buffers.append(self._with_room(partial(self.memory.buffer, size)))
         if len(self._buffers[index]) < size:
-            self._buffers[index] = self.memory.buffer(size)
+            self._buffers[index] = self._with_room(partial(self.memory.buffer, size))
         return self._buffers[index]
+
+    def compared(self, given: Input, output: Buffer, rule: Rule) -> list[compare.Figures]:
+        """Compare an output with the expected output, element by element."""
+        return self._with_room(partial(self.memory.compare, given, output, rule))
+
+    def _with_room(self, work: Callable[[], T]) -> T:
+        """Do work that needs memory. If there is too little, free what waits for the next inputs, and try once more."""
+        try:
+            return work()
+        except NoMemory as err:
+            log.warning("the judge finds too little memory beside buffers that wait for inputs: %s", err)
+        self.oracle.let_go()
+        return work()
 
     def judge_output(self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B) -> Check:
         """Return the check of an output: by our own comparison, or by the problem's check if it has one."""
         rule = self.rule(given.arguments)
         with self.comparing.running():
-            found = self.memory.compare(given, output, rule)
-        self._cancels |= any(one.references_own for one in found)
+            found = self.compared(given, output, rule)
+        self.cancels |= any(one.references_own for one in found)
         entry = Check(
             case=given.case,
             seed=given.seed,

@@ -263,7 +263,7 @@ class TimedSide:
             same = False
             if not turn.near:
                 first_one = replace(turn.given, expected=its_output, expected64=None)
-                found = self._calls.memory.compare(first_one, output, Rule(tolerance=EXACT))
+                found = self._calls.compared(first_one, output, Rule(tolerance=EXACT))
                 same = all(figures.different == 0 for figures in found)
             yield Repeat.model_construct(
                 side=self._side, fresh=first.sample, again=call.sample, same_bits=same, near=turn.near, hot=turn.hot

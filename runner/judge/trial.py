@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from problems.spec import MODEL, Case, case_name
+from problems.spec import MODEL, Case, Problem, case_name
 from runner.evidence import certificate, throttle
 from runner.evidence.bar import is_out_of_reach
 from runner.evidence.recorder import CaseRecorder
@@ -89,26 +89,16 @@ class Trial:
         except Fault as fault:
             raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
 
-    def load(self, source: str, side: str = B) -> None:
-        """Load a submission into its container, with the problem's files and, if needed, the reference."""
+    def load(self, source: str, side: str = B, built: bytes = b"") -> None:
+        """Load a submission into its container, with the problem's files and, if needed, the reference; `built`: with
+        the files of its import ahead."""
         self._note_start()
         longest_s = self.problem.test_timeout_s + (COMPILE_S if self.problem.build is not None else 0)
-        self.calls.sides[side].load(**self.sources(source), limit_s=longest_s)
+        self.calls.sides[side].load(**self.sources(source), limit_s=longest_s, built=built)
 
     def sources(self, source: str) -> dict[str, Any]:
         """Return all that a container needs to load a submission."""
-        problem, build = self.problem, None
-        if problem.build is not None:
-            compiler = self.calls.memory.compiler
-            sources, flags = list(problem.build.sources), problem.build.flags(compiler)
-            build = {"compiler": compiler, "sources": sources, "flags": flags, "limit_s": COMPILE_S}
-        return {
-            "files": {**files_beside(source, problem.files), problem.submission_name: source},
-            "submission": problem.submission_name,
-            "entry": problem.entry,
-            "interface": problem.interface,
-            "build": build,
-        }
+        return to_load(self.problem, source, self.calls.memory.compiler)
 
     def load_baseline(self) -> None:
         """Load the baseline in the same way as a submission. Without a tuned baseline the reference takes its place."""
@@ -233,6 +223,7 @@ class Trial:
         (first,) = self.calls.make_all(case, [(fresh_seed(self.calls.chance), None)], fp64="")
         self.calls.oracle.release(first)
         self._note_sizes(first.layout)
+        del first  # it would hold its buffers until the case ends, beyond the plan
         self.calls.plan = room.BARE if self._is_large else Plan(self._most_calls)  # until all sides were called
         sides = {name: TimedSide(self.calls, name, case, stage) for name in self.calls.sides}
         idle, given = self._idle(sides[A])
@@ -241,14 +232,13 @@ class Trial:
         layout = given[0].layout
         eager_ns = min(one.eager_ns for one in given)  # least: a disturbance makes no code look fast
         recorder.add(input_bytes=layout.input_bytes, output_bytes=layout.output_bytes, eager_ns=eager_ns)
-        sizes = self._note_sizes(layout)
         if self.calls.memory.moves:
             for name in self.calls.chance.sample(list(sides), len(sides)):
                 if (unlike := sides[name].visit(self._most_calls)) is not None:
                     return unlike
                 self._charge(name)
         self.calls.oracle.forget()
-        self.calls.plan = self._planned(sizes)
+        self.calls.plan = self._planned(self._note_sizes(layout))  # the calls may have shown that all need doubles
         recorder.add(given_up=self.calls.plan.given_up)
         order = ABIIBA if I in self.calls.sides else ABBA
         plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls)
@@ -316,7 +306,7 @@ class Trial:
 
     def _note_sizes(self, layout: Layout) -> Sizes:
         """Return a call's sizes, after they have raised the largest so far."""
-        sizes = Sizes.of(layout, own_check=self.calls.oracle.checks)
+        sizes = Sizes.of(layout, own_check=self.calls.oracle.checks, all_doubles=self.calls.cancels)
         self._sizes = self._sizes.most(sizes)
         return sizes
 
@@ -403,6 +393,21 @@ class Trial:
             sentence = room.left_too_little(need, taken, free)
             return Fault("out_of_memory", "judge", sentence)
         return TooLarge(room.refusal(need, free, start, where="device" if memory.is_shared else "host"))
+
+
+def to_load(problem: Problem, source: str, compiler: str) -> dict[str, Any]:
+    """Return all that a container needs to load a submission of this problem."""
+    build = None
+    if problem.build is not None:
+        sources, flags = list(problem.build.sources), problem.build.flags(compiler)
+        build = {"compiler": compiler, "sources": sources, "flags": flags, "limit_s": COMPILE_S}
+    return {
+        "files": {**files_beside(source, problem.files), problem.submission_name: source},
+        "submission": problem.submission_name,
+        "entry": problem.entry,
+        "interface": problem.interface,
+        "build": build,
+    }
 
 
 def files_beside(source: str, files: Mapping[str, str]) -> dict[str, str]:

@@ -21,9 +21,11 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, FOLDER)
 gc.disable()  # while torch is imported: a tenth of the time would go into collections that find nothing
 
+import built
 import modelnew
 import native
 import problem_code
@@ -37,6 +39,7 @@ from slots import Refused, name_of
 gc.enable()
 
 SOCKET = "/run/judge/socket"
+HOME = "/tmp"  # noqa: S108  inside the container: its only writable folder
 WORK = "/tmp/work"  # noqa: S108  inside the container
 SPINS = 20_000  # polls in a row before the loop begins to sleep; the order after a call's answer arrives within them
 NAP_S = 0.0005
@@ -44,6 +47,7 @@ PY_BUF_READ, PY_BUF_WRITE = 0x100, 0x200  # CPython's constants, which ctypes do
 MOST_TEXT = 15_000  # characters
 EXTENSION_FAILED = "Error building extension"  # beginning of the error of torch.utils.cpp_extension
 FRAMES = 12  # of the submission's traceback
+MOST_KERNELS = 5  # whose compiler's errors are explained
 
 clock = time.perf_counter_ns
 
@@ -65,6 +69,7 @@ class Harness:
         self.sources: dict[str, str] = {}
         self.submission = self.entry = self.interface = ""
         self.build: dict[str, Any] | None = None
+        self.built = -1  # descriptor of the files that the submission left when it was built ahead
         self.function: Any = None
         self.data: Any = None
         self.renewed: dict[str, Any] | None = None  # node of the data, if the data are built afresh for every call
@@ -82,13 +87,14 @@ class Harness:
         here until there is a job.
         """
         while True:
-            job, fds = protocol.receive(connection, descriptors=2)
+            job, fds = protocol.receive(connection, descriptors=3)
             if "orders" not in job:
                 break
             self.obey(job["orders"])
-        print_into(fds)
+        print_into(fds[:2])
         self.sources, self.submission, self.entry = job["files"], job["submission"], job["entry"]
         self.interface, self.build = job["interface"], job["build"]
+        self.built = fds[2] if job["has_built"] else -1
 
     def obey(self, most: int | None = None) -> None:
         """Obey orders one after the other: `most` orders, or until the container is killed."""
@@ -151,34 +157,11 @@ class Harness:
         return nonce
 
     def _load(self) -> None:
-        problem_code.put(self.sources, WORK)
-        if self.build is not None:
-            self.sources.clear()
-            native.compile_library(self.submission, self.build)
-            self.function = native.Kernel(self.submission, self.entry)
-            return
-        path = os.path.join(WORK, self.submission)
-        if not self.on_device and stand_in.is_wanted(self.sources):
-            stand_in.install()
-        if needs_compiler([self.sources[self.submission], self.sources.get("reference.py", "")]):
-            importlib.import_module("torch._inductor.config")
-        check_encoding(self.sources[self.submission], self.submission)
-        compile(self.sources[self.submission], self.submission, "exec", dont_inherit=True)
-        self.sources.clear()
-        spec = importlib.util.spec_from_file_location("submission", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["submission"] = module
-        spec.loader.exec_module(module)
-        self.function = getattr(module, self.entry, None)
-        if self.interface == "model" and isinstance(self.function, type):
-            self.function = modelnew.Candidate(self.function)
-        elif self.interface == "model" or not callable(self.function):
-            what = "class" if self.interface == "model" else "function"
-            code = f"class {self.entry}(nn.Module)" if self.interface == "model" else f"def {self.entry}(data)"
-            fault = f"{self.submission} defines no {what} {self.entry}; add `{code}: …` at its top level"
-            raise Refused(protocol.MISSING, fault)
+        if self.built >= 0:
+            built.unpack(self.built, HOME)
+            os.close(self.built)
+        submission, sources, self.sources = self.submission, self.sources, {}
+        self.function = load(sources, submission, self.entry, self.interface, self.build, on_device=self.on_device)
 
     def _settle(self, number: int) -> None:
         """Lay out the data at the places that this number names."""
@@ -203,6 +186,46 @@ class Harness:
     def _renew(self) -> None:
         if self.renewed is not None:
             self.data = tree.build(self.renewed, self.tensors)
+
+
+def load(
+    sources: dict[str, str],
+    submission: str,
+    entry: str,
+    interface: str,
+    build: dict[str, Any] | None,
+    *,
+    on_device: bool,
+) -> Any:
+    """Import a submission, or compile it as `build` specifies, and return its entry. Empties `sources`. Raises Refused
+    and whatever the submission raises."""
+    problem_code.put(sources, WORK)
+    if build is not None:
+        sources.clear()
+        native.compile_library(submission, build)
+        return native.Kernel(submission, entry)
+    if not on_device and stand_in.is_wanted(sources):
+        stand_in.install()
+    if needs_compiler([sources[submission], sources.get("reference.py", "")]):
+        importlib.import_module("torch._inductor.config")
+    check_encoding(sources[submission], submission)
+    compile(sources[submission], submission, "exec", dont_inherit=True)
+    sources.clear()
+    spec = importlib.util.spec_from_file_location("submission", os.path.join(WORK, submission))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["submission"] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, entry, None)
+    if interface == "model" and isinstance(function, type):
+        return modelnew.Candidate(function)
+    if interface == "model" or not callable(function):
+        what = "class" if interface == "model" else "function"
+        code = f"class {entry}(nn.Module)" if interface == "model" else f"def {entry}(data)"
+        fault = f"{submission} defines no {what} {entry}; add `{code}: …` at its top level"
+        raise Refused(protocol.MISSING, fault)
+    return function
 
 
 class HostTimer:
@@ -294,12 +317,41 @@ def explain(err: BaseException, kind: int, submission: str) -> tuple[int, str]:
     frames = [
         frame
         for frame in traceback.extract_tb(err.__traceback__)
-        if frame.filename != __file__ and not frame.filename.startswith("<frozen")
+        if not frame.filename.startswith((f"{FOLDER}/", "<frozen"))
     ]
-    lines = traceback.format_list(frames[-FRAMES:]) + traceback.format_exception_only(err)
+    lines = [*places_in_kernels(err, submission), *traceback.format_list(frames[-FRAMES:])]
+    lines += traceback.format_exception_only(err)
     text = "".join(lines).replace(f"{WORK}/", "")
     status = {protocol.LOAD: protocol.IMPORT, protocol.LAYOUT: protocol.LAYOUT_FAILED}.get(kind, protocol.RAISED)
     return status, text[-MOST_TEXT:]
+
+
+def places_in_kernels(err: BaseException | None, submission: str) -> list[str]:
+    """Return lines with the places of an error of Triton's compiler in the submission, the innermost kernel's first.
+
+    The compiler counts lines from a kernel's `def`; an error in a kernel that a kernel calls is a cause of its error.
+    """
+    found: list[str] = []
+    while err is not None and len(found) < MOST_KERNELS:
+        source, node = getattr(err, "src", None), getattr(err, "node", None)
+        place = getattr(node, "lineno", None), getattr(node, "col_offset", None)
+        start = _start_of(source, submission) if isinstance(source, str) else None
+        match start, place:
+            case (first, indent), (int(line), int(column)):
+                said = getattr(err, "error_message", None) or "the kernel that is called here does not compile"
+                found.insert(0, f"{submission}, line {first + line - 1}, column {indent + column + 1}: {said}\n")
+        err = err.__cause__
+    return found
+
+
+def _start_of(source: str, submission: str) -> tuple[int, int] | None:
+    """Return line and indentation of a kernel's source in the submission."""
+    wanted = [line.strip() for line in source.strip().split("\n")]
+    lines = linecache.getlines(os.path.join(WORK, submission))
+    for number, line in enumerate(lines):
+        if line.strip() == wanted[0] and [one.strip() for one in lines[number : number + len(wanted)]] == wanted:
+            return number + 1, len(line) - len(line.lstrip())
+    return None
 
 
 def set_up() -> None:

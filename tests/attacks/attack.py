@@ -68,7 +68,7 @@ class Attack:
 
     def gained(self, report: Report) -> str:
         """Return the attack's undue gain; "" if it has none."""
-        said = [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
+        said = [line for line in report.logs.get("stderr", "").splitlines() if line.startswith("ATTACK-EFFECT")]
         effects = [line for line in said if "fork refused" not in line]  # the limit holds
         rejected = report.outcome in REJECTED and report.score_us is None
         if "LEAK" in str(report.to_json()):
@@ -108,5 +108,5 @@ def fooled_the_clock(report: Report, cost_ms: float) -> bool:
 
 def steering(report: Report) -> set[str]:
     """Return the characters in texts for people that `clean_text` should have replaced."""
-    shown = report.message + report.logs["stdout"] + report.logs["stderr"]
+    shown = "".join((report.message, *report.logs.values()))
     return set(filter(is_unseen, shown))

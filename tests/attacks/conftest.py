@@ -20,6 +20,7 @@ from runner.wire import Job, Report
 from sandbox import container
 
 Judge = Callable[..., Report]
+Prepared = prepare.Prepared  # as it is before any test replaces it
 TRIES = 5  # a disturbed machine may be quiet next time
 # Limits relative to the timed case. Samples that treat timed shapes differently know them; one sample does so with
 # powers of two.
@@ -58,14 +59,15 @@ class Oracles:
         """Return a maker of prepared sets that have the kept oracle of this problem."""
         oracles, name = self, problem.digest
 
-        class WithKeptOracle(prepare.Prepared):
+        class WithKeptOracle(Prepared):
             def _start_oracle(self) -> Oracle:
                 if name not in oracles._kept:
-                    own, self._stack, settings = self._stack, ExitStack(), self.settings
+                    own, settings = self._stack, self.settings
                     self.settings = settings.model_copy(update={"runner_id": oracles._owner})
-                    oracle = super()._start_oracle()
-                    oracle.connect()
-                    oracles._kept[name] = oracle, self._stack
+                    with ExitStack() as self._stack:
+                        oracle = super()._start_oracle()
+                        oracle.connect()
+                        oracles._kept[name] = oracle, self._stack.pop_all()
                     self._stack, self.settings = own, settings
                 oracle = oracles._kept[name][0]
                 oracle.meter = Meter(oracle.container.pid, self._others.ns)

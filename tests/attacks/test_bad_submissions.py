@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.attacks.conftest import Judge, problem_named
+from tests.attacks.conftest import Judge, Oracles, problem_named
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
@@ -151,3 +151,10 @@ def test_a_submission_sees_no_more_than_it_was_promised(judge: Judge) -> None:
     assert set(seen["links"]) <= {"lo", "tunl0", "sit0", "ip6tnl0"}
     assert seen["sockets"] == seen["pipes"] == []
     assert set(seen["host"]) <= {"/run/judge", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts"}
+
+
+def test_a_forgotten_oracle_is_started_anew_for_the_next_judge_of_a_test(judge: Judge, oracles: Oracles) -> None:
+    """Regression: the second judge connected the new oracle twice."""
+    assert judge(HONEST).outcome == "passed"
+    oracles.forget(problem_named("softmax").digest)
+    assert judge(HONEST).outcome == "passed"

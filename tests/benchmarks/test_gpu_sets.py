@@ -102,6 +102,20 @@ def test_no_problem_is_started_after_its_seconds(prepared: Path, tmp_path: Path)
     assert sets.run(prepared, tmp_path / "journal", judge=slow, seconds=0) == 1
 
 
+def test_a_problem_without_room_on_the_hardware_is_not_judged(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNNER_HARDWARE", "H100")
+    for path in prepared.glob("*kb1-001*"):
+        found = json.loads(path.read_text())
+        large = {"reference.py": MODEL.replace("rand(8)", "rand(2**31)")}
+        path.write_text(json.dumps(found | {"problem": found["problem"] | {"files": large}}))
+    journal = tmp_path / "journal"
+    assert sets.run(prepared, journal, judge=passed) == 0
+    line = sets.read_journal(journal)["kb1-001-double"]
+    assert (line["outcome"], "8,192 MiB" in line["reason"]) == (sets.TOO_LARGE, True)
+
+
 def test_again_judges_what_was_not_good_and_the_last_line_counts(prepared: Path, tmp_path: Path) -> None:
     journal, ratios = tmp_path / "journal", iter([1.05, 1.0, 0.99])
     judge = lambda path, gpu, limit_s: passed(path, gpu, limit_s) | {"ratio": next(ratios)}  # noqa: E731

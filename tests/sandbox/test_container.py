@@ -147,6 +147,8 @@ def test_the_door_is_gone_after_one_connection(start: Start) -> None:
     again = "import os; print(os.listdir('/run/judge') if os.access('/run/judge', os.R_OK) else 'closed', flush=True)"
     box = start(knock + again)
     box.accept(time.monotonic_ns() + 10_000_000_000).close()
+    with pytest.raises(SandboxError, match="only connection was taken before"):
+        box.accept(time.monotonic_ns() + 10_000_000_000)
     wait_for_death(box)
     box.wait_exit()
     assert "socket" not in box.logs()["stdout"]

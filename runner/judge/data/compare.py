@@ -14,6 +14,7 @@ case with our own figures and its size class only, never the data.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
@@ -200,7 +201,7 @@ def _compare(given: Input, number: int, got: Buffer, rule: Rule, arrays: Arrays)
 
 
 class _Comparison:
-    """Comparison of an output tensor, some rows at a time: no large temporary is made."""
+    """Comparison of an output tensor, some rows or a part of a row at a time: no large temporary is made."""
 
     def __init__(self, given: Input, number: int, rule: Rule, arrays: Arrays) -> None:
         slot = given.layout.outputs[number]
@@ -214,7 +215,7 @@ class _Comparison:
             if len(given.expected64) >= 2 * size:
                 self._spread = arrays.doubles(given.expected64, size + places[number], len(self._expected))
         self._width = (slot.shape[-1] if slot.shape and slot.stride[-1] == 1 else 1) * _parts(slot)
-        self._step = max(arrays.chunk // self._width, 1) * self._width
+        self._row = [0.0, 0.0]  # sums of squares of errors and sizes, of the begun row that is longer than a chunk
         self._model: error_model.Model | None = None
         self._leeway = 1.0
         if rule.tolerance is None:
@@ -239,12 +240,20 @@ class _Comparison:
         """Return the figures, and a mask of the wrong elements: real and imaginary parts one after the other."""
         values = self._arrays.values(self._slot, got)
         with np.errstate(all="ignore"):
-            for start in range(0, len(values), self._step):
-                self._add(start, values[start : start + self._step])
+            for start, end in self._pieces():
+                self._add(start, values[start:end])
         far = np.zeros(len(values), dtype=np.bool_)
         for start, some in self._far:
             far[start : start + len(some)] = some
         return self._figures(len(values)), far
+
+    def _pieces(self) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each piece: whole rows, as many as fit in a chunk, or a part of a row."""
+        elements, width, chunk = len(self._expected), self._width, self._arrays.chunk
+        step = max(chunk // width, 1) * width
+        for begin in range(0, elements, step):
+            end = min(begin + step, elements)
+            yield from ((at, min(at + chunk, end)) for at in range(begin, end, chunk))
 
     def _add(self, start: int, got: Array) -> None:
         arrays, xp = self._arrays, self._arrays.xp
@@ -272,7 +281,7 @@ class _Comparison:
             if bool(far.any()):
                 self._note(start, expected, got, judged, far)
         self._worst_share = _larger(self._worst_share, share)
-        self._count(error, expected if truth is None else truth, limit, expected)
+        self._count(error, expected if truth is None else truth, limit, expected, end)
         if truth is not None:
             own = xp.where(xp.isfinite(expected), expected - truth, 0.0)
             self._own += float(self._squares(arrays.double(own)).sum())
@@ -289,8 +298,8 @@ class _Comparison:
             limit = self._arrays.xp.minimum(limit, self._model.cap * (size + self._usual))
         return limit + self._model.least
 
-    def _count(self, error: Array, size: Array, limit: Array, expected: Array) -> None:
-        """Add to the sums. Elements that are expected to be no number count in no sum."""
+    def _count(self, error: Array, size: Array, limit: Array, expected: Array, end: int) -> None:
+        """Add a part that ends at `end` to the sums. Elements that are expected to be no number count in no sum."""
         errors, sizes = self._squares(error), self._squares(size)
         if not (math.isfinite(float(errors.sum())) and TINY * len(error) < float(sizes.sum()) < math.inf):
             finite = self._arrays.xp.isfinite(expected)
@@ -300,13 +309,22 @@ class _Comparison:
         self._sizes += float(sizes.sum())
         if self._model is not None:
             self._allowed += float(self._squares(limit).sum())
-        if self._width > 1:
+        if self._width > self._arrays.chunk:
+            self._add_to_row(float(errors.sum()), float(sizes.sum()), is_last=end % self._width == 0)
+        elif self._width > 1:
             rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
             self._worst_row = _larger(self._worst_row, float(rows.max()))
         self._worst_abs = _larger(self._worst_abs, float(error.max()))
 
+    def _add_to_row(self, errors: float, sizes: float, *, is_last: bool) -> None:
+        """Add a part of a long row; with its last part the row is complete."""
+        self._row = [self._row[0] + errors, self._row[1] + sizes]
+        if is_last:
+            self._worst_row = _larger(self._worst_row, self._row[0] / self._row[1] if self._row[1] > 0 else 0.0)
+            self._row = [0.0, 0.0]
+
     def _squares(self, array: Array) -> Array:
-        return self._arrays.row_squares(array, self._width)
+        return self._arrays.row_squares(array, min(self._width, len(array)))
 
     def _note(self, start: int, expected: Array, got: Array, judged: Array, far: Array) -> None:
         xp = self._arrays.xp
@@ -326,8 +344,7 @@ class _Comparison:
         assert self._truth is not None
         arrays, xp, most = self._arrays, self._arrays.xp, 0.0
         with np.errstate(all="ignore"):
-            for start in range(0, len(self._expected), self._step):
-                end = min(start + self._step, len(self._expected))
+            for start, end in self._pieces():
                 expected, truth = arrays.double(arrays.single(self._expected[start:end])), self._truth[start:end]
                 share = abs(expected - truth) / self._limit(expected, truth, start, end)
                 most = max(most, float(xp.where(xp.isfinite(share), share, 0.0).max()))
@@ -393,7 +410,7 @@ def _first(mask: Array) -> int:
 
 
 def _larger(so_far: float, value: float) -> float:
-    return value if not value <= so_far else so_far  # a NaN stays
+    return so_far if math.isnan(so_far) or value <= so_far else value  # a NaN stays
 
 
 def finite(value: float | None) -> float | None:

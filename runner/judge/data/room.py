@@ -29,8 +29,9 @@ GIB: Final = 1 << 30
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of a call's inputs and outputs, of its outputs in double precision, and of the data that the oracle keeps
-    until the problem's own check has seen the output."""
+    """Bytes of a call's inputs and outputs, of a block's outputs in double precision, and of what else each call holds
+    until it is compared: data of the oracle for the problem's own check, outputs in double precision where all calls
+    are compared with them."""
 
     inputs: int = 0
     outputs: int = 0
@@ -38,12 +39,16 @@ class Sizes:
     held: int = 0
 
     @classmethod
-    def of(cls, layout: Layout, *, own_check: bool) -> Sizes:
-        """Return the sizes of a call. With `own_check` the oracle keeps the data: inputs, and places of outputs."""
+    def of(cls, layout: Layout, *, own_check: bool, all_doubles: bool = False) -> Sizes:
+        """Return the sizes of a call. With `own_check` the oracle keeps the data: inputs, and places of outputs. With
+        `all_doubles` each call is compared with double precision, else one of a block."""
         once = layout.wide_places()[1]
         fitting = [size for size in (2 * once, once) if size <= WIDE_MOST_BYTES]  # with their spreads, without, or none
         held = layout.input_bytes + sum(slot.nbytes for slot in layout.outputs if slot.input < 0)
-        return cls(layout.input_bytes, layout.output_bytes, max(fitting, default=0), held if own_check else 0)
+        doubles, held = max(fitting, default=0), held if own_check else 0
+        if all_doubles:
+            doubles, held = 0, held + doubles
+        return cls(layout.input_bytes, layout.output_bytes, doubles, held)
 
     def most(self, other: Sizes) -> Sizes:
         """Return sizes that hold both."""
@@ -51,8 +56,8 @@ class Sizes:
 
     @property
     def kept(self) -> int:
-        """Bytes of one call until its block is compared: the judge's inputs, expected outputs and outputs, and the
-        oracle's data."""
+        """Bytes of one call until its block is compared: the judge's inputs, expected outputs and outputs, and what
+        else it holds."""
         return self.inputs + 2 * self.outputs + self.held
 
     def of_a_side(self, start: int) -> int:

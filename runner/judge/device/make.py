@@ -103,6 +103,11 @@ class Make(ABC):
     def memory(self, steps: Steps) -> Memory:
         """Return the judge's memory on the claimed device."""
 
+    def building(self, index: int) -> tuple[str, tuple[int, ...]]:
+        """Return the compiler of native submissions, and the architecture that it builds for where no device is
+        visible: a compute capability; () where there is none to name. Raises ConfigError."""
+        return Memory.compiler, ()
+
 
 class Cpu(Make):
     """The host's own cores."""

@@ -165,6 +165,17 @@ class Nvidia(Make):
 
         return CudaMemory(steps)
 
+    def building(self, index: int) -> tuple[str, tuple[int, ...]]:
+        from runner.judge.data.cuda import CudaMemory
+
+        try:
+            library = nvml.load_nvml()
+            capability = library.nvmlDeviceGetCudaComputeCapability(Device(library, index).handle)
+        except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
+            text = f"NVML does not tell the compute capability of GPU {index} ({type(error).__name__}: {error})"
+            raise ConfigError(f"RUNNER_GPU: {text}; `nvidia-smi -q` must work on this host") from None
+        return CudaMemory.compiler, tuple(int(number) for number in capability)
+
 
 def pci_address(bus_id: str | bytes) -> str:
     """Return the kernel's form of NVML's address of a device: its domain has four digits there, in lower case."""

@@ -6,7 +6,6 @@ The oracle is frozen except during requests. Its answers are bounded; its failur
 
 from __future__ import annotations
 
-import select
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +20,11 @@ from runner.judge.data.call import Input, Stopwatch
 from runner.judge.data.compare import Fp64
 from runner.judge.data.faults import OracleFailed, OracleFull, ProblemRaised, TooLarge
 from runner.judge.data.layout import Buffer, Layout, blaming_the_problem, parse_layout
-from runner.judge.data.memory import Memory, Region
+from runner.judge.data.memory import Memory, NoMemory, Region
 from runner.judge.device.processor import WATCHED_S, Meter
 from runner.judge.sides.arena import connect
 from sandbox import protocol
-from sandbox.container import Container, SandboxError
+from sandbox.container import Container, SandboxError, is_ready
 
 ANSWER_S: Final = 120  # for a request
 AT_ONCE_NS: Final = 500_000_000  # of the problem's own code, in a request for several inputs
@@ -236,7 +235,8 @@ class Oracle:
             return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._connection is not None
+        if self._connection is None or self._connection.fileno() < 0:
+            raise SandboxError("the problem's container has no connection to this judge: it is closed, or not started")
         self._requests += 1
         with self.awake():
             try:
@@ -244,9 +244,9 @@ class Oracle:
             except OSError as err:
                 raise OracleFailed(self._why_silent(err, request)) from None
             deadline_ns, watched = time.monotonic_ns() + ANSWER_S * 1_000_000_000, None
-            if self.meter is not None and not select.select([self._connection], [], [], WATCHED_S)[0]:
-                watched = self.meter.read()
             try:
+                if self.meter is not None and not is_ready(self._connection, WATCHED_S):
+                    watched = self.meter.read()
                 answer, _ = protocol.receive(self._connection, deadline_ns=deadline_ns)
             except (OSError, protocol.ProtocolError) as err:
                 share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
@@ -275,6 +275,8 @@ class Oracle:
             why = f"sent an answer that cannot be read{where}: {str(err)[:500]}"
         else:
             self._ended = True
+            if self._connection is None or self._connection.fileno() < 0:
+                raise SandboxError(f"the connection to the problem's container was closed during a request{where}")
             end = self.container.wait_exit()
             if end.is_kill:
                 raise SandboxError(f"the problem's container was killed from outside{where}")
@@ -286,7 +288,11 @@ class Oracle:
             private = buffers.pop()
             self._free_bytes -= count
         else:
-            private = self._memory.buffer(count)
+            try:
+                private = self._memory.buffer(count)
+            except NoMemory:  # the buffers that wait for inputs have other lengths
+                self.let_go()
+                private = self._memory.buffer(count)
         self._memory.copy(private, region.bytes[begin : begin + count], count)
         return private
 

@@ -6,6 +6,8 @@ order every failure is the submission's fault.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import secrets
 import socket
 import time
@@ -37,6 +39,8 @@ OWN_ROUNDS: Final = 16
 OWN_CALLS: Final = 8  # of each side in a round
 COPY_ROUNDS: Final = 8  # at the least; every place has its turn
 COPY_WARM_ROUNDS: Final = 1  # before them, not counted
+
+SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 Samples = dict[str, list[Sample]]
 CopyTimes = dict[str, list[tuple[int, int]]]  # putting and taking, in ns, by side
@@ -89,14 +93,18 @@ class Tenant:
         interface: str,
         limit_s: float,
         build: dict[str, Any] | None = None,
+        built: bytes = b"",
     ) -> None:
-        """Hand over the sources and import the submission, or compile it as `build` specifies. Raises Fault."""
+        """Hand over the sources and import the submission, or compile it as `build` specifies. `built`: the files that
+        the same import left before (runner/job/build.py). Raises Fault."""
         assert self._connection is not None
         self.container.thaw()
         self._connection.settimeout(START_S)
         self._moves = interface != MODEL  # a Model is constructed anew at every place
         job = {"files": files, "submission": submission, "entry": entry, "interface": interface, "build": build}
-        protocol.send(self._connection, job, self.container.printed)
+        with in_memory(built) as archive:
+            descriptors = (*self.container.printed, *([archive] if built else []))
+            protocol.send(self._connection, {**job, "has_built": bool(built)}, descriptors)
         self._connection.close()
         self._connection = None
         self._orders.give(protocol.LOAD, b"", limit_s, faults.BUILD)
@@ -370,6 +378,20 @@ class Tenant:
             self._connection = None
         self.container.close()
         self._arena.close()
+
+
+@contextmanager
+def in_memory(content: bytes) -> Iterator[int]:
+    """Yield a descriptor for reading a file of this content, sealed."""
+    descriptor = os.memfd_create("built", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(content)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, SEALS)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 # -- differences between containers ---------------------------------------------------------------------------------

@@ -141,9 +141,9 @@ def test_start_reaps_what_a_former_run_left(site: FakeSite, launch: Launch, stat
     launch()
     site.await_that(lambda: site.claims)
     name = (state / "id").read_text()
-    slots = {name, *(f"{name}s{number}" for number in range(1, SLOTS))}
+    slots = {name, f"{name}b", *(f"{name}s{number}" for number in range(1, SLOTS))}
     assert sorted((state / "reaped").read_text().split()) == sorted(slots), (
-        "those of every judge that could have waited"
+        "those of every judge that could have waited, and of a build"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from runner.evidence.feedback import LEAST_TEXT, Feedback, as_text, feedback, schema_text
+from runner.evidence.feedback import LEAST_TEXT, About, Feedback, as_text, feedback, schema_text
 from tests.golden import store
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "feedback.schema.json"
@@ -82,6 +82,31 @@ def test_compiler_errors_have_file_line_and_column() -> None:
     assert places == [("kernel.cu", 7, 5, "no member"), ("kernel.cu", 12, None, "expected a ;")]
     (one,) = loaded("build_error", "syntax", "submission.py, line 3, column 9: invalid syntax\nx = = 1").diagnostics
     assert (one.line, one.column, one.message) == (3, 9, "invalid syntax")
+
+
+def test_a_kernels_error_has_its_place_without_frames_of_libraries() -> None:
+    text = (
+        "Case size=1: submission.py, line 9, column 65: NameError('n is not defined')\n"
+        '  File "submission.py", line 15, in custom_kernel\n    add[(1,)](x)\n'
+        '  File "/opt/lib/python3.12/site-packages/triton/runtime/jit.py", line 370, in run\n    kernel = compile()\n'
+        "triton.compiler.errors.CompilationError: at 4:64:\nNameError('n is not defined')\n"
+    )
+    found = loaded("runtime_error", "raised", text).diagnostics
+    assert [(one.file, one.line, one.column) for one in found] == [
+        ("submission.py", 9, 65),
+        ("submission.py", 15, None),
+    ]
+    assert {one.message for one in found} == {"NameError('n is not defined')"}
+
+
+def test_syntax_error_has_the_senders_file_name_and_is_printed_once() -> None:
+    report = {"outcome": "build_error", "reason": "syntax"}
+    report["message"] = "submission.py, line 3, column 9: invalid syntax\nx = = 1"
+    about = dict.fromkeys(("board", "hardware", "mode", "status"), "") | {"filename": "mine.py", "submission": 1}
+    about |= {"candidate": None, "arrival": None, "review": None, "published": False}
+    text = as_text(feedback(report, about=About(**about)), 2_000)
+    assert "mine.py, line 3, column 9: invalid syntax\nx = = 1" in text
+    assert text.count("invalid syntax") == 1
 
 
 def test_times_carry_interval_and_share_of_light() -> None:

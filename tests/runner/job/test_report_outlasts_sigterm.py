@@ -49,7 +49,7 @@ def stand_by(monkeypatch: pytest.MonkeyPatch, heeding: None) -> Callable[..., No
             yield SimpleNamespace(fingerprint={"torch": "2"}, images=(), renew=renew)
 
         monkeypatch.setattr(judge_main, "prepared", prepared)
-        monkeypatch.setattr(judge_main, "_await_job", lambda _: job)
+        monkeypatch.setattr(judge_main, "_await_job", lambda _: (job, b""))
         monkeypatch.setattr(judge_main, "execute", lambda *_: Report(attempt_id="a1", token=1, outcome="passed"))
         monkeypatch.setattr(judge_main, "_say", say)
         judge_main.stand_by(SimpleNamespace(), (B,))  # type: ignore[arg-type]

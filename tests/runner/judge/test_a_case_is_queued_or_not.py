@@ -19,7 +19,7 @@ class Judged:
     def __init__(self, queued: list[bool], wall_ns: int = 9) -> None:
         self._wall_ns = wall_ns
         self.chance = random.Random(1)
-        self.memory = SimpleNamespace(sweeps=False, compare=lambda *args: [])
+        self.memory = SimpleNamespace(sweeps=False)
         self.queueing = True
         self.plan = Plan(99)
         self._queued = iter(queued)
@@ -33,6 +33,9 @@ class Judged:
         return [Input(0, "", 0, layout, None, None)] * (count + (near_to is not None))
 
     def buffer(self, index: int, size: int) -> None: ...
+
+    def compared(self, *args: Any) -> list[Any]:
+        return []
 
     def judge_output(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return SimpleNamespace(good=self.good)

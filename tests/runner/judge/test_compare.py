@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from problems.spec import Precision, Tolerance
 from runner.judge.data import compare
 from runner.judge.data.compare import HOST, Rule
+from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
-from tests.runner.judge.held_against import by_tolerance, held, judged
+from tests.runner.judge.held_against import agree, by_tolerance, held, judged, tensors
 
 TIGHT = Tolerance(rtol=1e-5, atol=1e-6)
 
@@ -117,6 +119,35 @@ def test_what_is_found_does_not_depend_on_where_a_chunk_ends() -> None:
     assert found.disputed == 0
     assert found.different == 2
     assert found.first == ([0, HOST.chunk - 2], "1", "3")
+
+
+class Pieces(TensorArrays):
+    """Arrays that remember the most elements that were made double at once."""
+
+    def __init__(self, chunk: int) -> None:
+        super().__init__(chunk)
+        self.most = 0
+
+    def double(self, array: Any) -> Any:
+        self.most = max(self.most, array.numel())
+        return super().double(array)
+
+
+@pytest.mark.parametrize("shape", [(10_500,), (3, 1_001), (2, 7, 1_999), (5, 1_000), (11, 300)])
+@pytest.mark.parametrize("wrong", [0.0, 0.5, np.nan], ids=["near", "wrong", "no number"])
+def test_a_row_longer_than_a_chunk_is_compared_in_pieces(shape: tuple[int, ...], wrong: float) -> None:
+    """Regression: an output of one row of 2**28 elements took some twenty doubles of each on a device at once."""
+    truth = np.random.default_rng(7).normal(size=shape)
+    expected = truth.astype(np.float32)
+    got = expected * np.float32(1 + 1e-7)
+    got.reshape(-1)[-3] += np.float32(wrong)
+    outputs, region = tensors(held(expected, truth=truth)), torch.from_numpy(got.reshape(-1).view(np.uint8))
+    pieces = Pieces(1_000)
+    (found,) = compare.compare(outputs, region, Rule(TIGHT), pieces)
+    (whole,) = compare.compare(outputs, region, Rule(TIGHT), Pieces(1 << 20))
+    agree(found, whole)
+    assert 0 < pieces.most <= pieces.chunk
+    assert found.good == (wrong == 0)
 
 
 @given(st.lists(st.floats(width=32), min_size=1, max_size=50), st.data())

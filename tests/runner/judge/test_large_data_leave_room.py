@@ -18,6 +18,7 @@ from runner.judge.data.faults import Fault, OracleFull, TooLarge
 from runner.judge.data.layout import Layout, Slot
 from runner.judge.data.memory import NoMemory
 from runner.judge.data.room import Plan, Sizes
+from runner.judge.sides.oracle import Oracle
 from runner.judge.trial import MOST_IDLE, Trial
 from sandbox.container import SandboxError
 
@@ -130,6 +131,19 @@ def test_data_that_the_oracle_keeps_for_the_problems_check_leave_room_for_fewer_
     without = made._most_calls
     made.calls.oracle.checks = True
     assert made._note_sizes(layout).held == SNAPSHOTS // 10 + 400
+    assert made._most_calls < without
+
+
+def test_double_precision_that_every_call_needs_leaves_room_for_fewer_calls() -> None:
+    slot = Slot("out", "float32", (SNAPSHOTS // 40,), (1,), SNAPSHOTS // 10, -1, 0)
+    layout = Layout((slot,), SNAPSHOTS // 10, SNAPSHOTS // 10, b"{}")
+    made = trial(1)
+    once = made._note_sizes(layout)
+    assert (once.doubles > 0, once.held) == (True, 0)
+    without = made._most_calls
+    made.calls.cancels = True
+    every = made._note_sizes(layout)
+    assert (every.doubles, every.held) == (0, once.doubles)
     assert made._most_calls < without
 
 
@@ -254,3 +268,41 @@ def test_what_lacks_for_the_judges_own_copies_is_no_submissions_fault() -> None:
 )
 def test_nothing_is_copied_where_times_decide_nothing(evidence: dict[str, Any]) -> None:
     copying(**evidence).time_copies()
+
+
+class Full(Shared):
+    """Memory that has room for nothing until the oracle's buffers are freed, and then for `left` pieces of work."""
+
+    def __init__(self, left: int) -> None:
+        self.left, self.is_free = left, False
+
+    def let_go(self) -> None:
+        self.is_free = True
+
+    def work(self, *given: object) -> list[str]:
+        if not self.is_free or not self.left:
+            raise NoMemory("none")
+        self.left -= 1
+        return ["done"]
+
+    buffer = compare = work
+
+
+@pytest.mark.parametrize("act", [lambda calls: calls.buffer(0, 1), lambda calls: calls.compared(None, None, None)])
+def test_buffers_that_wait_for_inputs_make_room_for_the_judges_own_work(act: Callable[[Calls], Any]) -> None:
+    memory = Full(left=1)
+    calls = trial(1, memory).calls
+    calls.oracle.let_go = memory.let_go
+    assert act(calls) == ["done"]
+    calls._buffers.clear()
+    with pytest.raises(NoMemory):
+        act(calls)
+
+
+def test_buffers_of_other_lengths_make_room_for_an_input() -> None:
+    memory: Any = Full(left=1)
+    memory.copy, memory.release = lambda *given: None, memory.let_go
+    oracle: Any = Oracle.__new__(Oracle)
+    oracle._memory, oracle._free, oracle._free_bytes = memory, {7: ["kept"]}, 7
+    assert oracle._copy(SimpleNamespace(bytes=b"12345"), 0, 5) == ["done"]
+    assert (oracle._free, oracle._free_bytes) == ({}, 0)

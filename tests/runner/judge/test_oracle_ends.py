@@ -1,5 +1,11 @@
 """When the problem's own code ends its container, the organiser learns how and where it ended, and a remedy."""
 
+from __future__ import annotations
+
+import fcntl
+import resource
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +48,67 @@ def test_a_container_that_the_host_kills_is_no_fault_of_the_problem(tmp_path: Pa
     """In a container, the problem's code cannot send this signal to itself: it is the first process there."""
     with oracle_of(ENDING, tmp_path) as oracle, pytest.raises(SandboxError, match="killed from outside at case how"):
         oracle.make({"how": "killed"}, 1)
+
+
+SLOW = """
+import time, torch
+def generate_input(*, seed):
+    time.sleep(1)
+    return torch.ones(4)
+def ref_kernel(x):
+    return x + 1
+"""
+
+
+class Reading:
+    """A meter that an oracle reads when an answer is late."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act = act
+
+    def read(self) -> Reading:
+        self._act()
+        return self
+
+
+def test_a_closed_oracle_is_an_error_of_the_sandbox(tmp_path: Path) -> None:
+    with oracle_of(ENDING, tmp_path) as oracle:
+        oracle.close()
+        with pytest.raises(SandboxError, match="no connection to this judge"):
+            oracle.make({"how": "stay"}, 1)
+
+
+def test_a_connection_closed_during_a_request_is_an_error_of_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.judge.sides.oracle.WATCHED_S", 0.01)
+    monkeypatch.setattr("runner.judge.sides.oracle.Share.between", lambda before, after: None)
+    with oracle_of(SLOW, tmp_path) as oracle:
+        oracle.meter = Reading(oracle._connection.close)  # type: ignore[assignment, union-attr]
+        with pytest.raises(SandboxError, match="was closed during a request"):
+            oracle.make({}, 1)
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2_048), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_descriptors")
+def test_an_oracle_answers_over_a_descriptor_above_1023(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.judge.sides.oracle.WATCHED_S", 0.01)
+    read: list[str] = []
+    with oracle_of(SLOW, tmp_path) as oracle:
+        assert oracle._connection is not None
+        high = fcntl.fcntl(oracle._connection.fileno(), fcntl.F_DUPFD_CLOEXEC, 1_024)
+        oracle._connection.close()
+        oracle._connection = socket.socket(fileno=high)
+        oracle.meter = Reading(lambda: read.append("late"))  # type: ignore[assignment]
+        assert oracle.make({}, 1).layout.input_bytes > 0
+    assert read
 
 
 def test_too_little_memory_is_named_with_the_limit_and_a_way_out() -> None:

@@ -1,0 +1,193 @@
+"""Builds beside a job that is judged: what is built, who waits for it, what a failed build costs."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.daemon.ahead import MOST_KEPT, Ahead
+from runner.daemon.worker import Daemon
+from runner.errors import SiteUnreachable
+from runner.host.accelerators import building_cores
+from runner.wire import Job
+from tests.runner.fake_site import FakeSite
+
+BUILDER = """
+import json, sys, time
+job = json.loads(sys.stdin.readline())
+what, _, argument = job["source"].partition(" ")
+print(job["submission_id"], what, sys.argv[1], file=open({log!r}, "a"))
+if what == "slow":
+    time.sleep(float(argument))
+elif what == "fail":
+    sys.exit(1)
+elif what == "killed":
+    sys.exit(9)
+sys.stdout.write("built of " + job["submission_id"])
+"""
+
+
+def job(name: str, source: str = "load_inline") -> Job:
+    return Job(name, 0, 60.0, "H200", "test", name, "kernel.py", source, {}, "sha256:0")
+
+
+class Workshop:
+    """An Ahead with a builder of its own, and what the site would name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.upcoming: list[Job] = []
+        self.asked = self.reaped = 0
+        self.is_down = False
+        self.log = folder / "log"
+        self.log.touch()
+        self.ahead = self.make((6, 7, 8))
+
+    def make(self, cores: tuple[int, ...]) -> Ahead:
+        command = (sys.executable, "-c", BUILDER.format(log=str(self.log)))
+        return Ahead(self._ask, command, {}, {}, cores, self._reap)
+
+    def _ask(self) -> list[Job]:
+        self.asked += 1
+        if self.is_down:
+            raise SiteUnreachable("the site is away")
+        return self.upcoming
+
+    def _reap(self) -> None:
+        self.reaped += 1
+
+    def await_that(self, true: Callable[[], object]) -> None:
+        give_up_at = time.monotonic() + 20
+        while not true():
+            assert time.monotonic() < give_up_at, self.log.read_text()
+            time.sleep(0.01)
+
+    def take(self, name: str) -> bytes:
+        return self.ahead.take(job(name), lambda: False)
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Iterator[Workshop]:
+    made = Workshop(tmp_path)
+    yield made
+    made.ahead.close()
+
+
+def test_what_comes_next_is_built_beside_the_job_once(workshop: Workshop) -> None:
+    workshop.upcoming = [job("s1"), job("s2")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s2" in workshop.log.read_text())
+    assert workshop.take("s2") == b"built of s2"
+    assert workshop.take("s1") == b"built of s1"
+    assert workshop.take("s1") == b""
+    assert workshop.log.read_text() == "s1 load_inline 6-8\ns2 load_inline 6-8\n"
+
+
+def test_a_claim_waits_for_its_own_build_alone(workshop: Workshop) -> None:
+    workshop.upcoming = [job("s1", "slow 1")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s1" in workshop.log.read_text())
+    assert workshop.take("s2") == b""
+    assert workshop.take("s1") == b"built of s1"
+
+
+def test_the_admission_of_a_problem_waits_for_no_build(workshop: Workshop) -> None:
+    given_up = iter([False, True])
+    assert workshop.ahead.take(job(""), lambda: next(given_up)) == b""
+    assert next(given_up) is False, "it has not waited"
+
+
+def test_a_claim_that_is_given_up_waits_for_no_build(workshop: Workshop) -> None:
+    workshop.upcoming = [job("s1", "slow 60")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s1" in workshop.log.read_text())
+    assert workshop.ahead.take(job("s1"), lambda: True) == b""
+
+
+@pytest.mark.parametrize(("source", "reaped"), [("fail", 0), ("killed", 1)])
+def test_a_failed_build_is_not_tried_again(workshop: Workshop, source: str, reaped: int) -> None:
+    workshop.upcoming = [job("s1", source), job("s2")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s2" in workshop.log.read_text())
+    assert workshop.take("s2") == b"built of s2"
+    assert workshop.take("s1") == b""
+    assert workshop.log.read_text().count("s1") == 1
+    assert workshop.reaped == reaped
+
+
+def test_an_idle_runner_asks_for_nothing(workshop: Workshop) -> None:
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.asked)
+    workshop.ahead.end()
+    asked = workshop.asked
+    time.sleep(0.3)
+    assert workshop.asked <= asked + 1
+
+
+def test_old_archives_make_room(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.daemon.ahead.EVERY_S", 0.05)
+    for number in range(MOST_KEPT + 1):
+        workshop.upcoming = [job(f"s{number}")]
+        workshop.ahead.begin()
+        workshop.await_that(lambda name=f"s{number}": name in workshop.log.read_text())
+    assert workshop.take(f"s{MOST_KEPT}") == f"built of s{MOST_KEPT}".encode()
+    assert workshop.take("s0") == b""
+    assert workshop.take("s1") == b"built of s1"
+
+
+def test_a_site_that_is_away_ends_no_thread(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.daemon.ahead.EVERY_S", 0.05)
+    workshop.is_down = True
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.asked > 1)
+    workshop.is_down, workshop.upcoming = False, [job("s1")]
+    workshop.await_that(lambda: "s1" in workshop.log.read_text())
+    assert workshop.take("s1") == b"built of s1"
+
+
+def test_closing_ends_a_build(workshop: Workshop) -> None:
+    workshop.upcoming = [job("s1", "slow 60")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s1" in workshop.log.read_text())
+    began = time.monotonic()
+    workshop.ahead.close()
+    assert time.monotonic() - began < 5
+    assert workshop.take("s1") == b""
+
+
+def test_without_cores_nothing_is_asked(workshop: Workshop) -> None:
+    ahead = workshop.make(())
+    ahead.begin()
+    time.sleep(0.2)
+    ahead.close()
+    assert workshop.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("available", "most", "found"),
+    [
+        (range(16), 6, (10, 11, 12, 13, 14, 15)),
+        (range(8), 6, (5, 6, 7)),
+        (range(5), 6, ()),
+        (range(2), 6, ()),
+        (range(16), 0, ()),
+    ],
+)
+def test_the_cores_of_builds_are_none_of_the_judges_or_a_tenants(
+    available: range, most: int, found: tuple[int, ...]
+) -> None:
+    assert building_cores(available, most) == found
+
+
+def test_the_judge_gets_the_archive_with_the_job(site: FakeSite, start: Callable[..., Daemon], tmp_path: Path) -> None:
+    daemon = start()
+    workshop = Workshop(tmp_path)
+    workshop.upcoming = [job("s-1")]
+    daemon._ahead = workshop.ahead
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s-1" in workshop.log.read_text())
+    attempt = site.offer("a1", "pass")
+    daemon.judge_until_idle()
+    assert attempt.report is not None
+    assert attempt.report.evidence["built"] == "built of s-1"

@@ -1,0 +1,96 @@
+"""What the import of a submission compiled in a container without a device, its tenant need not compile again."""
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from problems.formats.gpumode import load_problem
+from runner import config
+from runner.commands.local import LIBRARY, job_from, job_of, replace_id
+from runner.job.build import NotBuilt, build
+from runner.job.execute import execute
+from runner.wire import Job, Report
+from tests.conftest import SANDBOX_IMAGE
+
+VECTORADD = LIBRARY / "kernels101" / "vectoradd"
+CU = Path(__file__).parents[2] / "problems" / "scale_cu"
+RIGHT = (VECTORADD / "submissions" / "accepted" / "torch_out.py").read_text()
+SPY = """
+import os, shutil
+os.makedirs("/tmp/kept")
+open("/tmp/kept/deep", "w").write("here")
+os.symlink("/etc/passwd", "/tmp/kept/link")
+open("/tmp/cores", "w").write(repr(os.sched_getaffinity(0)))
+shutil.copy("/tmp/cores", "/tmp/work/submission.py")
+raise SystemExit
+"""
+INLINE = VECTORADD / "submissions" / "accepted" / "cpp_inline.py"
+
+
+pytestmark = pytest.mark.docker
+
+
+def settings() -> config.JudgeSettings:
+    return replace_id(config.JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu"))
+
+
+def job(tmp_path: Path, source: str) -> Job:
+    file = tmp_path / "submission.py"
+    file.write_text(source)
+    return job_of(load_problem(VECTORADD), file, "test", "cpu")
+
+
+def judged(of: Job, built: bytes = b"") -> Report:
+    return execute(of, settings(), lambda event: None, built=built)
+
+
+def members(built: bytes) -> list[tarfile.TarInfo]:
+    return sorted(tarfile.open(fileobj=io.BytesIO(built)).getmembers(), key=lambda info: info.name)
+
+
+def test_an_extension_that_was_built_ahead_is_not_compiled_again(tmp_path: Path) -> None:
+    sent = job(tmp_path, INLINE.read_text())
+    assert sent.compiles
+    built = build(sent, settings(), [0])
+    first, second = judged(sent), judged(sent, built)
+    assert first.outcome == second.outcome == "passed"
+    seconds = [one.evidence["phases_s"]["building"] for one in (first, second)]
+    assert seconds[1] < seconds[0] / 3, seconds
+
+
+def test_a_file_in_cpp_that_was_built_ahead_is_not_compiled_again() -> None:
+    problem = load_problem(CU).on("cpu")
+    source = (CU / "template.cu").read_text()
+    sent = job_from(problem, source, "submission.cu", "test", "cpu")
+    built = build(sent, settings(), [0])
+    assert judged(sent, built).outcome == "passed"
+    assert {Path(info.name).name for info in members(built)} >= {"submission.so", "compiler.log"}
+
+
+def test_an_archive_holds_no_source_and_no_bytecode(tmp_path: Path) -> None:
+    built = build(job(tmp_path, SPY), settings(), [0])
+    assert [info.name for info in members(built)] == ["cores", "kept/deep"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("while True: pass", "did not end within 5 s"),
+        ("import os; os._exit(3)", "ended without an answer"),
+        ("import os; open('/tmp/large', 'wb').write(os.urandom(90 << 20))", "ended without an answer"),
+    ],
+)
+def test_an_import_that_cannot_be_kept_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str
+) -> None:
+    monkeypatch.setattr("runner.job.build.LIMIT_S", 5.0)
+    with pytest.raises(NotBuilt, match=said):
+        build(job(tmp_path, source), settings(), [0])
+
+
+@pytest.mark.parametrize("built", [b"junk", gzip.compress(b"\0" * 10_000_000), b"\x1f\x8b" + bytes(100)])
+def test_an_archive_that_cannot_be_read_costs_nothing(tmp_path: Path, built: bytes) -> None:
+    assert judged(job(tmp_path, RIGHT), built).outcome == "passed"
