@@ -54,7 +54,7 @@ def look(result: Result, now: datetime) -> None:
         holds.open_case(result=result, now=now, by_itself=True)
     elif could_rank(result):
         submission = result.attempt.submission
-        best = incumbent_ratio(board=submission.board, epoch=result.epoch, without=submission)
+        best = incumbent_ratio(epoch=result.epoch, without=submission)
         findings = screen(result=result, incumbent_ratio=best, now=now)
         if holds.note_stopped_before(results=[result], now=now) or findings:
             holds.open_case(result=result, now=now)
@@ -88,12 +88,14 @@ def foresee_held(results: Sequence[Result], now: datetime) -> set[int]:
 
 
 def _incumbents(results: Iterable[Result]) -> dict[int, float | None]:
-    boards: dict[tuple[int, str], list[Result]] = defaultdict(list)
+    rankings: dict[tuple[int, str, str], list[Result]] = defaultdict(list)
     for result in results:
-        boards[result.attempt.submission.board_id, result.epoch].append(result)
+        submission = result.attempt.submission
+        rankings[submission.board_id, result.epoch, submission.group].append(result)
     found: dict[int, float | None] = {}
-    for (board, epoch), same in boards.items():
-        best = incumbent_ratios(board=board, epoch=epoch, submissions=[one.attempt.submission_id for one in same])
+    for (board, epoch, group), same in rankings.items():
+        sent = [one.attempt.submission_id for one in same]
+        best = incumbent_ratios(board=board, epoch=epoch, group=group, submissions=sent)
         found |= {one.pk: best[one.attempt.submission_id] for one in same}
     return found
 
@@ -181,14 +183,14 @@ def could_rank(result: Result) -> bool:
 
 
 def _leader(result: Result) -> Value | None:
-    """Return the leader of the result's contest.
+    """Return the leader of the result's contest, where agents rank apart that of its group.
 
     A first place in an epoch that the contest does not rank is no record.
     """
     submission = result.attempt.submission
     if RankedEpochs([submission.board]).of(submission.board, Stage.CONTEST) != result.epoch:
         return None
-    return contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
+    return contest_leader(submission, result.epoch)
 
 
 def leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
@@ -196,11 +198,11 @@ def leaders(results: Iterable[Result]) -> list[tuple[Result, Value]]:
 
     The results are not published yet. Contests without a leader are left out.
     """
-    fastest: dict[tuple[int, str, Stage], Result] = {}
+    fastest: dict[tuple[int, str, Stage, str], Result] = {}
     for result in sorted(results, key=lambda result: (result.ratio or 0.0, result.pk), reverse=True):
         submission = result.attempt.submission
         stage = stage_at(submission.board, submission.created_at)
-        fastest[submission.board_id, result.epoch, stage] = result
+        fastest[submission.board_id, result.epoch, stage, submission.group] = result
     return [(result, first) for result in fastest.values() if (first := _leader(result)) is not None]
 
 
@@ -214,7 +216,7 @@ def confirm_if_first(result: Result, first: Value | None, now: datetime) -> None
     if first is None or first.entrant_id == submission.entrant_id:
         return
     # The contest ranked the result's epoch before; publishing a line changes no epoch but pins the ranked epoch.
-    now_first = contest_leader(board=submission.board, epoch=result.epoch, submitted_at=submission.created_at)
+    now_first = contest_leader(submission, result.epoch)
     if now_first is not None and now_first.entrant_id == submission.entrant_id:
         incumbent = Submission.objects.get(pk=first.submissions[0])
         if not kernel_lines(incumbent).exists():

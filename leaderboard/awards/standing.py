@@ -6,6 +6,8 @@ board          ranked as the board is
 tag            ranked by the overall standing over the boards with the tag
 first_to_beat  ranked by the time of an entrant's first kernel below a given share of the baseline's time, on one board
 
+Where agents rank apart, a track is for divisions of a single group (competitions/edit.py) and has its ranking.
+
 An entrant may not win because of their division, a missing declaration, a suspension or a result under review.
 
 Places in doubt are settled by confirmations. On a single board, the leader of each group that takes a prize is paired
@@ -26,9 +28,10 @@ from django.db.models import F, Q
 
 from leaderboard.awards.winners import Outcome, TrackPlace
 from leaderboard.competitions.calendar import Stage
+from leaderboard.competitions.edit import groups_of
 from leaderboard.competitions.models import FAST_P, POINTS, Board, Track
 from leaderboard.confirmations.models import Confirmation
-from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.models import Entrant, Membership, in_group
 from leaderboard.judging.models import Attempt
 from leaderboard.review.standing import held_results
 from leaderboard.review.suspension import suspended_users
@@ -72,8 +75,9 @@ class Pair:
 
 def board_standings(track: Track, *, now: datetime) -> list[BoardStanding]:
     """Return the standing of each board of the track, in a few queries for any number of boards."""
-    boards = boards_of(track)
-    seen = looks(boards, now=now, stage=Stage.CONTEST, in_full=True)
+    boards, group = boards_of(track), group_of(track)
+    found = looks(boards, now=now, stage=Stage.CONTEST, in_full=True)
+    seen = {pk: look.of(group) for pk, look in found.items()}
     epochs = {pk: look.epochs[0].name for pk, look in seen.items() if look.epochs}
     condition = Q(pk__in=[])
     for board in boards:
@@ -81,7 +85,7 @@ def board_standings(track: Track, *, now: datetime) -> list[BoardStanding]:
             counted = inside(whole_window(board, Stage.CONTEST))
             condition |= Q(counted, board=board, epoch=epochs[board.pk])
     lines: dict[int, list[Entry]] = {board.pk: [] for board in boards}
-    for entry in Entry.objects.filter(condition).order_by("submission_id"):
+    for entry in Entry.objects.filter(condition, in_group(group)).order_by("submission_id"):
         lines[entry.board_id].append(entry)
     standings = []
     for board in boards:
@@ -90,6 +94,10 @@ def board_standings(track: Track, *, now: datetime) -> list[BoardStanding]:
         basis += [[entry.submission_id, entry.attempt_id, entry.ratio] for entry in entries]
         standings.append(BoardStanding(board, tuple(map(run_of, entries)), seen[board.pk].current.places, basis))
     return standings
+
+
+def group_of(track: Track) -> str:
+    return next(iter(groups_of(track.competition, track.divisions)))
 
 
 def boards_of(track: Track) -> list[Board]:
@@ -105,7 +113,10 @@ def boards_of(track: Track) -> list[Board]:
 
 
 def places_of(track: Track, boards: list[BoardStanding], *, now: datetime) -> list[TrackPlace]:
-    """Rank the entrants of a track, at most MOST_LINES of each standing."""
+    """Rank the entrants of a track, at most MOST_LINES of each standing.
+
+    Boards show tied lines fastest first; awards take them by the time at which an entrant was first that fast.
+    """
     if track.kind == Track.FIRST_TO_BEAT:
         # By the time of an entrant's first kernel with a ratio below the target.
         target, firsts = float(track.params.get("ratio", 0)), dict[int, tuple[Value, Board]]()
@@ -122,13 +133,19 @@ def places_of(track: Track, boards: list[BoardStanding], *, now: datetime) -> li
         return [
             TrackPlace(place.value.entrant_id, place.rank, order, _described(place.value, one.board))
             for one in boards
-            for order, place in enumerate(one.places[:MOST_LINES])
+            for order, place in enumerate(sorted(one.places, key=lambda place: (place.rank, place.since))[:MOST_LINES])
         ]
     found = overall_standing(
-        track.competition, boards=[one.board for one in boards], now=now, stage=Stage.CONTEST, in_full=True
+        track.competition,
+        boards=[one.board for one in boards],
+        now=now,
+        stage=Stage.CONTEST,
+        in_full=True,
+        group=group_of(track),
     )
     places = []
-    for order, line in enumerate(found.lines[:MOST_LINES]):
+    by_time = sorted(found.lines, key=lambda line: (line.rank, line.reached_at, line.entrant_id))
+    for order, line in enumerate(by_time[:MOST_LINES]):
         score = f"{line.score:.3f}× as fast as the baseline in the geometric mean"
         if found.scoring == POINTS:
             score = f"{line.score:g} points"

@@ -15,7 +15,7 @@ from typing import Any, Final
 from babel.core import get_global
 from babel.numbers import get_currency_precision, get_territory_currencies
 
-from leaderboard.competitions.models import DIVISIONS, SCORINGS, VISIBILITIES
+from leaderboard.competitions.models import AGENT_RANKINGS, DIVISIONS, SCORINGS, VISIBILITIES
 from leaderboard.errors import UserError
 
 MAX_NAME_CHARS: Final = 128
@@ -106,6 +106,7 @@ def check_settings(values: Mapping[str, Any]) -> None:
     check_choice("scoring", values["scoring"], SCORINGS)
     check_choice("default_licence", values["default_licence"], LICENCES)
     check_divisions("divisions", values["divisions"])
+    check_choice("agents_rank", values["agents_rank"], AGENT_RANKINGS)
     if not 1 <= values["max_team_size"] <= MAX_TEAM_SIZE:
         raise UserError("max_team_size", values["max_team_size"], f"give 1 (no teams) to {MAX_TEAM_SIZE}")
     check_order(values)

@@ -39,14 +39,14 @@ from leaderboard.competitions.checks import (
     check_tags,
     check_text,
 )
-from leaderboard.competitions.models import CLOSED, Board, Competition, Prize, ProblemVersion, Role, Track
+from leaderboard.competitions.models import CLOSED, MEMBERS, Board, Competition, Prize, ProblemVersion, Role, Track
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 
 EDITABLE: Final = (
     *("name", "description", "rules", "visibility"),
     *TIMES,
-    *("stays_open", "divisions", "max_team_size", "scoring", "two_person_rule", "default_licence"),
+    *("stays_open", "divisions", "agents_rank", "max_team_size", "scoring", "two_person_rule", "default_licence"),
 )
 IMPORTED: Final = ("name", "description", "deadline", "scoring")  # a set may also give these
 BEGUN: Final = ("contest", "frozen", "review", "final", "open")  # phases in which people compete under the settings
@@ -114,8 +114,14 @@ def edit_competition(
     held = competition.entrants.filter(division__in=removed).order_by("division").values_list("division", flat=True)
     if removed and (division := held.first()):
         raise UserError("divisions", division, f"there are entrants in the division {division}: keep it", status=409)
+    if "agents_rank" in new and competition.boards.filter(entries__isnull=False).exists():
+        text = f"a board has a line already, so agents rank {before['agents_rank']} to the end; clone the competition"
+        raise UserError("agents_rank", new["agents_rank"], f"{text} for another choice", status=409)
     for name, value in new.items():
         setattr(competition, name, value)
+    if new.keys() & {"agents_rank", "divisions"}:
+        for track in competition.tracks.all():
+            _check_single_group(competition, track.divisions, f"the track {track.name}")
     if weighty:
         check_reason(reason)
     competition.edited = sorted({*competition.edited, *new} & set(IMPORTED))
@@ -468,10 +474,24 @@ def _checked(competition: Competition, settings: Mapping[str, Any]) -> dict[str,
     check_choice("kind", checked["kind"], Track.KINDS)
     check_choice("tie_rule", checked["tie_rule"], Track.TIE_RULES)
     checked["divisions"] = check_divisions("divisions", checked["divisions"])
+    _check_single_group(competition, checked["divisions"], "this track")
     checked["params"] = _params(competition, checked["kind"], checked["params"])
     if not 0 <= checked["position"] <= 1_000:
         raise UserError("position", checked["position"], "give 0 to 1,000: tracks are shown in this order")
     return checked
+
+
+def groups_of(competition: Competition, divisions: Iterable[str]) -> list[str]:
+    """Return the groups with a ranking of their own to which a track's divisions belong, as far as there are any."""
+    offered = set(divisions) & set(competition.divisions) or set(divisions)
+    return [group for group in competition.groups if offered & set(MEMBERS[group])]
+
+
+def _check_single_group(competition: Competition, divisions: Iterable[str], where: str) -> None:
+    if len(groups_of(competition, divisions)) > 1:
+        text = f"agents rank apart from people here, and {where} is for both"
+        way = "choose agent alone, or human and mixed; a second track can have the others"
+        raise UserError("divisions", ", ".join(divisions), f"{text}: {way}", status=409)
 
 
 def _params(competition: Competition, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:

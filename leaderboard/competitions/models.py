@@ -33,6 +33,16 @@ AGENT: Final = "agent"
 MIXED: Final = "mixed"
 DIVISIONS: Final = (HUMAN, AGENT, MIXED)
 
+SHARED: Final = "shared"  # agents stand in the ranking of people
+APART: Final = "apart"  # each board has a ranking of people and a ranking of agents
+AGENT_RANKINGS: Final = (SHARED, APART)
+EVERYBODY: Final = ""
+PEOPLE: Final = "people"
+AGENTS: Final = "agents"
+GROUPS: Final = (PEOPLE, AGENTS)
+# A person of the division mixed works with a model and answers for each kernel, so mixed entrants rank with people.
+MEMBERS: Final = {EVERYBODY: DIVISIONS, PEOPLE: (HUMAN, MIXED), AGENTS: (AGENT,)}
+
 GEOMETRIC_MEAN: Final = "geometric_mean"
 POINTS: Final = "points"
 FAST_P: Final = "fast_p"
@@ -59,6 +69,9 @@ class Competition(models.Model):
     final_at = models.DateTimeField(null=True, blank=True)  # an act: review is over, the standing is final
     stays_open = models.BooleanField(default=True)  # when final, submissions are taken again, separately
     divisions = ArrayField(models.CharField(max_length=16), default=every_division)
+    agents_rank = models.CharField(
+        max_length=16, default=SHARED, db_default=SHARED
+    )  # fixed by the first line on a board
     max_team_size = models.PositiveIntegerField(default=1)  # 1: no teams
     merge_deadline = models.DateTimeField(null=True, blank=True)  # teams are fixed from here on
     scoring = models.CharField(max_length=16, default=GEOMETRIC_MEAN)  # for the standing over all its boards
@@ -79,6 +92,7 @@ class Competition(models.Model):
                 condition=Q(divisions__contained_by=list(DIVISIONS)) & ~Q(divisions=[]),
                 name="competition_divisions_are_known",
             ),
+            CheckConstraint(condition=Q(agents_rank__in=AGENT_RANKINGS), name="competition_agents_rank_is_known"),
             CheckConstraint(
                 condition=Q(max_team_size__gte=1, max_team_size__lte=100), name="competition_team_size_in_limits"
             ),
@@ -105,6 +119,15 @@ class Competition(models.Model):
     @property
     def schedule(self) -> Schedule:
         return Schedule(**{name: getattr(self, name) for name in _TIMES})
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of entrants that have a ranking of their own, people first."""
+        return GROUPS if self.agents_rank == APART else (EVERYBODY,)
+
+    def group_of(self, division: str) -> str:
+        """Return the group within which entrants of a division rank."""
+        return next(group for group in self.groups if division in MEMBERS[group])
 
 
 class Role(models.Model):

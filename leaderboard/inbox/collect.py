@@ -149,14 +149,17 @@ def tell_overtaken(*, now: datetime) -> int:
 
 
 def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
-    """Compare within a stage and timing epoch: an entrant without a line has no rank.
+    """Compare within a stage, timing epoch and group: an entrant without a line has no rank.
 
     A decision for another epoch overtakes no entrant, since no kernel was sent or measured. Entrants without a line in
     the new epoch keep their noted rank for the next pass, so that an applied re-judging compares with it.
 
     `token`: the board's revision before its look was read. A later change is found in the next pass.
     """
-    front = [[place.value.entrant_id, place.rank] for place in look.current.places[:FRONT]]
+    tables = {one.group: one.current for one in look.groups}
+    front = [
+        [place.value.entrant_id, place.rank, group] for group, table in tables.items() for place in table.places[:FRONT]
+    ]
     epoch = look.epochs[0].name if look.epochs else None
     values = {"token": token, "ranking": look.stage, "epoch": epoch, "places": front}
     known = BoardSeen.objects.select_for_update(skip_locked=True).filter(board=board).first()
@@ -166,23 +169,27 @@ def compare_front(board: Board, look: Look, token: Any, now: datetime) -> None:
     if known.token == token:
         return  # another sweeper was faster
     if known.ranking == look.stage and known.epoch != epoch and None not in (known.epoch, epoch):
-        front += [[entrant, rank] for entrant, rank in known.places if look.current.place_of(entrant) is None][:FRONT]
+        stay = [one for one in known.places if all(table.place_of(one[0]) is None for table in tables.values())]
+        front += stay[: FRONT * len(tables)]
     elif known.ranking == look.stage:
-        notify_losers(board, dict(known.places), look.current, now)
-        tell_record(board, dict(known.places), look.current, now)
+        for group, table in tables.items():
+            before = {entrant: rank for entrant, rank, *seen_in in known.places if seen_in in ([], [group])}
+            notify_losers(board, before, table, now)
+            tell_record(board, group, before, table, now)
     BoardSeen.objects.filter(board=board).update(**values)
 
 
-def tell_record(board: Board, before: Mapping[int, int], table: Table, now: datetime) -> None:
+def tell_record(board: Board, group: str, before: Mapping[int, int], table: Table, now: datetime) -> None:
     """Write to organisers once the first place has another entrant, and its former holder fell behind."""
     led = [place for entrant, rank in before.items() if rank == 1 and (place := table.place_of(entrant)) is not None]
     first = table.places[0].value.entrant_id if table.places else 0
     if before.get(first) == 1 or all(place.rank == 1 for place in led):
         return
+    among = f" among {group}" if group else ""
     tell_organisers(
         board.competition,
-        subject=f"record:{board.pk}",
-        title=f"new first place on {board.title}, {board.hardware}",
+        subject=f"record:{board.pk}{group}",
+        title=f"new first place{among} on {board.title}, {board.hardware}",
         text=f"Now first: {Entrant.objects.get(pk=first).shown_name}.",
         url=f"/boards/{board.slug}/{quote(board.hardware, safe='')}",
         now=now,

@@ -45,7 +45,7 @@ OFF_SALT: Final = "photofinish.inbox.off"
 KIND_WORDS: Final = {
     "verdict": "verdicts",
     "overtaken": "being overtaken",
-    "review": "review decisions",
+    "review": "review decisions and grades",
     "announcement": "announcements",
     "phase": "phases of competitions",
     "organising": "competitions that you organise",

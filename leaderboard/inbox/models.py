@@ -130,7 +130,7 @@ class BoardSeen(models.Model):
     token = models.UUIDField()  # the board's Revision
     ranking = models.CharField(max_length=160)  # its stage; no two are comparable
     epoch = models.CharField(max_length=EPOCH_CHARS, null=True)  # noqa: DJ001  # null: unknown, or a board without lines
-    places = models.JSONField()  # [entrant, rank] of each, best first
+    places = models.JSONField()  # [entrant, rank, group] of each, best first; a row of an older site has no group
 
     def __str__(self) -> str:
         return f"{self.board_id} at {self.token}"

@@ -5,13 +5,15 @@ Concurrent claims skip each other's rows and never wait. The order is fair rathe
 1. Shadow attempts come last, after attempts that an organiser had judged again in the open.
 2. A competition that has used its share of the hardware comes after the others (device_time.py).
 3. The account with the least recent device time on this hardware comes first, so that competitors take turns.
-4. Ranked comes before practice.
-5. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
+4. Submissions by hand come before candidates of a batch: a person waits for them, and no other account pays for it.
+5. Ranked comes before practice.
+6. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
    calmer machine (`not_before`) counts as sent when its wait is over.
 
 A claim costs a pass over the waiting rows and few index probes, whatever owners sent before (`make bench-claim`).
 """
 
+import itertools
 import json
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -26,6 +28,8 @@ from leaderboard.judging.models import AT_WORK, CLAIMED, QUEUED, Attempt, Runner
 from leaderboard.judging.sweep import lose
 from runner.wire import Job
 
+LOOKED_AHEAD: Final = 16  # attempts behind a runner's current work,
+MOST_UPCOMING: Final = 2  # of which so many may be built
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
 ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
 
@@ -80,7 +84,33 @@ _OF_ITS_EPOCH: Final = """
                     < (%(exceptions)s::jsonb #>> ARRAY[submission.board_id::text, '1'])::timestamptz,
                 false))))
 """
+# OFFSET 0 forces an index probe for each waiting attempt, whatever batches came before.
+_OF_A_BATCH: Final = """
+EXISTS (
+    SELECT 1
+      FROM submissions_candidate AS candidate
+     WHERE candidate.submission_id = attempt.submission_id
+    OFFSET 0)
+"""
 _MAY_TAKE: Final = " AND ".join((_IS_DUE, _OF_ITS_EPOCH, _TRIED_ELSEWHERE, _NOT_KEPT_AWAY))
+
+_NEXT: Final = f"""
+SELECT attempt.id
+  FROM judging_attempt AS attempt
+  LEFT JOIN unnest(%(owners)s::bigint[], %(seconds)s::float8[]) AS used (owner_id, seconds)
+    ON used.owner_id = attempt.owner_id
+ WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
+   AND attempt.is_shadow = %(is_shadow)s
+   AND {_MAY_TAKE}
+ ORDER BY coalesce(attempt.competition_id = ANY(%(beyond)s::bigint[]), false),
+          attempt.cause = 'rejudge',
+          coalesce(used.seconds, 0),
+          {_OF_A_BATCH},
+          NOT attempt.is_ranked,
+          coalesce(attempt.not_before, attempt.sent_at),
+          attempt.submission_id,
+          attempt.id
+"""  # noqa: S608 - the conditions above and no value
 
 _CLAIM: Final = f"""
 UPDATE judging_attempt AS taken
@@ -89,20 +119,7 @@ UPDATE judging_attempt AS taken
  WHERE taken.id = (
     SELECT free.id
       FROM unnest(ARRAY(
-               SELECT attempt.id
-                 FROM judging_attempt AS attempt
-                 LEFT JOIN unnest(%(owners)s::bigint[], %(seconds)s::float8[]) AS used (owner_id, seconds)
-                   ON used.owner_id = attempt.owner_id
-                WHERE attempt.state = %(queued)s AND attempt.hardware = %(hardware)s
-                  AND attempt.is_shadow = %(is_shadow)s
-                  AND {_MAY_TAKE}
-                ORDER BY coalesce(attempt.competition_id = ANY(%(beyond)s::bigint[]), false),
-                         attempt.cause = 'rejudge',
-                         coalesce(used.seconds, 0),
-                         NOT attempt.is_ranked,
-                         coalesce(attempt.not_before, attempt.sent_at),
-                         attempt.submission_id,
-                         attempt.id
+               {_NEXT}
                 LIMIT {MOST_CLAIMS_AT_ONCE})) WITH ORDINALITY AS next (id, place)
       JOIN judging_attempt AS free ON free.id = next.id
      WHERE free.state = %(queued)s
@@ -120,9 +137,32 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
     Lock the runner's row before the call (runners.lock_able).
     """
     check_move(QUEUED, CLAIMED)
+    figures = _figures(runner, now)
+    with connection.cursor() as cursor:
+        for is_shadow in (False, True):
+            cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
+            if row := cursor.fetchone():
+                attempt = Attempt.objects.select_related("submission__candidate__batch", "version").get(pk=row[0])
+                return start_lease(attempt, runner=runner, now=now)
+    return None
+
+
+def upcoming(*, runner: Runner, now: datetime) -> list[Job]:
+    """Return jobs that this runner would claim next and whose import compiles, without a claim: it may build them
+    ahead."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_NEXT} LIMIT {LOOKED_AHEAD}", _figures(runner, now) | {"is_shadow": False})
+        keys = [key for (key,) in cursor.fetchall()]
+    attempts = Attempt.objects.select_related("submission__candidate__batch", "version").in_bulk(keys)
+    jobs = (attempts[key].job() for key in keys if key in attempts)
+    return list(itertools.islice((job for job in jobs if job.compiles), MOST_UPCOMING))
+
+
+def _figures(runner: Runner, now: datetime) -> dict[str, Any]:
+    """Return the values of the statements above for this runner's claim."""
     used = device_time.by_account(hardware=runner.hardware, now=now)
     by_default, exceptions = measurable(hardware=runner.hardware, epoch=runner.epoch)
-    figures: dict[str, Any] = {
+    return {
         "any_epoch": by_default and not exceptions,
         "by_default": by_default,
         "exceptions": json.dumps(exceptions),
@@ -137,13 +177,6 @@ def claim_next(*, runner: Runner, now: datetime) -> Job | None:
         "alive": now - ALIVE,
         "lease": now + timedelta(seconds=settings.LEASE_S),
     }
-    with connection.cursor() as cursor:
-        for is_shadow in (False, True):
-            cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
-            if row := cursor.fetchone():
-                attempt = Attempt.objects.select_related("submission__candidate__batch", "version").get(pk=row[0])
-                return start_lease(attempt, runner=runner, now=now)
-    return None
 
 
 def claim_again(*, runner: Runner, now: datetime) -> Job | None:

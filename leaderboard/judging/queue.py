@@ -40,7 +40,7 @@ class Waiting(NamedTuple):
     """A waiting attempt: its place among all, then among its account's own, in the order of claim.py."""
 
     group: tuple[bool, bool]  # beyond its competition's share; judged again for an organiser
-    own: tuple[bool, datetime, int, int]  # practice, time, submission, attempt
+    own: tuple[bool, bool, datetime, int, int]  # of a batch, practice, time, submission, attempt
     account: int
     submission: int
     mode: str
@@ -93,9 +93,10 @@ def line(hardware: str, *, now: datetime) -> Line:
     used = device_time.by_account(hardware=hardware, now=now)
     waiting, logins = _waiting(hardware, now)
     able = Runner.objects.able().filter(hardware=hardware, last_seen_at__gt=now - SILENT).count()
-    took = _durations(hardware)
+    times = _durations(hardware)
+    took = {mode: median(one) for mode, one in times.items()}
     running = Attempt.objects.filter(hardware=hardware, state__in=RUNNING).values_list("submission__mode", "claimed_at")
-    left = [max(0.0, took[mode] - (now - began).total_seconds()) for mode, began in running if mode in took and began]
+    left = [_left(times[mode], (now - began).total_seconds()) for mode, began in running if mode in times and began]
     left += _left_of_requested(hardware, now)
     order = play(waiting, {account: used.get(login, 0.0) for account, login in logins.items()}, took)
     free_at = sorted(left)[:able] + [0.0] * (able - len(left))
@@ -152,11 +153,22 @@ def _waiting(hardware: str, now: datetime) -> tuple[list[Waiting], dict[int, int
     is_due = Q(not_before=None) | Q(not_before__lte=now)
     rows = Attempt.objects.filter(is_due, hardware=hardware, state=QUEUED, is_shadow=False).order_by("pk")
     names = ("pk", "submission_id", "submission__mode", "competition_id", "cause", "is_ranked", "not_before", "sent_at")
+    further = ("submission__candidate", "owner_id", "owner__linked_to_id")
     waiting, logins = [], {}
-    for pk, submission, mode, competition, cause, is_ranked, not_before, sent_at, owner, linked_to in rows.values_list(
-        *names, "owner_id", "owner__linked_to_id"
-    )[:MOST]:
-        own = (not is_ranked, not_before or sent_at, submission, pk)
+    for (
+        pk,
+        submission,
+        mode,
+        competition,
+        cause,
+        is_ranked,
+        not_before,
+        sent_at,
+        candidate,
+        owner,
+        linked_to,
+    ) in rows.values_list(*names, *further)[:MOST]:
+        own = (candidate is not None, not is_ranked, not_before or sent_at, submission, pk)
         account = linked_to or owner
         logins[account] = owner
         waiting.append(Waiting((competition in beyond, cause == REJUDGE), own, account, submission, mode))
@@ -174,13 +186,21 @@ def _left_of_requested(hardware: str, now: datetime) -> list[float]:
         if began := list(rows.filter(state=AT_WORK).values_list("claimed_at", flat=True)):
             ended = rows.filter(state=DONE, claimed_at__isnull=False).order_by("-id")
             times = ended.values_list("claimed_at", "finished_at")[:NEWEST_REQUESTED]
-            took = median([(end - start).total_seconds() for start, end in times if start and end] or [0.0])
-            left += [max(0.0, took - (now - start).total_seconds()) for start in began if start]
+            took = [(end - start).total_seconds() for start, end in times if start and end]
+            left += [_left(took, (now - start).total_seconds()) for start in began if start]
     return left
 
 
-def _durations(hardware: str) -> dict[str, float]:
-    """Return the median seconds from claim to verdict, by mode; a mode without a verdict lately has that of all."""
+def _left(times: Sequence[float], passed: float) -> float:
+    """Return the seconds that a run takes yet: the median of the runs that took longer than it has taken so far.
+
+    The median of all would be no estimate for a run beyond it: the wait behind it would stand still.
+    """
+    return median([taken for taken in times if taken > passed] or [passed]) - passed
+
+
+def _durations(hardware: str) -> dict[str, list[float]]:
+    """Return the seconds from claim to verdict, by mode; a mode without a verdict lately has those of all."""
     newest = Attempt.objects.filter(hardware=hardware, state=DONE, rejudge_set=None, finished_at__isnull=False)
     newest = newest.order_by("-finished_at")
     found: dict[str, list[float]] = defaultdict(list)
@@ -189,5 +209,5 @@ def _durations(hardware: str) -> dict[str, float]:
             found[mode].append((finished_at - claimed_at).total_seconds())
     if not found:
         return {}
-    overall = median([seconds for times in found.values() for seconds in times])
-    return dict.fromkeys(MODES, overall) | {mode: median(one) for mode, one in found.items()}
+    overall = [seconds for times in found.values() for seconds in times]
+    return dict.fromkeys(MODES, overall) | found

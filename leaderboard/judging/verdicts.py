@@ -56,7 +56,8 @@ def newest_verdicts(**of: Any) -> QuerySet[Result]:
     results = Result.objects.filter(attempt__submission__mode="ranked", attempt__is_shadow=False, **of)
     newest = results.exclude(_OUR_FAILURE).order_by("attempt__submission_id", "-attempt__number")
     newest = newest.distinct("attempt__submission_id")
-    newest = newest.select_related("attempt__submission__board__competition", "attempt__submission__owner")
+    parts = ("board__competition", "owner", "entrant")
+    newest = newest.select_related(*(f"attempt__submission__{name}" for name in parts))
     return newest.defer("inline", "attempt__submission__source")
 
 

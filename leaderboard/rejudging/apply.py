@@ -143,6 +143,7 @@ class StagedLine(NamedTuple):
 
     board_id: int
     stage: Stage
+    group: str  # of its entrant
     epoch: str
     run: Run
     name: str  # of its entrant
@@ -150,7 +151,7 @@ class StagedLine(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """A board and stage, in the epoch that it ranks."""
+    """The ranking of a group on a board in a stage, in the epoch that it ranks."""
 
     epoch: str
     ranks: Mapping[int, int]  # submission id → its rank; absent: behind a faster kernel of its entrant
@@ -207,6 +208,7 @@ class Difference:
 class BoardChange:
     board: Board
     stage: Stage
+    group: str
     before: Table
     after: Table
     left_behind: int  # lines that the board ranks now and would then keep in an unranked epoch
@@ -247,11 +249,12 @@ def compare(chosen: RejudgeSet) -> Comparison:
     items = sets.items_of(chosen)
     fates = fates_of(items, sets.currents_of(chosen))
     changes = board_changes(items, fates)
-    places = {(change.board.pk, change.stage): change for change in changes}
+    places = {(change.board.pk, change.stage, change.group): change for change in changes}
     rows = []
     for item in items:
         submission = item.submission
-        change = places.get((submission.board_id, stage_at(submission.board, submission.created_at)))
+        stage = stage_at(submission.board, submission.created_at)
+        change = places.get((submission.board_id, stage, submission.group))
         ranks = (item.rank_before, item.rank_after)
         if not item.became and change is not None:
             ranks = (change.before.ranks.get(submission.pk), change.after.ranks.get(submission.pk))
@@ -273,12 +276,13 @@ def fates_of(items: Sequence[RejudgeItem], currents: Mapping[int, int]) -> dict[
 
 
 def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> list[BoardChange]:
-    """Return every board and stage with submissions of the set, now and after applying it."""
+    """Return every board, stage and group with submissions of the set, now and after applying it."""
     boards = {item.submission.board_id: item.submission.board for item in items}
     lines = {}
     for entry in Entry.objects.filter(board__in=boards).select_related("entrant"):
         stage = stage_at(boards[entry.board_id], entry.submitted_at)
-        line = StagedLine(entry.board_id, stage, entry.epoch, run_of(entry), entry.entrant.shown_name)
+        group = boards[entry.board_id].competition.group_of(entry.entrant.division)
+        line = StagedLine(entry.board_id, stage, group, entry.epoch, run_of(entry), entry.entrant.shown_name)
         lines[entry.submission_id] = line
     changed = [item for item in items if fates[item.pk] == RejudgeItem.APPLIED and not item.became]
     would = dict(lines)
@@ -293,15 +297,16 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
             continue
         if submission.mode == "ranked" and result.ratio and not refusal(telemetry=result.telemetry):
             stage, name = stage_at(submission.board, submission.created_at), submission.entrant.shown_name
-            line = StagedLine(submission.board_id, stage, result.epoch, run_of_result(result), name)
+            where = (submission.board_id, stage, submission.group)
+            line = StagedLine(*where, result.epoch, run_of_result(result), name)
             would[submission.pk] = line
     ranked, level = RankedEpochs([*boards.values()]), [pair for pairs in level_pairs(boards).values() for pair in pairs]
     before, after = (_tables(found.values(), boards, ranked, level) for found in (lines, would))
     changes = []
-    for board_id, stage in sorted(before | after):
-        old, new = (tables.get((board_id, stage), NO_TABLE) for tables in (before, after))
+    for board_id, stage, group in sorted(before | after):
+        old, new = (tables.get((board_id, stage, group), NO_TABLE) for tables in (before, after))
         behind = sum(pk in would and would[pk].epoch != new.epoch for pk in old.submissions)
-        changes.append(BoardChange(boards[board_id], stage, old, new, behind))
+        changes.append(BoardChange(boards[board_id], stage, group, old, new, behind))
     return changes
 
 
@@ -313,12 +318,12 @@ def ranks_of(items: Iterable[RejudgeItem], changes: Iterable[BoardChange]) -> di
 
 def _tables(
     lines: Iterable[StagedLine], boards: Mapping[int, Board], ranked: RankedEpochs, level: Sequence[tuple[int, int]]
-) -> dict[tuple[int, Stage], Table]:
-    grouped: dict[tuple[int, Stage], list[StagedLine]] = defaultdict(list)
+) -> dict[tuple[int, Stage, str], Table]:
+    grouped: dict[tuple[int, Stage, str], list[StagedLine]] = defaultdict(list)
     for line in lines:
-        grouped[line.board_id, line.stage].append(line)
+        grouped[line.board_id, line.stage, line.group].append(line)
     tables = {}
-    for (board_id, stage), same in grouped.items():
+    for (board_id, stage, group), same in grouped.items():
         epoch = ranked.of(boards[board_id], stage)
         ranking = [line for line in same if line.epoch == epoch]
         names = {line.run.entrant_id: line.name for line in ranking}
@@ -326,5 +331,5 @@ def _tables(
         ranks = {pk: place.rank for place in places for pk in place.value.submissions}
         podium = tuple(names[place.value.entrant_id] for place in places[:PODIUM])
         submissions = frozenset(line.run.submission_id for line in ranking)
-        tables[board_id, stage] = Table(epoch, ranks, podium, submissions)
+        tables[board_id, stage, group] = Table(epoch, ranks, podium, submissions)
     return tables

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import CheckConstraint, F, Q, UniqueConstraint
 
-from leaderboard.competitions.models import Board, Competition
+from leaderboard.competitions.models import EVERYBODY, SHARED, Board, Competition
 from leaderboard.entrants.models import Entrant
 from runner.wire import MAX_SOURCE_BYTES, MODES
 
@@ -74,6 +74,12 @@ class Submission(models.Model):
     def kernel(self) -> str:
         """Return the digest that near-identical submissions of the owner share."""
         return self.code_digest or self.source_digest
+
+    @property
+    def group(self) -> str:
+        """The group of entrants within which it ranks. Its entrant is read only where agents rank apart."""
+        competition = self.board.competition
+        return EVERYBODY if competition.agents_rank == SHARED else competition.group_of(self.entrant.division)
 
     @property
     def kernel_key(self) -> tuple[int, int, str]:

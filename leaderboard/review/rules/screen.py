@@ -30,6 +30,7 @@ from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
+from leaderboard.entrants.models import in_group
 from leaderboard.errors import UserError
 from leaderboard.judging.archive import report_of
 from leaderboard.judging.models import Result
@@ -197,7 +198,9 @@ class _Row(NamedTuple):
 
 
 def known(result: Result, incumbent_ratio: float | None) -> Known:
-    """Return the results to compare with. `incumbent_ratio`: the best published ratio, of any entrant.
+    """Return the results to compare with. `incumbent_ratio`: the best published ratio, of any entrant of its group.
+
+    Where agents rank apart, an agent's result gives a person no cover, and a person's gives an agent none.
 
     Of a board with more than COMPARED results, an older result without a published line (a retracted one) is ignored.
     """
@@ -222,7 +225,7 @@ def known(result: Result, incumbent_ratio: float | None) -> Known:
 
 
 class Compared:
-    """Comparison results for many results, read once for each board, version and epoch."""
+    """Comparison results for many results, read once for each board, version, epoch and group."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         groups = {_group(result): result for result in results}
@@ -298,7 +301,7 @@ def _best_line(result: Result, cover: QuerySet[Result], *, slower: float) -> flo
     The lines are read from the front of the board, so the cost does not depend on the number of results. The standings
     app is above this app, so its rows are queried by name.
     """
-    board, _, epoch = _group(result)
+    board, _, epoch, _ = _group(result)
     lines = Result.objects.filter(
         attempt__entry__board=board, attempt__entry__epoch=epoch, attempt__entry__ratio__lt=slower
     ).order_by("attempt__entry__ratio", "attempt__entry__pk")
@@ -312,14 +315,19 @@ def _best_line(result: Result, cover: QuerySet[Result], *, slower: float) -> flo
 
 
 def _standing(result: Result) -> QuerySet[Result]:
-    board, version, epoch = _group(result)
+    board, version, epoch, group = _group(result)
     return standing_results().filter(
-        attempt__submission__board=board, attempt__submission__mode="ranked", attempt__version=version, epoch=epoch
+        in_group(group, "attempt__submission__entrant"),
+        attempt__submission__board=board,
+        attempt__submission__mode="ranked",
+        attempt__version=version,
+        epoch=epoch,
     )
 
 
-def _group(result: Result) -> tuple[int, int, str]:
-    return result.attempt.submission.board_id, result.attempt.version_id, result.epoch
+def _group(result: Result) -> tuple[int, int, str, str]:
+    submission = result.attempt.submission
+    return submission.board_id, result.attempt.version_id, result.epoch, submission.group
 
 
 def _incumbent(covered: float | None, published: float | None) -> float | None:

@@ -27,11 +27,14 @@ class Best(NamedTuple):
 
 
 def bests(runs: Iterable[Run]) -> list[Best]:
-    """Return the changes of an entrant's value, oldest first. A further run of a kernel can also make it slower."""
+    """Return the changes of the fastest value of these runs, oldest first.
+
+    A further run of a kernel can also make it slower.
+    """
     field, found = Field(), list[Best]()
     for run in sorted(runs, key=lambda run: run.sent):
         field.put(run)
-        ratio = field.first(frozenset()).ratio
+        ratio = field.best
         if not found or found[-1].ratio != ratio:
             found.append(Best(run.submitted_at, ratio))
     return found

@@ -6,8 +6,8 @@ keeping the best would reward sending the same code twenty times. The geometric 
 Each entrant has one line: the best value (docs/standings.md).
 
 Ties go by the leader: the fastest remaining line takes with it the lines directly behind it that are indistinguishable
-from it, and lines that a confirmation could not distinguish. They share its rank, in the order in which their entrants
-were first that fast.
+from it, and lines that a confirmation could not distinguish. They share its rank, fastest first. The entrant who was
+first that fast holds the place: records and awards go by `holder`, so that a lucky run takes neither.
 """
 
 import math
@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import fmean, geometric_mean  # independent of the order of values
 from typing import Final, NamedTuple, Self
 
@@ -59,6 +59,7 @@ class Place(NamedTuple):
     rank: int  # shared by tied lines: 1, 1, 3
     is_tied: bool
     value: Value
+    since: tuple[datetime, int]  # first submission of its entrant that was as fast as the group
 
 
 def pool(runs: Iterable[Run]) -> list[Value]:
@@ -90,9 +91,19 @@ def group_at(
     `entrants`: values of each, best first.
     """
     leader = lines[first]
-    group = list(lines[first : first + reach(leader, lines, first, same)])
-    group.sort(key=lambda line: held_since(leader, entrants[line.entrant_id]))
-    return [Place(first + 1, len(group) > 1, line) for line in group]
+    group = lines[first : first + reach(leader, lines, first, same)]
+    return [Place(first + 1, len(group) > 1, line, held_since(leader, entrants[line.entrant_id])) for line in group]
+
+
+def tied_first(places: Sequence[Place]) -> int:
+    """Return how many lines share the first rank; 0: a single line leads, or there is none."""
+    shared = sum(1 for _ in takewhile(lambda place: place.rank == 1, places))
+    return shared if shared > 1 else 0
+
+
+def holder(places: Sequence[Place]) -> Place:
+    """Return the place of the first rank whose entrant was first that fast. There must be a place."""
+    return min(takewhile(lambda place: place.rank == places[0].rank, places), key=lambda place: place.since)
 
 
 def pairs_of(level: Iterable[tuple[int, int]]) -> frozenset[frozenset[int]]:
@@ -243,8 +254,13 @@ class Field:
             self.put(run)
         return best
 
+    @property
+    def best(self) -> float:
+        """The ratio of the fastest value; the field must not be empty."""
+        return self._lines[0].ratio
+
     def first(self, level: frozenset[frozenset[int]]) -> Value:
-        """Return the first value; the field must not be empty.
+        """Return the value that holds the first place; the field must not be empty.
 
         `level`: pairs_of; pass the same pairs each time to avoid ranking anew.
         """
@@ -252,7 +268,7 @@ class Field:
             self._groups, self._level = {}, level
         group = self._group_at(0)
         self._groups, self._touched = {group.members[0].submissions[0]: group}, set()
-        return group.places[0].value
+        return holder(group.places).value
 
     def places(self, level: Iterable[tuple[int, int]] = ()) -> list[Place]:
         """Rank all lines. `level`: as for `rank`."""
@@ -315,12 +331,12 @@ class Record:
 
     value: Value  # at that moment
     since: datetime
-    until: datetime | None  # None: it still leads
-    gain: float | None  # speedup over the leader before; below 1 if an earlier run stands first in a tie
+    until: datetime | None  # None: it still holds the first place
+    gain: float | None  # speedup over the holder before; below 1 if an earlier run holds a tie
 
 
 def records(runs: Iterable[Run], level: Iterable[tuple[int, int]] = ()) -> list[Record]:
-    """Return the successive leaders of a board by time of submission, from the lines that are published now.
+    """Return the successive holders of first place by time of submission, from the lines that are published now.
 
     A retracted or rejected run never counts, and a run that was cleared late counts from its time of submission.
     `level`: as for `rank`.

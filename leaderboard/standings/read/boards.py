@@ -15,7 +15,7 @@ it, so boards may differ in their epoch. A problem that this judge cannot run is
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 from typing import Any, Final
@@ -25,7 +25,7 @@ from django.db.models import Count, F, Q
 from leaderboard.admissions.compiled import newest_timings
 from leaderboard.admissions.models import CompiledTiming
 from leaderboard.competitions.calendar import Stage, Window, current_stage
-from leaderboard.competitions.models import Board, BoardQuerySet, Competition
+from leaderboard.competitions.models import AGENTS, EVERYBODY, Board, BoardQuerySet, Competition
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
@@ -78,15 +78,32 @@ class Standing:
 
 @dataclass(frozen=True)
 class Look:
-    """The view of a board in a stage: its epochs, the ranked epoch first, and the ranking of each."""
+    """The view of a board in a stage: its epochs, the ranked epoch first, and the ranking of each.
+
+    Where agents rank apart, it is the view of people, with the agents' view beside it.
+    """
 
     stage: Stage
     epochs: tuple[BoardEpoch, ...]
     tables: Tables
+    group: str = EVERYBODY
+    agents: "Look | None" = None
 
     @property
     def current(self) -> Table:
         return self.tables.get(self.epochs[0].name, NO_LINES) if self.epochs else NO_LINES
+
+    @property
+    def groups(self) -> tuple["Look", ...]:
+        """The view of each group that has a ranking of its own, people first."""
+        return (self,) if self.agents is None else (self, self.agents)
+
+    def of(self, group: str) -> "Look":
+        return self.agents if group == AGENTS and self.agents is not None else self
+
+    def with_line_of(self, entrant: int | None) -> "Look":
+        """Return the view whose current ranking has a line of this entrant; without any, this view."""
+        return next((one for one in self.groups if entrant in one.current.at), self)
 
 
 def look(board: Board, *, stage: Stage, now: datetime, in_full: bool = False) -> Look:
@@ -98,16 +115,22 @@ def looks(
 ) -> dict[int, Look]:
     """Map boards to their look, in this stage or in their current stage.
 
-    Six queries at most for any number of boards.
+    Six queries at most for any number of boards, and two more if agents rank apart on some of them.
     """
     listed = list(boards)
     stages = {board.pk: stage or current_stage(board.competition.schedule, now) for board in listed}
-    found = read({board.pk: window(board, stages[board.pk], now, in_full=in_full) for board in listed})
+    windows = {board.pk: window(board, stages[board.pk], now, in_full=in_full) for board in listed}
+    found = read({(board.pk, group): windows[board.pk] for board in listed for group in board.competition.groups})
     ranked = RankedEpochs(listed if any(found.values()) else [])
-    return {
-        board.pk: Look(stages[board.pk], _epochs(board, stages[board.pk], found[board.pk], ranked), found[board.pk])
-        for board in listed
-    }
+    seen = {}
+    for board in listed:
+        stage, groups = stages[board.pk], board.competition.groups
+        epochs = _epochs(board, stage, {name for group in groups for name in found[board.pk, group]}, ranked)
+        look = Look(stage, epochs, found[board.pk, groups[0]], groups[0])
+        if AGENTS in groups:
+            look = replace(look, agents=Look(stage, epochs, found[board.pk, AGENTS], AGENTS))
+        seen[board.pk] = look
+    return seen
 
 
 def lines_of(table: Table, places: Sequence[Place]) -> list[RankedEntry]:
@@ -158,7 +181,7 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
     epoch = Entry.objects.filter(submission=submission).values_list("epoch", flat=True).first()
     if epoch is None:
         return None
-    shown = look(board, stage=stage, now=now)
+    shown = look(board, stage=stage, now=now).of(submission.group)
     table = shown.tables.get(epoch, NO_LINES)
     seen = is_shown(board, submission.created_at, now)
     of = next((known for known in shown.epochs if known.name == epoch), None)
@@ -200,9 +223,9 @@ class RecordLine:
         return f"{((self.record.gain or 1) - 1) * 100:+.1f} %"
 
 
-def board_records(board: Board, *, stage: Stage, now: datetime) -> list[RecordLine]:
+def board_records(board: Board, *, stage: Stage, now: datetime, group: str = EVERYBODY) -> list[RecordLine]:
     """Return the successive leaders, oldest first: from the shown lines, in the ranked epoch."""
-    return records_of(look(board, stage=stage, now=now).current)
+    return records_of(look(board, stage=stage, now=now).of(group).current)
 
 
 def records_of(table: Table) -> list[RecordLine]:
@@ -213,10 +236,10 @@ def records_of(table: Table) -> list[RecordLine]:
     return [RecordLine(one, entries[one.value.submissions[0]]) for one in found if one.value.submissions[0] in entries]
 
 
-def _epochs(board: Board, stage: Stage, tables: Tables, ranked: RankedEpochs) -> tuple[BoardEpoch, ...]:
-    if not tables:
+def _epochs(board: Board, stage: Stage, named: set[str], ranked: RankedEpochs) -> tuple[BoardEpoch, ...]:
+    if not named:
         return ()
-    names = {ranked.of(board, stage), *tables}
+    names = {ranked.of(board, stage), *named}
     found = sorted((_board_epoch(name, ranked, board, stage) for name in names), key=lambda epoch: epoch.name)
     found.sort(key=lambda epoch: (epoch.is_current, epoch.since.timestamp() if epoch.since else 0.0), reverse=True)
     return tuple(found)
@@ -260,12 +283,16 @@ def overall_standing(
     scoring: str = "",
     stage: Stage | None = None,
     in_full: bool = False,
+    group: str = EVERYBODY,
 ) -> Overall:
-    """Return the standing over these of its boards: all visible boards, those of a hardware, or those with a tag."""
+    """Return the standing over these of its boards: all visible boards, those of a hardware, or those with a tag.
+
+    `group`: where agents rank apart, that of agents, or else that of people.
+    """
     stage = stage or current_stage(competition.schedule, now)
     seen = looks(boards, now=now, stage=stage, in_full=in_full)
     scoring = scoring or competition.scoring
-    tables = {board.pk: seen[board.pk].current for board in boards}
+    tables = {board.pk: seen[board.pk].of(group).current for board in boards}
     return Overall(scoring, stage, tuple(boards), counted(tables, scoring))
 
 
@@ -343,12 +370,16 @@ class Collection:
         }
 
 
-def collection(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
+def collection(
+    slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime, group: str = EVERYBODY
+) -> Collection | None:
     """Return the collection on this hardware, or on its first; None: no board. Only `boards`, in the current stage."""
-    return problem_set(slug, _collected(boards), hardware, now=now)
+    return problem_set(slug, _collected(boards), hardware, now=now, group=group)
 
 
-def problem_set(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime) -> Collection | None:
+def problem_set(
+    slug: str, boards: BoardQuerySet, hardware: str = "", *, now: datetime, group: str = EVERYBODY
+) -> Collection | None:
     """Return these boards of a competition like a collection, whatever they ask for."""
     boards = boards.filter(competition__slug=slug)
     names = sorted(set(boards.order_by().values_list("hardware", flat=True)))
@@ -374,7 +405,7 @@ def problem_set(slug: str, boards: BoardQuerySet, hardware: str = "", *, now: da
         places=tuple(names),
         members=tuple(judged),
         left_out=tuple(left_out),
-        tables={member.slug: table for member in judged if (table := seen[member.board].current).places},
+        tables={member.slug: table for member in judged if (table := seen[member.board].of(group).current).places},
         timings={member.slug: timings[member.board] for member in judged if member.board in timings},
         windows={board.pk: window(board, seen[board.pk].stage, now) for board in listed if board.pk in own},
         epochs={pk: look.epochs[0].name for pk, look in seen.items() if look.epochs and pk in own},

@@ -92,8 +92,8 @@ def results_of(entrants: Iterable[Entrant], boards: BoardQuerySet, *, now: datet
     first_of = dict(firsts.annotate(first=Subquery(first.values("entrant")[:1])).values_list("pk", "first"))
     places = []
     for board, look in zip(here, looks(here, now=now).values(), strict=True):
-        table = look.current
-        places += [(board, table, place) for pk in named if (place := table.place_of(pk))]
+        tables = [one.current for one in look.groups]
+        places += [(board, table, place) for table in tables for pk in named if (place := table.place_of(pk))]
     lines = {
         (line.entry.board_id, line.entry.entrant_id): line
         for line in lines_at([(table, at) for _, table, at in places])

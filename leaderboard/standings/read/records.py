@@ -17,8 +17,8 @@ from typing import Final
 from django.db.models import F, QuerySet
 
 from leaderboard.competitions.calendar import Stage
-from leaderboard.competitions.models import Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
+from leaderboard.entrants.models import in_group
 from leaderboard.judging.models import Result
 from leaderboard.review.integrity import PODIUM as PODIUM
 from leaderboard.standings.models import Entry
@@ -29,6 +29,7 @@ from leaderboard.standings.ranking.ranking import (
     Value,
     are_tied,
     group_at,
+    holder,
     order,
     pairs_of,
     pool,
@@ -43,13 +44,15 @@ CONFIRMED_MARK: Final = "record confirmed"
 CLOSED_MARK: Final = "record not confirmed"  # by the runs; a person has closed it
 
 
-def contest_leader(*, board: Board, epoch: str, submitted_at: datetime) -> Value | None:
-    """Return the contest's leader; None: no leader, or `submitted_at` lies outside the contest."""
-    if stage_at(board, submitted_at) is not Stage.CONTEST:
+def contest_leader(submission: Submission, epoch: str) -> Value | None:
+    """Return the holder of first place of the submission's group; None: no line, or it was sent outside the contest."""
+    board = submission.board
+    if stage_at(board, submission.created_at) is not Stage.CONTEST:
         return None
-    entries = Entry.objects.filter(inside(whole_window(board, Stage.CONTEST)), board=board, epoch=epoch)
+    counted = inside(whole_window(board, Stage.CONTEST)) & in_group(submission.group)
+    entries = Entry.objects.filter(counted, board=board, epoch=epoch)
     places = leading_places(entries, level_pairs([board.pk]).get(board.pk, ()))
-    return places[0].value if places else None
+    return holder(places).value if places else None
 
 
 def leading_places(entries: QuerySet[Entry], level: Sequence[tuple[int, int]]) -> list[Place]:
@@ -109,31 +112,32 @@ def _values_of(entries: QuerySet[Entry], entrants: set[int]) -> list[list[Value]
     return [pool(own) for own in runs.values()]
 
 
-def incumbent_ratios(*, board: int, epoch: str, submissions: Iterable[int]) -> dict[int, float | None]:
-    """Map each submission to the best published value of the board in this epoch, without the submission's run.
+def incumbent_ratios(*, board: int, epoch: str, group: str, submissions: Iterable[int]) -> dict[int, float | None]:
+    """Map each submission to the best published value of their group in this epoch, without the submission's run.
 
     It covers every stage and lines that are not shown. For screening alone: while the board is frozen, the value must
     reach only reviewers.
     """
-    rows = Entry.objects.filter(board=board, epoch=epoch).order_by().values_list(*COLUMNS)
+    rows = Entry.objects.filter(in_group(group), board=board, epoch=epoch).order_by().values_list(*COLUMNS)
     field = Field(Run(*row) for row in rows)
     return {submission: field.best_without(submission) for submission in submissions}
 
 
-def incumbent_ratio(*, board: Board, epoch: str, without: Submission) -> float | None:
+def incumbent_ratio(*, epoch: str, without: Submission) -> float | None:
     """Return incumbent_ratios for a single submission, at a cost independent of the number of lines."""
-    others = Entry.objects.filter(board=board, epoch=epoch).exclude(submission=without)
+    others = Entry.objects.filter(in_group(without.group), board=without.board_id, epoch=epoch)
+    others = others.exclude(submission=without)
     return next((values[0].ratio for values in front(others)), None)
 
 
 def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[int, str]:
-    """Map the leader's first submission to the board's note on its record: one query; empty without a record.
+    """Map the holder's first submission to the board's note on its record: one query; empty without a record.
 
     `asked_before`: time of the freeze, for viewers of the frozen standing: later confirmations would reveal hidden
     lines. An entrant who took first place from no previous leader has no mark, nor has a refused candidate: it is tied.
     Confirmations of an earlier version of the problem do not count.
     """
-    leader = first[0].value.submissions if first else ()
+    leader = holder(first).value.submissions if first else ()
     asked = Confirmation.objects.filter(candidate__in=leader, version=F("board__version")).order_by("-id")
     asked = asked if asked_before is None else asked.filter(created_at__lt=asked_before)
     newest = asked.first() if leader else None
@@ -145,13 +149,13 @@ def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[
 
 
 def would_rank(result: Result) -> int | None:
-    """Return its rank among its epoch's and stage's lines, also frozen; None: no rank, or behind its entrant's own."""
+    """Return its rank in its group, epoch and stage, also frozen; None: no rank, or behind its entrant's own."""
     if result.ratio is None:
         return None
     submission = result.attempt.submission
     board = submission.board
-    counted = whole_window(board, stage_at(board, submission.created_at))
-    entries = Entry.objects.filter(inside(counted), board=board, epoch=result.epoch)
+    counted = inside(whole_window(board, stage_at(board, submission.created_at))) & in_group(submission.group)
+    entries = Entry.objects.filter(counted, board=board, epoch=result.epoch)
     runs = [run_of(entry) for entry in entries.exclude(submission=submission)]
     places = rank([*runs, run_of_result(result)], level=level_pairs([board.pk]).get(board.pk, ()))
     return next((place.rank for place in places if submission.pk in place.value.submissions), None)

@@ -13,13 +13,16 @@ lines. `read_records` and the measured times of a page's lines are read when the
 A window bounds the lines of a stage that a viewer sees at a moment. Only this module turns calendar.py's windows into
 queries: all code that shows lines, counts them or compares with them in public uses it. `in_full` is for people with a
 role in the competition, who also see frozen lines.
+
+Where agents rank apart, people and agents have tables of their own, and no line of one group ever meets a line of the
+other. A trigger on the table of entrants renews the revisions of an entrant whose division changes.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -31,10 +34,12 @@ from django.db.models import BigIntegerField, F, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Extract
 
 from leaderboard.competitions.calendar import Stage, Window, is_frozen_at, shown_at, stage_of, window_of
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.models import MEMBERS, Board
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
+from leaderboard.entrants.models import in_group
 from leaderboard.judging.models import Result
 from leaderboard.standings.models import Change, Entry, Revision
+from leaderboard.standings.ranking.progress import Best, bests
 from leaderboard.standings.ranking.ranking import Field, Place, Record, Run, records
 
 COLUMNS: Final = ("ratio", "half_width", "forgeable", "submitted_at", "submission_id", "entrant_id", "code_digest")
@@ -138,14 +143,23 @@ class Table:
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """The successive leaders; read and computed once, on first use."""
+        """The successive holders of first place; read and computed once, on first use."""
+        return tuple(records(self._all_runs(), self.level))
+
+    @cached_property
+    def fastest(self) -> tuple[Best, ...]:
+        """The fastest value over time; read and computed once, on first use."""
+        return tuple(bests(self._all_runs()))
+
+    def _all_runs(self) -> Iterator[Run]:
         rows = Entry.objects.filter(self.runs).order_by().annotate(sent_us=SENT_US).values_list(*NARROW)
-        return tuple(records(map(_run, map(list, rows)), self.level))
+        return map(_run, map(list, rows))
 
 
 NO_LINES: Final = Table((), (), Q(pk__in=[]))
 Tables = Mapping[str, Table]  # by epoch; only epochs with lines
-Wanted = Mapping[int, Window]  # board → window of its lines
+Part = tuple[int, str]  # board, group of its entrants
+Wanted = Mapping[Part, Window]  # window of the part's lines
 
 
 class State(NamedTuple):
@@ -157,7 +171,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class _Ranked:
-    """Tables of a board and window; immutable."""
+    """Tables of a part and window; immutable."""
 
     state: State
     level: Sequence[Pair]
@@ -169,7 +183,7 @@ class _Ranked:
 
 @dataclass(frozen=True)
 class _Runs:
-    """Runs of a board and window by epoch, and what was ranked from them; immutable."""
+    """Runs of a part and window by epoch, and what was ranked from them; immutable."""
 
     ranked: _Ranked
     fields: Mapping[str, Field]
@@ -178,28 +192,28 @@ class _Runs:
         return sum(len(field) for field in self.fields.values())
 
 
-def read(wanted: Wanted) -> dict[int, Tables]:
-    """Return the tables of every wanted board."""
+def read(wanted: Wanted) -> dict[Part, Tables]:
+    """Return the tables of every wanted part."""
     newest = Change.objects.filter(board=OuterRef("board")).order_by("-pk").values("pk")[:1]
-    revisions = Revision.objects.filter(board__in=list(wanted)).annotate(newest=Subquery(newest))
+    revisions = Revision.objects.filter(board__in={board for board, _ in wanted}).annotate(newest=Subquery(newest))
     states = {board: State(*state) for board, *state in revisions.values_list("board", "token", "newest")}
     level = level_pairs(states) if states else {}
-    found: dict[int, Tables] = {board: {} for board in wanted if board not in states}  # boards that never had a line
-    for board, state in states.items():
-        known = _ranked.get(board, wanted[board])
-        if known is not None and (known.state.token, known.level) == (state.token, level.get(board, ())):
-            found[board] = known.tables
-    left = {board: wanted[board] for board in states if board not in found}
-    kept = {board: runs for board, window in left.items() if (runs := _runs.get(board, window)) is not None}
-    fresh = {board: runs for board, runs in kept.items() if runs.ranked.state.token == states[board].token}
-    behind = {board: runs for board, runs in kept.items() if board not in fresh}
-    fields = {board: runs.fields for board, runs in fresh.items()} | _caught_up(behind, wanted)
-    fields |= _read({board: window for board, window in left.items() if board not in fields})
-    for board, window in left.items():
-        now = _rank(kept.get(board), states[board], level.get(board, ()), fields[board], board, window)
-        _runs.put(board, window, now)
-        _ranked.put(board, window, now.ranked)
-        found[board] = now.ranked.tables
+    found: dict[Part, Tables] = {part: {} for part in wanted if part[0] not in states}  # boards that never had a line
+    for part in wanted.keys() - found.keys():
+        known = _ranked.get(part, wanted[part])
+        if known is not None and (known.state.token, known.level) == (states[part[0]].token, level.get(part[0], ())):
+            found[part] = known.tables
+    left = {part: window for part, window in wanted.items() if part not in found}
+    kept = {part: runs for part, window in left.items() if (runs := _runs.get(part, window)) is not None}
+    fresh = {part: runs for part, runs in kept.items() if runs.ranked.state.token == states[part[0]].token}
+    behind = {part: runs for part, runs in kept.items() if part not in fresh}
+    fields = {part: runs.fields for part, runs in fresh.items()} | _caught_up(behind, wanted)
+    fields |= _read({part: window for part, window in left.items() if part not in fields})
+    for part, window in left.items():
+        now = _rank(kept.get(part), states[part[0]], level.get(part[0], ()), fields[part], part, window)
+        _runs.put(part, window, now)
+        _ranked.put(part, window, now.ranked)
+        found[part] = now.ranked.tables
     return found
 
 
@@ -230,31 +244,34 @@ def run_of_result(result: Result) -> Run:
 
 
 def _rank(
-    before: _Runs | None, state: State, level: Sequence[Pair], fields: Mapping[str, Field], board: int, window: Window
+    before: _Runs | None, state: State, level: Sequence[Pair], fields: Mapping[str, Field], part: Part, window: Window
 ) -> _Runs:
     """Return the runs with their tables, new ones only for epochs that changed."""
     kept: dict[str, Field] = {}
     tables: dict[str, Table] = {}
+    board, group = part
     for epoch, own in fields.items():
         is_known = before is not None and before.fields.get(epoch) is own
         if is_known and before is not None and before.ranked.level == level:
             kept[epoch], tables[epoch] = own, before.ranked.tables[epoch]
         elif own:
             kept[epoch] = own.copy() if is_known else own  # ranking writes into it
-            lines = Q(inside(window), board=board, epoch=epoch)
+            lines = Q(inside(window), in_group(group), board=board, epoch=epoch)
             tables[epoch] = Table(tuple(kept[epoch].places(level)), level, lines)
     return _Runs(_Ranked(state, level, tables), kept)
 
 
-def _read(wanted: Wanted) -> dict[int, Mapping[str, Field]]:
-    """Read all lines."""
-    if not wanted:
-        return {}
-    rows: dict[int, dict[str, list[Run]]] = {board: defaultdict(list) for board in wanted}
-    lines = Entry.objects.filter(inside_each(wanted)).order_by().annotate(sent_us=SENT_US)
-    for board, epoch, *row in lines.values_list("board_id", "epoch", *NARROW):
-        rows[board][epoch].append(_run(row))
-    return {board: {epoch: Field(same) for epoch, same in epochs.items()} for board, epochs in rows.items()}
+def _read(wanted: Wanted) -> dict[Part, Mapping[str, Field]]:
+    """Read all lines: a query for each group, so that the tables of everybody need no join."""
+    groups: dict[str, dict[int, Window]] = defaultdict(dict)
+    for (board, group), window in wanted.items():
+        groups[group][board] = window
+    rows: dict[Part, dict[str, list[Run]]] = {part: defaultdict(list) for part in wanted}
+    for group, windows in groups.items():
+        lines = Entry.objects.filter(inside_each(windows), in_group(group)).order_by().annotate(sent_us=SENT_US)
+        for board, epoch, *row in lines.values_list("board_id", "epoch", *NARROW):
+            rows[board, group][epoch].append(_run(row))
+    return {part: {epoch: Field(same) for epoch, same in epochs.items()} for part, epochs in rows.items()}
 
 
 def _run(row: list[Any]) -> Run:
@@ -263,30 +280,35 @@ def _run(row: list[Any]) -> Run:
     return Run(*row)
 
 
-def _caught_up(behind: Mapping[int, _Runs], wanted: Wanted) -> dict[int, Mapping[str, Field]]:
-    """Return the present lines of boards whose changes since then are all known. One query, for a consistent moment."""
+def _caught_up(behind: Mapping[Part, _Runs], wanted: Wanted) -> dict[Part, Mapping[str, Field]]:
+    """Return the present lines of parts whose changes since then are all known. One query, for a consistent moment."""
     since = Q(pk__in=[])  # matches no row by itself
-    for board, kept in behind.items():
+    for (board, _), kept in behind.items():
         if kept.ranked.state.change is not None:
             since |= Q(board=board, pk__gte=kept.ranked.state.change)
-    columns = [f"submission__entry__{name}" for name in ("board_id", "epoch", *COLUMNS)]
+    columns = [f"submission__entry__{name}" for name in ("board_id", "epoch", "entrant__division", *COLUMNS)]
     rows = Change.objects.filter(since).order_by("pk").values_list("board", "pk", "token", "submission", *columns)
     changes: dict[int, dict[int, Sequence[Any]]] = defaultdict(dict)
-    anchored = set()
+    states = defaultdict(set)
     for board, pk, token, submission, *entry in rows:
         changes[board][submission] = entry
-        if State(token, pk) == behind[board].ranked.state:
-            anchored.add(board)  # no later change was pruned, rolled back or restored from a backup
-    return {board: _changed(behind[board].fields, changes[board], board, wanted[board]) for board in anchored}
+        states[board].add(State(token, pk))
+    # A part whose state is among these is anchored: no later change was pruned, rolled back or restored from a backup.
+    anchored = [part for part, kept in behind.items() if kept.ranked.state in states[part[0]]]
+    return {part: _changed(behind[part].fields, changes[part[0]], part, wanted[part]) for part in anchored}
 
 
 def _changed(
-    fields: Mapping[str, Field], changes: Mapping[int, Sequence[Any]], board: int, window: Window
+    fields: Mapping[str, Field], changes: Mapping[int, Sequence[Any]], part: Part, window: Window
 ) -> Mapping[str, Field]:
-    """Apply changes. `changes`: submission → its present board, epoch and COLUMNS; nulls: it has no line."""
+    """Apply changes.
+
+    `changes`: submission → its present board, epoch, division and COLUMNS; nulls: it has no line.
+    """
+    board, group = part
     came: dict[str, list[Run]] = defaultdict(list)
-    for where, epoch, *row in changes.values():
-        if where == board and window.holds(row[SENT]):
+    for where, epoch, division, *row in changes.values():
+        if where == board and division in MEMBERS[group] and window.holds(row[SENT]):
             came[epoch].append(Run(*row))
     now = {}
     for epoch in fields.keys() | came.keys():
@@ -304,24 +326,24 @@ T = TypeVar("T", _Ranked, _Runs)
 
 
 class _Shelf(Generic[T]):
-    """Cache by board and window; the least recently used entries go first. `most`: the sum of their lengths."""
+    """Cache by part and window; the least recently used entries go first. `most`: the sum of their lengths."""
 
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
-        self._kept: OrderedDict[tuple[int, Window], T] = OrderedDict()
+        self._kept: OrderedDict[tuple[Part, Window], T] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, board: int, window: Window) -> T | None:
+    def get(self, part: Part, window: Window) -> T | None:
         with self._lock:
-            kept = self._kept.get((board, window))
+            kept = self._kept.get((part, window))
             if kept is not None:
-                self._kept.move_to_end((board, window))
+                self._kept.move_to_end((part, window))
             return kept
 
-    def put(self, board: int, window: Window, kept: T) -> None:
+    def put(self, part: Part, window: Window, kept: T) -> None:
         with self._lock:
-            old = self._kept.pop((board, window), None)
-            self._kept[board, window] = kept
+            old = self._kept.pop((part, window), None)
+            self._kept[part, window] = kept
             self._size += len(kept) - (len(old) if old is not None else 0)
             while self._size > self._most and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)

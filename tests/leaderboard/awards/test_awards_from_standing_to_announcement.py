@@ -335,3 +335,14 @@ def test_two_organisers_at_once_announce_once(live_stage: Stage) -> None:
     assert said[0] == ""
     assert "it is announced" in said[1]
     assert Announcement.objects.count() == 1
+
+
+@pytest.mark.parametrize("kind", [Track.BOARD, Track.OVERALL])
+def test_the_earlier_of_a_tie_wins_although_the_board_lists_the_faster_first(stage: Stage, kind: str) -> None:
+    sent(stage, stage.ben, 0.5)
+    sent(stage, stage.ada, 0.499)
+    over(stage)
+    made = track(stage, 1000, 500, kind=kind, params=BOARD if kind == Track.BOARD else {}, tie_rule=Track.EARLIER)
+    drawn = draw(made, now=stage.now)
+    told = {entrant.pk: entrant.name for entrant in Entrant.objects.all()}
+    assert [told[one.entrant_id] for one in drawn.outcome.winners] == ["ben", "ada"]

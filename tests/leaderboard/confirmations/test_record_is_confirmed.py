@@ -52,7 +52,7 @@ def only() -> Confirmation:
 
 
 def first(stage: Stage) -> int:
-    value = contest_leader(board=stage.board, epoch="", submitted_at=stage.now)
+    value = contest_leader(Submission(board=stage.board, created_at=stage.now), "")
     assert value is not None
     return value.submissions[0]
 

@@ -12,7 +12,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Competition
 from leaderboard.errors import RateLimited, UserError
-from leaderboard.judging import batches
+from leaderboard.judging import batches, queue
 from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.sweep import expire_leases
@@ -250,3 +250,17 @@ def test_ten_thousand_candidates_delay_others_by_at_most_a_job(stage: Stage) -> 
     assert statistics.median(beside) - statistics.median(alone) <= JOB_S
     assert max(beside) <= 2 * JOB_S, "the running job, and the job of another person at most"
     assert Attempt.objects.filter(owner=stage.ada, state="queued").count() > 9_000
+
+
+def test_submission_by_hand_goes_before_a_batch_of_its_account_and_passes_nobody_else(stage: Stage) -> None:
+    send(stage, 2, mode="ranked")
+    other = stage.submit(stage.ben)
+    by_hand = stage.submit(stage.ada, mode="test")
+    expected = list(queue.line("cpu", now=stage.now).places)
+    order = []
+    for _ in range(4):
+        job = stage.claim()
+        order.append(int(job.submission_id))
+        stage.report(job)
+    assert order[:2] == [other.pk, by_hand.pk]
+    assert order == expected

@@ -96,7 +96,7 @@ def test_claim_does_not_read_what_its_runner_could_not_measure_before() -> None:
     Attempt.objects.filter(pk__in=[attempt.pk for attempt in again]).update(number=2)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    assert rows_of_a_claim().total() < 1_500
+    assert rows_of_a_claim().total() < 2_000, "each waiting attempt, half of them with their places in batches"
 
 
 def test_claim_does_not_look_at_shadow_attempts_while_others_wait() -> None:

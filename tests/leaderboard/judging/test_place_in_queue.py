@@ -171,3 +171,22 @@ def test_a_long_line_is_kept_for_a_few_seconds(stage: Stage, monkeypatch: pytest
     monkeypatch.setattr(queue, "KEPT_S", -1.0)
     queue.forget()
     assert queue.line("cpu", now=stage.now) is not queue.line("cpu", now=stage.now)
+
+
+def test_wait_behind_a_run_beyond_the_median_follows_the_longer_runs(stage: Stage) -> None:
+    for seconds in (10, 10, 60):
+        stage.submit(stage.ben)
+        job = stage.claim()
+        stage.later(seconds - 1)
+        stage.report(job)
+    stage.submit(stage.cleo)
+    stage.claim()
+    waiting = stage.submit(stage.ada)
+    began = Attempt.objects.get(state="claimed").claimed_at
+    assert began is not None
+    waits = []
+    for seconds in (2, 20, 50, 70):
+        stage.later((began + timedelta(seconds=seconds) - stage.now).total_seconds())
+        alive(stage)
+        waits.append(queue.place_of(waiting, now=stage.now).wait_s)
+    assert waits == [8, 40, 10, 0]

@@ -17,7 +17,7 @@ from leaderboard.judging.models import Epoch, Result, Runner
 from leaderboard.judging.runners import create_runner
 from leaderboard.standings.read.status import status_of
 from runner.wire import MAX_REPORT_BYTES, Event, Job, dump
-from tests.leaderboard.stage import Stage, current, passing
+from tests.leaderboard.stage import SOURCE, Stage, current, passing
 
 ROOT = "/api/runner/v1"
 
@@ -245,3 +245,32 @@ def test_a_large_report_within_the_limit_is_kept(stage: Stage, door: Door) -> No
 
 def test_get_is_no_way_in(door: Door) -> None:
     assert door._client.get(f"{ROOT}/claim").status_code == 405
+
+
+def test_upcoming_jobs_with_extensions_are_named_in_the_order_of_claims(
+    stage: Stage, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door.hello()
+    first = stage.submit()
+    monkeypatch.setattr("tests.leaderboard.stage.SOURCE", SOURCE + b"load_inline = None\n")
+    extensions = [stage.submit(owner) for owner in (stage.ben, stage.ada, stage.cleo)]
+    assert door.claim().submission_id == str(first.pk)
+    jobs = [Job.from_json(job) for job in told(door.post("upcoming", {"hardware": "cpu"}))["jobs"]]
+    assert [current(one).state for one in extensions] == ["queued"] * 3
+    assert len(jobs) == 2
+    stale = door.post(f"attempts/{jobs[0].attempt_id}/renew", {"token": jobs[0].token})
+    assert stale.status_code == 409
+    door.post(f"attempts/{current(first).attempt_id}/report", passing(door.claim()).to_json())
+    claimed = door.claim()
+    assert claimed.submission_id == jobs[0].submission_id
+    assert claimed.source == jobs[0].source
+
+
+def test_a_runner_that_may_not_work_is_named_no_jobs(stage: Stage, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    door.hello()
+    monkeypatch.setattr("tests.leaderboard.stage.SOURCE", SOURCE + b"load_inline = None\n")
+    stage.submit()
+    assert len(told(door.post("upcoming", {"hardware": "cpu"}))["jobs"]) == 1
+    door.post("drain", {"draining": True})
+    assert told(door.post("upcoming", {"hardware": "cpu"})) == {"jobs": []}
+    assert door.post("upcoming", {"hardware": "H200"}).status_code == 403

@@ -74,7 +74,7 @@ def test_a_held_result_is_invisible_and_under_review_to_its_owner(stage: Stage) 
 def test_what_is_held_is_no_incumbent(stage: Stage) -> None:
     hold(stage)
     stage.judge(stage.submit(stage.ben), ratio=0.8)
-    assert incumbent_ratio(board=stage.board, epoch="", without=stage.submit()) == 0.8
+    assert incumbent_ratio(epoch="", without=stage.submit()) == 0.8
 
 
 def test_the_incumbent_moves_the_bar(stage: Stage) -> None:

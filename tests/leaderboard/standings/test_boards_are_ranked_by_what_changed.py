@@ -54,7 +54,7 @@ def anew(board: int, window: Window = ALWAYS) -> Tables:
     kept = table._ranked, table._runs
     table._ranked, table._runs = table._Shelf(table.KEPT_PLACES), table._Shelf(table.KEPT_RUNS)
     try:
-        return read({board: window})[board]
+        return read({(board, ""): window})[board, ""]
     finally:
         table._ranked, table._runs = kept
 
@@ -62,7 +62,7 @@ def anew(board: int, window: Window = ALWAYS) -> Tables:
 def caught_up(board: int, window: Window = ALWAYS) -> bool:
     """Check that a read is correct, and return whether it avoided reading the whole board."""
     with CaptureQueriesContext(connection) as queries:
-        seen = read({board: window})[board]
+        seen = read({(board, ""): window})[board, ""]
     assert seen == anew(board, window)
     return not any('FROM "standings_entry"' in query["sql"] for query in queries.captured_queries)
 
@@ -78,23 +78,23 @@ def test_what_was_published_moved_and_withdrawn_is_read_alone(stage: Stage) -> N
     stage.judge(stage.submit(stage.ada), ratio=0.6)
     assert caught_up(board)
     assert caught_up(board, until), "what lies outside of the window changes nothing"
-    assert [len(table.places) for table in read({board: until})[board].values()] == [2]
+    assert [len(table.places) for table in read({(board, ""): until})[board, ""].values()] == [2]
     Entry.objects.filter(submission=sent[1]).update(epoch="another")
     assert caught_up(board)
-    assert set(read({board: ALWAYS})[board]) == {"", "another"}
+    assert set(read({(board, ""): ALWAYS})[board, ""]) == {"", "another"}
     withdraw(submission=sent[1])
     assert caught_up(board)
-    assert set(read({board: ALWAYS})[board]) == {""}
+    assert set(read({(board, ""): ALWAYS})[board, ""]) == {""}
     Entry.objects.all().delete()
     assert caught_up(board)
-    assert read({board: ALWAYS})[board] == {}
+    assert read({(board, ""): ALWAYS})[board, ""] == {}
 
 
 def test_without_its_runs_in_memory_an_unchanged_board_is_not_read(stage: Stage) -> None:
     first, second = stage.board, make_board("other")
     for board in (first, second):
         stage.judge(stage.submit(board=board), ratio=0.9)
-        read({board.pk: ALWAYS})
+        read({(board.pk, ""): ALWAYS})
     table._runs.clear()
     assert caught_up(first.pk), "its table is known"
     stage.judge(stage.submit(stage.ben, board=second), ratio=0.8)
@@ -110,16 +110,16 @@ def test_of_many_boards_the_least_seen_leave_memory() -> None:
         table._Ranked(state, (), {}), {"": Field(Run(1.0, None, None, LONG_AGO, pk, pk, "") for pk in (1, 2))}
     )
     for board in (1, 2):
-        shelf.put(board, ALWAYS, two)
-    assert (shelf.get(1, ALWAYS), shelf.get(2, ALWAYS)) == (None, two)
-    shelf.put(2, ALWAYS, two)
-    assert shelf.get(2, ALWAYS) is two, "the same board counts once"
+        shelf.put((board, ""), ALWAYS, two)
+    assert (shelf.get((1, ""), ALWAYS), shelf.get((2, ""), ALWAYS)) == (None, two)
+    shelf.put((2, ""), ALWAYS, two)
+    assert shelf.get((2, ""), ALWAYS) is two, "the same board counts once"
 
 
 def test_all_is_read_where_not_every_change_is_known(stage: Stage) -> None:
     board = stage.board.pk
     stage.judge(stage.submit(), ratio=0.9)
-    read({board: ALWAYS})
+    read({(board, ""): ALWAYS})
     stage.judge(stage.submit(stage.ben), ratio=0.8)
     Change.objects.order_by("pk").first().delete()  # type: ignore[union-attr]
     assert not caught_up(board)
@@ -163,10 +163,10 @@ def test_whoever_writes_beside_a_look_nothing_is_missed(live_stage: Stage) -> No
     with ThreadPoolExecutor(2) as pool:
         writers = [pool.submit(write, seed) for seed in (0, 1)]
         while not all(writer.done() for writer in writers):
-            read({board: ALWAYS})
+            read({(board, ""): ALWAYS})
     for writer in writers:
         writer.result()
-    assert read({board: ALWAYS})[board] == anew(board)
+    assert read({(board, ""): ALWAYS})[board, ""] == anew(board)
 
 
 def test_a_web_process_reads_every_board_before_it_serves(live_stage: Stage) -> None:

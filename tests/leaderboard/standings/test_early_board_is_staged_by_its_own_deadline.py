@@ -23,12 +23,12 @@ def early(stage: Stage) -> tuple[Board, Result, Result]:
 
 
 def test_it_leads_no_contest(stage: Stage, early: tuple[Board, Result, Result]) -> None:
-    board, ada, ben = early
+    _, ada, ben = early
     sent = ada.attempt.submission, ben.attempt.submission
-    leader = contest_leader(board=board, epoch=ada.epoch, submitted_at=sent[0].created_at)
+    leader = contest_leader(sent[0], ada.epoch)
     assert leader is not None
     assert leader.submissions == (sent[0].pk,)
-    assert contest_leader(board=board, epoch=ben.epoch, submitted_at=sent[1].created_at) is None
+    assert contest_leader(sent[1], ben.epoch) is None
 
 
 def test_it_takes_nobodys_place_on_the_podium(stage: Stage, early: tuple[Board, Result, Result]) -> None:

@@ -49,7 +49,7 @@ def test_no_ranking_holds_lines_of_two_epochs(stage: Stage, settings) -> None:
         assert {run.epoch for run in runs} == {epoch}
         assert [line.rank for line in lines] == [1, 2, 3]
         best = min(line.value.ratio for line in lines)
-        assert incumbent_ratio(board=stage.board, epoch=epoch, without=stage.submit()) == best
+        assert incumbent_ratio(epoch=epoch, without=stage.submit()) == best
 
 
 def test_the_board_ranks_the_epoch_that_a_person_made_current(stage: Stage) -> None:

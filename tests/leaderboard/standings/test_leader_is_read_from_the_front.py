@@ -87,8 +87,8 @@ def rows_read() -> int:
 def test_contest_leader_and_incumbent_ratio_read_few_of_many_lines(stage: Stage) -> None:
     submission = fill(stage, 3_000)
     before = rows_read()
-    assert contest_leader(board=stage.board, epoch="", submitted_at=submission.created_at) is not None
-    assert incumbent_ratio(board=stage.board, epoch="", without=submission) is not None
+    assert contest_leader(submission, "") is not None
+    assert incumbent_ratio(epoch="", without=submission) is not None
     assert rows_read() - before < 1_000
 
 
@@ -122,8 +122,8 @@ def test_leading_places_are_those_of_the_whole_ranking(
         whole = rank(map(run_of, left), level=level)
         assert records.leading_places(left, level) == [place for place in whole if place.rank == 1]
         first = lines[0].submission
-        known = incumbent_ratios(board=first.board_id, epoch="", submissions=[first.pk])[first.pk]
-        assert incumbent_ratio(board=first.board, epoch="", without=first) == known
+        known = incumbent_ratios(board=first.board_id, epoch="", group="", submissions=[first.pk])[first.pk]
+        assert incumbent_ratio(epoch="", without=first) == known
         transaction.set_rollback(True)
 
 

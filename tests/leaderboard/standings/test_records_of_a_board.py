@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.standings.publish import withdraw
-from leaderboard.standings.ranking.ranking import Run, rank, records
+from leaderboard.standings.ranking.ranking import Run, holder, rank, records
 from leaderboard.standings.read.boards import board_records
 from tests.leaderboard.stage import Stage
 from tests.leaderboard.standings.test_ties_are_anchored_by_the_leader import boards
@@ -21,7 +21,7 @@ pairs = st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), max_size=2)
 def test_at_every_moment_it_is_what_the_ranking_says(board: list[Run], level: list[tuple[int, int]]) -> None:
     found = records(board, level)
     sent = sorted(board, key=lambda run: (run.submitted_at, run.submission_id))
-    firsts = [rank(sent[:until], level)[0].value for until in range(1, len(sent) + 1)]
+    firsts = [holder(rank(sent[:until], level)).value for until in range(1, len(sent) + 1)]
     changes = [
         (value, run.submitted_at)
         for at, (value, run) in enumerate(zip(firsts, sent, strict=True))

@@ -113,7 +113,7 @@ def test_a_run_that_is_frozen_has_its_own_time_and_changes_no_others(stage: Stag
 def test_screening_still_knows_what_is_frozen(stage: Stage) -> None:
     schedule(freeze_at=NOON)
     ranked(stage, stage.ada, 0.6)
-    assert incumbent_ratio(board=stage.board, epoch="", without=stage.submit(stage.ben)) == 0.6
+    assert incumbent_ratio(epoch="", without=stage.submit(stage.ben)) == 0.6
 
 
 def test_the_next_kernel_ranks_when_the_better_one_is_withdrawn(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Properties of ties: values indistinguishable from the leader share its rank, the earlier submission first."""
+"""Properties of ties: values indistinguishable from the leader share its rank, fastest first."""
 
 from datetime import timedelta
 from itertools import groupby, pairwise
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.standings.ranking.ranking import TIE, WIDEST, Place, Run, Value, are_tied, pool, rank
+from leaderboard.standings.ranking.ranking import TIE, WIDEST, Place, Run, Value, are_tied, holder, pool, rank
 from tests.leaderboard.stage import NOON
 
 near = st.floats(0.97, 1.03) | st.sampled_from([0.5, 0.999, 1.0, 1.001, 1.004, 1.006, 1.25])
@@ -62,9 +62,15 @@ def test_ranks_are_shared_and_then_skipped(board: list[Run]) -> None:
 
 
 @given(boards)
-def test_inside_a_group_the_earlier_owner_stands_first(board: list[Run]) -> None:
-    values = pool(board)
-    for group in groups(rank(board)):
+def test_inside_a_tie_the_fastest_stands_first(board: list[Run]) -> None:
+    speed = [(place.value.ratio, place.value.sent) for place in rank(board)]
+    assert speed == sorted(speed)
+
+
+@given(boards.filter(bool))
+def test_the_first_who_was_that_fast_holds_the_place(board: list[Run]) -> None:
+    values, places = pool(board), rank(board)
+    for group in groups(places):
         first = leader(group)
 
         def since(line: Value, first: Value = first) -> tuple[object, int]:
@@ -72,7 +78,8 @@ def test_inside_a_group_the_earlier_owner_stands_first(board: list[Run]) -> None
             as_fast = [value for value in own if value == line or are_tied(first, value)]
             return min((value.submitted_at, value.submissions[0]) for value in as_fast)
 
-        assert [since(line) for line in group] == sorted(since(line) for line in group)
+        assert [place.since for place in places if place.value in group] == [since(line) for line in group]
+    assert holder(places).since == min(place.since for place in places if place.rank == 1)
 
 
 @given(boards, st.randoms(use_true_random=False))
@@ -90,14 +97,12 @@ def test_a_much_slower_kernel_of_a_ranked_owner_changes_nothing(board: list[Run]
 
 
 @given(boards, near)
-def test_who_comes_later_stands_last_of_its_group_and_moves_nobody_who_is_faster(
-    board: list[Run], ratio: float
-) -> None:
+def test_a_later_line_holds_no_tie_and_moves_nobody_who_is_faster(board: list[Run], ratio: float) -> None:
     """The order of slower values may change: a new leader splits or ties different values than the previous leader."""
     late = Run(ratio, 0.001, None, NOON + timedelta(hours=9), 10**7, 99, "late")
     before, after = rank(board), rank([*board, late])
-    [group] = [group for group in groups(after) if 99 in [value.entrant_id for value in group]]
-    assert group[-1].entrant_id == 99
+    [own] = [place for place in after if place.value.entrant_id == 99]
+    assert own.since == max(place.since for place in after if place.rank == own.rank)
     faster = [[(it.rank, it.value) for it in places if it.value.ratio < ratio] for places in (before, after)]
     assert faster[0] == faster[1]
 
@@ -128,24 +133,25 @@ def order(*board: Run) -> list[tuple[int, int]]:
     ],
 )
 def test_what_ties(slower: Run, tied: bool) -> None:
-    assert order(line(1.0, 1, 1), slower) == ([(1, 2), (1, 1)] if tied else [(1, 1), (2, 2)])
+    assert order(line(1.0, 1, 1), slower) == ([(1, 1), (1, 2)] if tied else [(1, 1), (2, 2)])
 
 
 def test_ties_do_not_chain() -> None:
     step = 0.8 * TIE
     board = [line((1 + step) ** place, place + 1, 9 - place) for place in range(4)]
-    assert order(*board) == [(1, 2), (1, 1), (3, 4), (3, 3)]
+    assert order(*board) == [(1, 1), (1, 2), (3, 3), (3, 4)]
 
 
 def test_an_unsteady_kernel_does_not_leap_over_what_it_is_slower_than() -> None:
     board = [line(1.0, 1, 2), line(1.01, 2, 1), line(1.012, 3, 0, half_width=0.02)]
-    assert order(*board) == [(1, 1), (2, 3), (2, 2)]
+    assert order(*board) == [(1, 1), (2, 2), (2, 3)]
 
 
 def test_an_improvement_loses_nobody_their_place_in_time() -> None:
     first, rival, better = line(1.0, 1, 0, code="v1"), line(1.001, 2, 1), line(0.999, 1, 2, code="v2")
-    assert order(first, rival, better) == [(1, 1), (1, 2)]
-    assert order(line(1.1, 1, 0, code="v1"), rival, better) == [(1, 2), (1, 1)], "the old one was not as fast"
+    assert holder(rank([first, rival, better])).value.entrant_id == 1
+    slow = line(1.1, 1, 0, code="v1")
+    assert holder(rank([slow, rival, better])).value.entrant_id == 2, "the old one was not as fast"
 
 
 @given(boards.filter(lambda board: len({run.entrant_id for run in board}) > 1), st.data())

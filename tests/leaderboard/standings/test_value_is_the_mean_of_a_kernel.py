@@ -130,7 +130,7 @@ def test_what_is_held_or_wrong_or_taken_back_is_not_in_it(stage: Stage) -> None:
 def test_the_incumbent_is_a_value_too(stage: Stage) -> None:
     for ratio in (0.9, 0.8):
         stage.judge(stage.submit(kernel=1), ratio=ratio)
-    best = incumbent_ratio(board=stage.board, epoch="", without=stage.submit(stage.ben))
+    best = incumbent_ratio(epoch="", without=stage.submit(stage.ben))
     assert best == pytest.approx(math.sqrt(0.9 * 0.8))
 
 
