@@ -64,7 +64,7 @@ def edit_assignment(
     assignment = Assignment.objects.select_for_update(of=("self",)).select_related("course").get(pk=assignment.pk)
     before = _values(assignment)
     if assignment.grading_began_at is not None:
-        for name in ("rubric", "graders_each", "group_size"):
+        for name in ("rubric", "graders_each", "moderate_from", "group_size"):
             if name in settings and settings[name] != getattr(assignment, name):
                 raise UserError(name, settings[name], "stays as it is, because grading has begun", status=409)
     _set(assignment, settings, boards, now)
@@ -117,6 +117,9 @@ def _check_grading(assignment: Assignment) -> None:
     if assignment.moderate_from is not None and not 1 <= assignment.moderate_from <= 100:
         text = "give 1 to 100 points, or leave it empty: then no difference is moderated"
         raise UserError("moderate_from", assignment.moderate_from, text)
+    if assignment.moderate_from is not None and assignment.graders_each == 1:
+        text = "needs two graders, because it is their difference; leave it empty or give graders_each 2"
+        raise UserError("moderate_from", assignment.moderate_from, text)
     rubric: Rubric | None = assignment.rubric
     if rubric is not None and rubric.course_id not in (None, assignment.course_id):
         raise UserError("rubric", str(rubric), "belongs to another class; choose one of this class or of the site")
@@ -140,10 +143,10 @@ def extend(
     check_not_far("until", until, now)
     check_text("reason", reason, least=1, most=REASON_CHARS)
     known = Extension.objects.filter(assignment=assignment, seat=seat).first()
-    before = {} if known is None else {"until": known.until, "reason": known.reason}
+    before = {} if known is None else {"until": known.until}
     values = {"until": until, "reason": reason.strip(), "by": actor.account, "created_at": now}
     extension, _ = Extension.objects.update_or_create(assignment=assignment, seat=seat, defaults=values)
-    after = {"until": until, "reason": extension.reason}
+    after = {"until": until, "seat": seat.pk}  # not the reason: the audit keeps it for good, a student may be ill
     record("extend_assignment", extension, actor=actor, now=now, before=before, after=after)
     return extension
 
@@ -151,7 +154,7 @@ def extend(
 @transaction.atomic
 def withdraw_extension(*, extension: Extension, actor: User, now: datetime) -> None:
     check_teacher(actor, extension.assignment.course, "withdraw an extension")
-    before = {"until": extension.until, "reason": extension.reason, "seat": extension.seat_id}
+    before = {"until": extension.until, "seat": extension.seat_id}
     record("withdraw_extension", extension, actor=actor, now=now, before=before)
     extension.delete()
 
@@ -228,15 +231,23 @@ def start_up(course: Course) -> list[BoardCheck]:
     boards = Board.objects.filter(
         pk__in=Assignment.boards.through.objects.filter(assignment__course=course).values("board")
     )
-    planted = list(course.planted.select_related("submission", "board__problem").order_by("pk"))
-    statuses = statuses_of(one.submission for one in planted)
     found: dict[int, list[Check]] = {}
-    for one in planted:
-        status = statuses[one.submission_id]
-        found.setdefault(one.board_id, []).append(Check(one, status, _is_right(status, must_fail=one.must_fail)))
+    for check in checks_of(course.planted.select_related("submission", "board__problem").order_by("pk")):
+        found.setdefault(check.planted.board_id, []).append(check)
     return [
         BoardCheck(board, tuple(found.get(board.pk, ())))
         for board in boards.select_related("problem", "competition").defer("version")
+    ]
+
+
+def checks_of(planted: Iterable[Planted]) -> list[Check]:
+    """Return planted submissions beside their verdicts."""
+    found = list(planted)
+    statuses = statuses_of(one.submission for one in found)
+    return [
+        Check(one, status, _is_right(status, must_fail=one.must_fail))
+        for one in found
+        for status in (statuses[one.submission_id],)
     ]
 
 

@@ -155,6 +155,9 @@ class Assignment(models.Model):
                 name="assignment_moderation_in_points",
             ),
             CheckConstraint(
+                condition=Q(moderate_from=None) | Q(graders_each=2), name="assignment_moderates_two_graders"
+            ),
+            CheckConstraint(
                 condition=Q(released_at=None) | Q(grading_began_at__isnull=False),
                 name="assignment_is_graded_before_release",
             ),
@@ -215,7 +218,10 @@ class Work(models.Model):
 
 
 class Grade(models.Model):
-    """A grader's scores of a work: a draft until it is submitted. A moderated grade settles two that differ."""
+    """A grader's scores of a work: a draft until it is submitted. A moderated grade replaces all others of the work.
+
+    A trigger keeps the scores after the release; an appeal that is open lets a moderated grade be made or changed.
+    """
 
     work = models.ForeignKey(Work, on_delete=models.PROTECT, related_name="grades", db_index=False)
     grader = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

@@ -258,7 +258,7 @@ def remove_line(*, line: RosterLine, actor: User, now: datetime) -> None:
     check_teacher(actor, line.course, "change the roster")
     if line.seat_id is not None:
         raise UserError("login", line.login, "has joined; end the seat instead", status=409)
-    record("remove_roster_line", line, actor=actor, now=now, before={"login": line.login})
+    record("remove_roster_line", line.course, actor=actor, now=now)  # without the login: the audit keeps it for good
     line.delete()
 
 
@@ -271,7 +271,7 @@ def change_seat(*, seat: Seat, name: str, section: str, actor: User, now: dateti
     seat.name = name
     seat.section = sections_named(_lock(seat.course), {section}).get(section.lower())
     seat.save(update_fields=["name", "section"])
-    record("change_seat", seat, actor=actor, now=now, after={"name": name, "section": section})
+    record("change_seat", seat, actor=actor, now=now, after={"section": section})
 
 
 @transaction.atomic

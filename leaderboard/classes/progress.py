@@ -87,7 +87,7 @@ def grid(
     course: Course, *, now: datetime, section: Section | None = None, seats: Collection[Seat] | None = None
 ) -> list[Line]:
     """Return a line for each present student, or for these seats, by name."""
-    found = list(seats) if seats is not None else list(_seats(course, section))
+    found = list(seats) if seats is not None else students(course, section)
     assignments = list(course.assignments.prefetch_related("boards__problem"))
     alone, teams, members = _entrants(course)
     works = list(Work.objects.filter(assignment__in=assignments).select_related("assignment", "entrant"))
@@ -127,7 +127,8 @@ def _in_turn(cells: Iterable[Cell], now: datetime) -> tuple[Cell, ...]:
     return tuple(found)
 
 
-def _seats(course: Course, section: Section | None) -> Iterable[Seat]:
+def students(course: Course, section: Section | None) -> list[Seat]:
+    """Return the present seats of a class, or of a section, by name."""
     seats = course.seats.filter(left_at=None).select_related("account", "section")
     if section is not None:
         seats = seats.filter(section=section)

@@ -2,8 +2,9 @@
 
 Rows that other people rely on stay: submissions, results, entries, memberships, reviews and the audit. An erased person
 stands in them as `deleted-N`, and their matches are private from then on. What people wrote freely stays as well:
-sources, names of teams, announcements, reasons of decisions about others. Worklogs that the person
-wrote alone go with the drafts; those of a team stay.
+sources, names of teams, announcements, reasons of decisions about others. Worklogs that the person wrote alone go with
+the drafts; those of a team stay. Rosters lose the person, and extensions their reasons. Of a grade the scores stay; its
+text and its remarks go with the worklog, and the text of an appeal goes with its author.
 """
 
 from datetime import datetime
@@ -17,6 +18,8 @@ from django.apps import apps
 from django.contrib.auth.hashers import make_password
 from django.contrib.sessions.models import Session
 from django.db import connection, transaction
+from django.db.models import Q
+from django.db.models.functions import Lower
 
 from leaderboard.accounts.logins import end_sessions, lock_accounts, logins_of
 from leaderboard.accounts.models import ApiToken, User
@@ -72,10 +75,12 @@ def _erase(account: User, logins: list[int]) -> list[int]:
     apps.get_model("web.KeyedAnswer").objects.filter(account__in=logins).delete()  # of an app above
     matches = apps.get_model("matches.Match").objects  # of an app above, too
     matches.filter(operator__in=logins).update(machine_public_at=None)
-    matches.filter(human__in=entrants).update(human_public_at=None)
-    apps.get_model("classes.RosterLine").objects.filter(seat__account__in=logins).delete()
-    apps.get_model("classes.Seat").objects.filter(account__in=logins).update(name="")
+    matches.filter(human__in=entrants).update(human_public_at=None, texts_public_at=None)
+    _erase_from_classes(logins)
     apps.get_model("matches.SectionText").objects.filter(match__human__in=entrants).delete()
+    apps.get_model("classes.Remark").objects.filter(work__entrant__in=entrants).delete()
+    apps.get_model("classes.Grade").objects.filter(work__entrant__in=entrants).update(text="")
+    apps.get_model("classes.Appeal").objects.filter(author__in=logins).update(text="")
     for name in ("submissions.Draft", "submissions.Note", "submissions.Welcome"):
         apps.get_model(name).objects.filter(user__in=logins).delete()
     for table in (EmailAddress, SocialAccount, Authenticator, UserSession):
@@ -86,3 +91,17 @@ def _erase(account: User, logins: list[int]) -> list[int]:
             username=GONE.format(login), first_name="", last_name="", email="", password=make_password(None)
         )
     return [entrant.pk for entrant in entrants]
+
+
+def _erase_from_classes(logins: list[int]) -> None:
+    """Erase the person from rosters and seats, and the reasons of their extensions, which may name an illness.
+
+    A line that nobody has joined by goes if it names a login or a confirmed address of the person.
+    """
+    names = User.objects.filter(pk__in=logins).annotate(low=Lower("username")).values("low")
+    confirmed = EmailAddress.objects.filter(user__in=logins, verified=True)
+    addresses = confirmed.annotate(low=Lower("email")).values("low")
+    expected = Q(seat=None) & (Q(login__in=names) | Q(login__in=addresses))
+    apps.get_model("classes.RosterLine").objects.filter(expected | Q(seat__account__in=logins)).delete()
+    apps.get_model("classes.Seat").objects.filter(account__in=logins).update(name="")
+    apps.get_model("classes.Extension").objects.filter(seat__account__in=logins).update(reason="")

@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import CheckConstraint, Q, UniqueConstraint
 from django.db.models.functions import Collate, Lower
 
-from leaderboard.competitions.models import AGENT, DIVISIONS, HUMAN, MIXED, Competition
+from leaderboard.competitions.models import AGENT, DIVISIONS, EVERYBODY, HUMAN, MEMBERS, MIXED, Competition
 from leaderboard.competitions.words import vector
 from leaderboard.entrants.names import look
 
@@ -75,6 +75,11 @@ class Entrant(models.Model):
     def shown_name(self) -> str:
         """The public name."""
         return shown_name(self.name, self.pseudonym, self.revealed_at)
+
+
+def in_group(group: str, entrant: str = "entrant") -> Q:
+    """Match rows of entrants of a group. `entrant`: the path from the row to its entrant."""
+    return Q() if group == EVERYBODY else Q(**{f"{entrant}__division__in": MEMBERS[group]})
 
 
 def shown_name(name: str, pseudonym: str, revealed_at: datetime | None) -> str:

@@ -243,10 +243,42 @@ def withdraw(*, match: Match, actor: User, reason: str = "", now: datetime) -> M
     """Take the consent of the actor's sides back; staff of the competition take the match from the public."""
     match = _lock(match)
     sides = ["human_public_at", "machine_public_at"] if is_staff_of(actor, match) else _sides_of(actor, match)
+    if "human_public_at" in sides:
+        sides.append("texts_public_at")  # a later publication chooses anew
     for name in sides:
         setattr(match, name, None)
     match.save(update_fields=sides)
     record("withdraw_match", match, actor=actor, reason=reason, now=now, after={"public": match.is_public})
+    return match
+
+
+@transaction.atomic
+def publish_texts(*, match: Match, actor: User, now: datetime) -> Match:
+    """Let a public match show the texts of the last hand-in. The human side chooses it; nothing else publishes them."""
+    match = _lock(match)
+    check_human(actor, match)
+    check_not_suspended(actor, match.board.competition)
+    if not match.is_public:
+        raise UserError("match", match.pk, "is private; both sides publish it first", status=409)
+    if not match.hand_ins.exists():
+        raise UserError("match", match.pk, "has no hand-in; hand the worklog in first", status=409)
+    if match.texts_public_at is None:
+        match.texts_public_at = now
+        match.save(update_fields=["texts_public_at"])
+        record("publish_texts", match, actor=actor, now=now)
+    return match
+
+
+@transaction.atomic
+def hide_texts(*, match: Match, actor: User, now: datetime) -> Match:
+    """Take the texts of the worklog from the public. The human side may, and staff of the competition."""
+    match = _lock(match)
+    if not is_staff_of(actor, match):
+        check_human(actor, match)
+    if match.texts_public_at is not None:
+        match.texts_public_at = None
+        match.save(update_fields=["texts_public_at"])
+        record("hide_texts", match, actor=actor, now=now)
     return match
 
 

@@ -1,14 +1,15 @@
 """The worklog of a match as one document: texts of the human side, facts of the site, both by section. Pure.
 
-A fact may have a speed-up and the submission that it comes from, so that a text can link the figure to its report. An
-extract is a longer text: a diff, a prompt, an answer, an error. The document is what a hand-in keeps; page, Markdown
-and JSON show nothing else.
+A fact may have a speed-up with its interval and the submission that it comes from, so that a text can link the figure
+to its report. An extract is a longer text: a diff, a prompt, an answer, an error. `runs` has the same history as data,
+for the checks of a grader. The document is what a hand-in keeps; page, Markdown and JSON show nothing else.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from leaderboard.matches.read import TIE, CasePair, Played, Report, Side
 from leaderboard.submissions.diff import unified
 from leaderboard.wording.figures import NONE, interval, percent, span, speedup, times
 
-SCHEMA: Final = 1  # of the document; a change of its shape raises it
+SCHEMA: Final = 2  # of the document; a change of its shape raises it
 TITLES: Final = {
     "plan": "Problem and plan",
     "hand": "The attempt by hand",
@@ -36,24 +37,25 @@ MOST_EXTRACT_CHARS: Final = 400_000  # of a section; a prompt and its answer fit
 MOST_DIFFS: Final = 20  # of a side, the last ones
 MOST_CASES: Final = 50
 
-_NOT_PROSE: Final = r"""
+NOT_PROSE: Final = r"""
     ^[ ]{0,3}(?P<fence>`{3,}|~{3,}) .*? (?:^[ ]{0,3}(?P=fence)|\Z)
     | `[^`\n]*`
     | \$[^$\n]*\$
     | \[[^\[\]\n]{0,200}\]\([^()\s]{0,400}\)
     | \\\#
 """
-_MENTION: Final = re.compile(rf"{_NOT_PROSE} | (?<![\w\#&/\[])\#(?P<number>[0-9]{{1,18}})\b", re.X | re.M | re.S)
+_MENTION: Final = re.compile(rf"{NOT_PROSE} | (?<![\w\#&/\[])\#(?P<number>[0-9]{{1,18}})\b", re.X | re.M | re.S)
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>|#$~])")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence of the site. `url` "": it has no report."""
+    """A sentence of the site. `url` "": it has no report. `half_width`: of `speedup`, relative, 95 %; None: unknown."""
 
     name: str
     text: str
     speedup: float | None = None
+    half_width: float | None = None
     submission: int | None = None
     url: str = ""
 
@@ -67,8 +69,10 @@ class Extract:
     is_cut: bool = False
 
 
-def document_of(report: Report, texts: Mapping[str, str], codes: Mapping[int, str]) -> dict[str, Any]:
-    """Return the worklog. `codes`: readable sources by submission, for the diffs."""
+def document_of(
+    report: Report, texts: Mapping[str, str], codes: Mapping[int, str], first_run_at: datetime | None
+) -> dict[str, Any]:
+    """Return the worklog. `codes`: readable sources by submission, for the diffs. `first_run_at`: by hand, any mode."""
     match = report.match
     facts = {
         "plan": _plan(report),
@@ -95,6 +99,7 @@ def document_of(report: Report, texts: Mapping[str, str], codes: Mapping[int, st
             "machine": match.machine,
         },
         "titles": dict(TITLES),
+        "runs": _runs(report, first_run_at),
         "texts": kept,
         "missing": [name for name, text in kept.items() if not text.strip()],
         "facts": {name: [asdict(one) for one in facts[name]] for name in SECTIONS},
@@ -126,8 +131,8 @@ def as_markdown(document: Mapping[str, Any], base: str) -> str:
         f"{_plain(match['problem'])} on {_plain(match['hardware'])}: "
         f"[match {match['id']}]({base}/matches/{match['id']})",
     ]
-    for name, title in document["titles"].items():
-        parts.append(f"## {title}")
+    for name in SECTIONS:  # a stored document has lost the order of its keys
+        parts.append(f"## {document['titles'][name]}")
         parts.append(linked(document["texts"][name], links, base).strip() or "*Not written yet.*")
         parts += _facts_as_markdown(document["facts"][name], base)
         parts += [_extract_as_markdown(one) for one in document["extracts"][name]]
@@ -172,7 +177,7 @@ def _plan(report: Report) -> list[Fact]:
         text = f"bound {measured.bounds or 'unknown'}, {times(best.speedup)}"
         if measured.light_share:
             text += f", {percent(measured.light_share)} of the speed of light"
-        facts.append(Fact("measured", text, best.speedup, **_report_of(report, best)))
+        facts.append(Fact("measured", text, **_figure_of(report, best)))
     return [*facts, *_compiled(report)]
 
 
@@ -183,7 +188,7 @@ def _versions(report: Report, side: Side) -> Iterator[Fact]:
             text += f"; expected {times(one.version.expected)}"
         if one.version.reason:
             text += f"; reason: {one.version.reason}"
-        yield Fact(f"version {one.number}", text, one.speedup, **_report_of(report, one))
+        yield Fact(f"version {one.number}", text, **_figure_of(report, one))
 
 
 def _profile(report: Report) -> Iterator[Fact]:
@@ -198,7 +203,7 @@ def _machine(report: Report) -> Iterator[Fact]:
     first = report.machine.first
     if first is not None and first.is_finished:
         text = "passed both gates" if first.passes_both else f"did not pass both gates: {verdict_of(first)}"
-        yield Fact("first try", text, first.speedup, **_report_of(report, first))
+        yield Fact("first try", text, **_figure_of(report, first))
 
 
 def _head_to_head(report: Report) -> list[Fact]:
@@ -208,7 +213,7 @@ def _head_to_head(report: Report) -> list[Fact]:
             facts.append(Fact(name, "no correct version"))
         else:
             text = f"version {best.number}: {verdict_of(best)}"
-            facts.append(Fact(name, text, best.speedup, **_report_of(report, best)))
+            facts.append(Fact(name, text, **_figure_of(report, best)))
     if report.result and report.lead is not None:
         lead = times(report.lead.speedup)
         text = f"a tie within noise ({lead})" if report.result == TIE else f"{_name(report, report.result)} leads"
@@ -301,6 +306,31 @@ def _fault(one: Played) -> str:
 
 def _name(report: Report, side: str) -> str:
     return report.match.human.shown_name if side == HUMAN else report.match.model
+
+
+def _runs(report: Report, first_run_at: datetime | None) -> dict[str, Any]:
+    predicted = report.prediction
+    return {
+        "predicted_at": predicted.committed_at.isoformat() if predicted else None,
+        "first_run_at": first_run_at.isoformat() if first_run_at else None,
+        "versions": [
+            {
+                "side": side.name,
+                "number": one.number,
+                "has_reason": bool(one.version.reason.strip()),
+                "is_finished": one.is_finished,
+                "passes_both": one.passes_both,
+                **_figure_of(report, one),
+            }
+            for side in report.sides
+            for one in side.versions
+        ],
+    }
+
+
+def _figure_of(report: Report, one: Played) -> dict[str, Any]:
+    half_width = one.solved.half_width if one.solved else None
+    return {"speedup": one.speedup, "half_width": half_width, **_report_of(report, one)}
 
 
 def _report_of(report: Report, one: Played) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables of matches. Triggers keep Prediction, Version and HandIn unchanged.
+"""Tables of matches. Triggers keep Prediction, Version and HandIn unchanged, and end the hand-ins of a graded match.
 
 A Match sets a person or a team against a model on a board. The human side commits its Prediction before its first
 Version; a trigger refuses the reverse order. Versions of both sides are ordinary submissions, timed on secret seeds and
@@ -51,7 +51,9 @@ class Match(models.Model):
     created_at = models.DateTimeField()
     human_public_at = models.DateTimeField(null=True)  # the human side's consent; public with that of both sides
     machine_public_at = models.DateTimeField(null=True)
+    texts_public_at = models.DateTimeField(null=True)  # a public match shows the texts of the last hand-in, too
     closed_at = models.DateTimeField(null=True)  # since then it takes no version
+    graded_from = models.DateTimeField(null=True)  # since then it takes no hand-in: the last one is graded
 
     class Meta:
         ordering = ["-id"]
@@ -73,6 +75,11 @@ class Match(models.Model):
     @property
     def is_public(self) -> bool:
         return self.human_public_at is not None and self.machine_public_at is not None
+
+    @property
+    def shows_texts(self) -> bool:
+        """Return whether readers of the public match also read the texts of the last hand-in."""
+        return self.is_public and self.texts_public_at is not None
 
 
 class Prediction(models.Model):

@@ -2,7 +2,7 @@
 
 Readers are the members of the human side, the operator, reviewers and owners of the board's competition, and everybody
 who sees the board once both sides have published the match. They read the same: predictions, reasons, prompts, answers
-and code.
+and code. A worklog has its own rule: reads_worklog(); its texts are public by an act of the human side alone.
 """
 
 from django.db.models import Q, QuerySet

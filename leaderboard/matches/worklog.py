@@ -15,7 +15,7 @@ from django.db import transaction
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
 from leaderboard.matches.document import MOST_DIFFS, TITLES, document_of
-from leaderboard.matches.models import MOST_SECTION_CHARS, SECTIONS, HandIn, Match, SectionText
+from leaderboard.matches.models import MACHINE, MOST_SECTION_CHARS, SECTIONS, HandIn, Match, SectionText
 from leaderboard.matches.permissions import check_human
 from leaderboard.matches.read import Report, report_on
 from leaderboard.submissions.diff import MOST_DIFF_CHARS
@@ -77,6 +77,9 @@ def hand_in(*, match: Match, author: User, now: datetime) -> HandIn:
     """Keep the worklog as it is now. The last hand-in counts; an unchanged worklog is handed in once."""
     check_human(author, match)
     match = Match.objects.select_for_update(of=("self",)).select_related("board", "human").get(pk=match.pk)
+    if match.graded_from is not None:
+        text = f"its grading has begun {match.graded_from:%Y-%m-%d %H:%M} UTC, so it takes no hand-in; ask your teacher"
+        raise UserError("match", match.pk, text, status=409)
     document = worklog_of(match, now)
     if len(document["missing"]) == len(SECTIONS):
         raise UserError("texts", "", f"every section is empty; write at least “{TITLES['plan']}” first", status=409)
@@ -101,10 +104,23 @@ def texts_of(match: Match) -> dict[str, SectionText]:
     return {one.section: one for one in SectionText.objects.filter(match=match).select_related("saved_by")}
 
 
+def public_texts(match: Match) -> HandIn | None:
+    """Return the hand-in whose texts everybody reads who reads the match; None: they are private."""
+    return match.hand_ins.first() if match.shows_texts else None
+
+
 def worklog_of(match: Match, now: datetime) -> dict[str, Any]:
     """Return the worklog as it is now."""
     report = report_on(match, now)
-    return document_of(report, {name: one.text for name, one in texts_of(match).items()}, _codes(report))
+    texts = {name: one.text for name, one in texts_of(match).items()}
+    return document_of(report, texts, _codes(report), _first_run_at(match))
+
+
+def _first_run_at(match: Match) -> datetime | None:
+    """Return the time of the human side's first submission on the board, of any mode, without kernels of models."""
+    sent = Submission.objects.filter(entrant=match.human_id, board=match.board_id)
+    by_hand = sent.exclude(version__side=MACHINE).exclude(lineage__model__gt="")
+    return by_hand.order_by("pk").values_list("created_at", flat=True).first()
 
 
 def _codes(report: Report) -> dict[int, str]:

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from django import forms
+from django.db.models import Q
 
 from leaderboard.classes.models import (
     MOST_IN_A_GROUP,
@@ -11,6 +12,7 @@ from leaderboard.classes.models import (
     REASON_CHARS,
     Assignment,
     Course,
+    Rubric,
     Seat,
 )
 from leaderboard.classes.people import MOST_ROSTER_BYTES
@@ -32,6 +34,16 @@ ADVICE: Final = {
 }
 
 
+def stuck_days_field() -> forms.IntegerField:
+    return forms.IntegerField(
+        label="Days without progress",
+        initial=3,
+        min_value=1,
+        max_value=MOST_STUCK_DAYS,
+        help_text="After them a student counts as stuck.",
+    )
+
+
 class JoinForm(ActForm):
     code = forms.CharField(
         label="Invite code",
@@ -50,13 +62,7 @@ class ClassForm(ActForm):
         help_text="Lower-case letters, digits and hyphens, such as kernels-2027. It stays.",
         widget=plain_input(),
     )
-    stuck_days = forms.IntegerField(
-        label="Days without progress",
-        initial=3,
-        min_value=1,
-        max_value=MOST_STUCK_DAYS,
-        help_text="After them a student counts as stuck.",
-    )
+    stuck_days = stuck_days_field()
     boards = forms.ModelMultipleChoiceField(
         label="Problems",
         queryset=Board.objects.none(),
@@ -68,6 +74,10 @@ class ClassForm(ActForm):
     def __init__(self, boards: BoardQuerySet, data: Any = None) -> None:
         super().__init__(data)
         self.fields["boards"].queryset = boards  # type: ignore[attr-defined]
+
+
+class SettingsForm(ActForm):
+    stuck_days = stuck_days_field()
 
 
 class RosterForm(ActForm):
@@ -118,14 +128,39 @@ class AssignmentForm(ActForm):
         max_value=MOST_IN_A_GROUP,
         help_text="1: everybody alone. Groups work at level 3; they are teams of the competition.",
     )
+    rubric = forms.ModelChoiceField(
+        queryset=Rubric.objects.none(),
+        required=False,
+        empty_label="Worklog, of the site",
+        help_text="It stays once grading begins.",
+    )
+    graders_each = forms.TypedChoiceField(
+        label="Graders of a work",
+        required=False,
+        coerce=int,
+        empty_value=1,  # type: ignore[arg-type]
+        choices=[(1, "one"), (2, "two")],
+        widget=forms.RadioSelect,
+        initial=1,
+    )
+    moderate_from = forms.IntegerField(
+        label="Moderate from",
+        required=False,
+        min_value=1,
+        max_value=100,
+        help_text="Points of 100 between two graders. Empty: their mean counts.",
+    )
 
     def __init__(self, course: Course, data: Any = None, assignment: Assignment | None = None) -> None:
-        names = ("title", "tier", "group_size")
+        names = ("title", "tier", "group_size", "rubric", "graders_each", "moderate_from")
         known = {name: getattr(assignment, name) for name in names} if assignment else {}
         if assignment is not None:
             known |= {"boards": assignment.boards.all(), "due_at": to_the_minute(assignment.due_at)}
         super().__init__(data, initial=known)
         boards = course.competition.boards.select_related("problem", "competition")
+        chosen = assignment.rubric_id if assignment else None  # of the site, once its grading begins
+        rubrics = Rubric.objects.filter(Q(course=course) | Q(pk=chosen))
+        self.fields["rubric"].queryset = rubrics  # type: ignore[attr-defined]
         self.fields["boards"].queryset = boards  # type: ignore[attr-defined]
 
 

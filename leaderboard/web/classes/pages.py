@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -25,7 +25,6 @@ from leaderboard.standings.ranking.overall import Step
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.api.base import csv_lines, plain
 from leaderboard.web.boards.curves import share_at, share_plot
 from leaderboard.web.classes.forms import (
     ADVICE,
@@ -37,11 +36,13 @@ from leaderboard.web.classes.forms import (
     PlantForm,
     RosterForm,
     SeatForm,
+    SettingsForm,
     StartForm,
 )
 from leaderboard.web.forms import ActForm, add_refusal, sentence
 from leaderboard.web.middleware import with_wait
 from leaderboard.web.organise import gate
+from leaderboard.wording.spreadsheet import csv_lines
 
 PS: Final = (0.0, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)  # rows of the table of fast_p
 COLUMNS: Final = ("student", "username", "section", "assignment", "level", "stage", "due_at", "handed_in_at")
@@ -233,7 +234,7 @@ def _row(line: Line, cell: Cell) -> dict[str, Any]:
         *(human.speedup if human else None, machine.speedup if machine else None),
         *(cell.last_at, cell.stuck, cell.work.match_id if cell.work else None),
     )
-    return {name: plain(value) for name, value in zip((*COLUMNS, *MORE_COLUMNS), values, strict=True)}
+    return dict(zip((*COLUMNS, *MORE_COLUMNS), values, strict=True))
 
 
 @course_page("GET", "HEAD")
@@ -247,6 +248,23 @@ def grid_file(request: HttpRequest, course: Course, kind: str) -> HttpResponse:
         return JsonResponse({"class": course.competition.slug, "rows": rows}, headers=headers)
     text = csv_lines([(*COLUMNS, *MORE_COLUMNS), *(list(row.values()) for row in rows)])
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
+
+
+@course_page("GET", "HEAD", "POST")
+def settings(request: HttpRequest, course: Course) -> HttpResponse:
+    """The settings of a class, and its sections."""
+    form = SettingsForm(gate.posted(request), initial={"stuck_days": course.stuck_days})
+    answer = gate.send(request, form, partial(people.set_stuck_days, course=course), done="Changed.")
+    present = Count("seats", filter=Q(seats__left_at=None))
+    context = {"form": form, "sections": course.sections.annotate(students=present).order_by("name", "pk")}
+    return answer or shell(request, course, "settings", context)
+
+
+@course_page("POST")
+def remove_section(request: HttpRequest, course: Course, pk: int) -> HttpResponse:
+    act = partial(people.remove_section, section=get_object_or_404(course.sections, pk=pk))
+    done = "The section is removed. Its students stay in the class."
+    return gate.press(request, act, to=f"/classes/{course.competition.slug}/settings", done=done)
 
 
 @course_page("GET", "HEAD", "POST")
@@ -377,6 +395,10 @@ def _own_seat(request: HttpRequest, slug: str) -> tuple[Course, Seat]:
 
 def next_step(cell: Cell) -> str:
     """Return the next thing that a student does for an assignment."""
+    if cell.assignment.released_at is not None:
+        return "Read your grade." if cell.work else "Nothing: its grades are released."
+    if cell.assignment.grading_began_at is not None:
+        return "Wait for the grades; grading has begun, and no hand-in is taken any more."
     if cell.report is None:
         return "Choose a problem and start."
     if cell.handed_in_at is not None:

@@ -49,12 +49,16 @@ DONE: Final = {
     "withdraw": "Taken back.",
     "close": "Closed. The match takes no further version.",
     "take-over": "You operate the machine side now.",
+    "publish-texts": "Readers of the match now read the texts of your last hand-in.",
+    "hide-texts": "The texts of the worklog are private again.",
 }
 ACTS: Final[dict[str, Callable[..., Match]]] = {
     "publish": acts.publish,
     "withdraw": acts.withdraw,
     "close": acts.close,
     "take-over": acts.take_over,
+    "publish-texts": acts.publish_texts,
+    "hide-texts": acts.hide_texts,
 }
 
 

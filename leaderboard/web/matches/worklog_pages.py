@@ -88,6 +88,18 @@ def export(request: HttpRequest, pk: int, kind: str) -> HttpResponse:
     return exported(worklog_match(user_of(request), pk), kind, request.GET.get("hand_in", ""))
 
 
+@require_safe
+def published(request: HttpRequest, pk: int) -> HttpResponse:
+    """The texts of the last hand-in, for readers of a public match whose human side published them."""
+    match = match_of(request.user, pk)
+    handed = acts.public_texts(match)
+    if handed is None:
+        raise Http404
+    shown = [part for part in parts_of(handed.document, {}) if not part.is_missing]
+    context = {"match": match, "title": title_of(match), "parts": shown, "handed": handed}
+    return render(request, "web/matches/published.html", context)
+
+
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, pk: int, section: str) -> HttpResponse:
@@ -157,11 +169,16 @@ def exported(match: Match, kind: str, hand_in: str) -> HttpResponse:
 
 def _document(match: Match, hand_in: str) -> tuple[dict[str, Any], HandIn | None]:
     """Return the worklog of now (`hand_in` ""), or of a hand-in by its number. Raises Http404."""
-    if not hand_in:
-        return acts.worklog_of(match, timezone.now()), None
-    if not (hand_in.isascii() and hand_in.isdecimal() and int(hand_in[:20]) <= MAX_KEY):
+    if hand_in and not (hand_in.isascii() and hand_in.isdecimal() and int(hand_in[:20]) <= MAX_KEY):
         raise Http404
-    handed = get_object_or_404(match.hand_ins.select_related("by"), pk=int(hand_in))
+    return document_named(match, int(hand_in) if hand_in else None)
+
+
+def document_named(match: Match, hand_in: int | None) -> tuple[dict[str, Any], HandIn | None]:
+    """Return the worklog of now (`hand_in` None), or of a hand-in by its number. Raises Http404."""
+    if hand_in is None:
+        return acts.worklog_of(match, timezone.now()), None
+    handed = get_object_or_404(match.hand_ins.select_related("by"), pk=hand_in)
     return handed.document, handed
 
 
@@ -172,7 +189,7 @@ def _page(request: HttpRequest, match: Match, *, is_print: bool) -> HttpResponse
     context = {
         "match": match,
         "title": title_of(match),
-        "parts": _parts(document, saved),
+        "parts": parts_of(document, saved),
         "missing": [TITLES[name] for name in document["missing"]],
         "handed": handed,
         "hand_ins": match.hand_ins.select_related("by").defer("document")[:MOST_SHOWN],
@@ -183,19 +200,19 @@ def _page(request: HttpRequest, match: Match, *, is_print: bool) -> HttpResponse
     return render(request, "web/matches/worklog.html", context)
 
 
-def _parts(document: Mapping[str, Any], saved: Mapping[str, SectionText]) -> list[Part]:
+def parts_of(document: Mapping[str, Any], saved: Mapping[str, SectionText]) -> list[Part]:
     links = links_of(document)
     return [
         Part(
             name,
-            title,
+            document["titles"][name],
             markdown(linked(document["texts"][name], links)),
             document["facts"][name],
             document["extracts"][name],
             name in document["missing"],
             saved.get(name),
         )
-        for name, title in document["titles"].items()
+        for name in SECTIONS  # a stored document has lost the order of its keys
     ]
 
 
@@ -208,6 +225,6 @@ def _form_page(
     status: int | None = None,
 ) -> HttpResponse:
     document, _ = _document(match, "")
-    part = next(part for part in _parts(document, {}) if part.name == section)
+    part = next(part for part in parts_of(document, {}) if part.name == section)
     context = {"match": match, "title": title_of(match), "part": part, "form": form, "stored": stored}
     return render(request, "web/matches/section.html", context, status=status or form.status)

@@ -16,6 +16,7 @@ from leaderboard.audit.record import record
 
 pytestmark = pytest.mark.django_db
 SITE_ROLE = "photofinish"
+OTHER_ROLE = "pg_monitor"  # each PostgreSQL has it
 ALL = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
 
@@ -103,6 +104,29 @@ def test_the_site_role_erases_names_of_recorded_erasures_alone() -> None:
         assert db.execute(erase).fetchone() == (1,)
         assert db.execute(erase).fetchone() == (0,)
     assert Row.objects.get(act="change_password").reason == f"deleted-{ada.pk} wished it"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_the_site_role_erases_worklogs() -> None:
+    call_command("grant_site_role", SITE_ROLE)
+    call = "photofinish_erase_worklogs(bigint)"
+    with connection.cursor() as cursor:
+        for role, may_call in ((SITE_ROLE, True), (OTHER_ROLE, False)):
+            cursor.execute("SELECT has_function_privilege(%s, %s, 'EXECUTE')", [role, call])
+            assert cursor.fetchone() == (may_call,), role
+        cursor.execute("SELECT prosecdef FROM pg_proc WHERE oid = %s::regprocedure", [call])
+        assert cursor.fetchone() == (True,)
+    parts = conninfo_to_dict(os.environ["PHOTOFINISH_TEST_SITE_DATABASE_URL"])
+    site = make_conninfo("", **{**parts, "dbname": connection.settings_dict["NAME"]})
+    ada = User.objects.create_user("ada")
+    erase = f"SELECT photofinish_erase_worklogs({ada.pk})"
+    with pytest.raises(psycopg.errors.RestrictViolation, match="no erasure"), psycopg.connect(site) as db:
+        db.execute(erase)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), psycopg.connect(site) as db:
+        db.execute("DELETE FROM matches_handin")
+    record("erase_account", ada, actor=ada, now=timezone.now())
+    with psycopg.connect(site) as db:
+        assert db.execute(erase).fetchone() == (0,)
 
 
 def test_even_an_erasure_changes_nothing_but_texts() -> None:

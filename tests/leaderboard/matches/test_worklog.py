@@ -1,5 +1,9 @@
 """The worklog: facts fill themselves, saves do not overwrite each other, a hand-in keeps what it had."""
 
+import io
+import json
+import zipfile
+
 import pytest
 from django.db import DatabaseError, transaction
 
@@ -11,6 +15,7 @@ from leaderboard.matches.document import as_markdown, linked, links_of
 from leaderboard.matches.models import SECTIONS, HandIn, Match, SectionText
 from leaderboard.matches.permissions import reads_worklog
 from leaderboard.matches.worklog import Conflict, digest_of, hand_in, save_section, worklog_of
+from leaderboard.web.accounts.export import export_of
 from tests.leaderboard.matches.test_matches import opened
 from tests.leaderboard.stage import Stage
 from tests.web.matches.test_match_pages import played
@@ -50,6 +55,15 @@ def test_figures_have_the_submission_that_they_come_from(stage: Stage) -> None:
     assert links_of(document) == {human: f"/matches/{match.pk}/human/1", machine: f"/matches/{match.pk}/machine/1"}
     [fact] = document["facts"]["hand"]
     assert (fact["speedup"], fact["submission"]) == (2.0, human)
+    assert 0 < fact["half_width"] < 1
+
+
+def test_runs_are_data_beside_the_facts(stage: Stage) -> None:
+    match = played(stage, human=(None, 0.5), machine=(0.8,))
+    runs = worklog_of(match, stage.now)["runs"]
+    assert runs["predicted_at"] < runs["first_run_at"]
+    rows = [(one["side"], one["number"], one["has_reason"], one["passes_both"]) for one in runs["versions"]]
+    assert rows == [("human", 1, False, False), ("human", 2, True, True), ("machine", 1, False, True)]
 
 
 def test_match_without_a_version_has_a_worklog(stage: Stage) -> None:
@@ -163,3 +177,28 @@ def test_erasing_an_account_erases_its_worklogs_and_leaves_those_of_others(stage
     pipeline.close_account(account=stage.ada, erase=True, now=stage.now)
     assert [one.match for one in SectionText.objects.all()] == [other]
     assert [one.match for one in HandIn.objects.all()] == [other]
+
+
+def test_export_of_an_account_has_its_worklogs_and_hand_ins(stage: Stage) -> None:
+    match, other = played(stage, human=(0.5,)), opened(stage, stage.ben)
+    saved(stage, match)
+    handed = hand_in(match=match, author=stage.ada, now=stage.now)
+    saved(stage, match, "A better plan.", revision=1)
+    saved(stage, other, "Ben's plan.", author=stage.ben)
+    with zipfile.ZipFile(io.BytesIO(export_of(stage.ada))) as packed:
+        data = json.loads(packed.read("account.json"))
+        document = json.loads(packed.read(f"worklogs/{match.pk}-{handed.pk}.json"))
+    assert [(row["match_id"], row["section"], row["text"]) for row in data["worklogs"]] == [
+        (match.pk, "plan", "A better plan.")
+    ]
+    assert (document["texts"]["plan"], digest_of(document)) == ("A plan.", handed.digest)
+
+
+def test_handed_in_worklog_keeps_the_order_of_its_sections(stage: Stage) -> None:
+    match = played(stage, human=(0.5,))
+    saved(stage, match)
+    hand_in(match=match, author=stage.ada, now=stage.later(1))
+    text = as_markdown(HandIn.objects.get().document, "")
+    titles = [line for line in text.splitlines() if line.startswith("## ")]
+    assert titles[0] == "## Problem and plan"
+    assert titles[-1] == "## Where each side got stuck"

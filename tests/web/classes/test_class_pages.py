@@ -144,6 +144,20 @@ def test_classes_are_made_from_nothing_and_from_a_competition(stage, browser) ->
     assert browser(stage.ada).post("/classes/make", {"competition": "kernels-101"}).status_code == 404
 
 
+def test_a_teacher_changes_the_settings_of_a_class(stage, course: Course, browser) -> None:
+    people.import_roster(course=course, text="ada,Ada,Monday", actor=stage.olga, now=stage.now)
+    people.join_by_roster(course=course, user=stage.ada, now=stage.now)
+    olga = browser(stage.olga)
+    assert f'href="{PAGE}/settings"' in read(olga)
+    refused = olga.post(f"{PAGE}/settings", {"stuck_days": "90"})
+    assert (refused.status_code, "less than or equal to 60" in refused.content.decode()) == (400, True)
+    assert olga.post(f"{PAGE}/settings", {"stuck_days": "5"}).status_code == 302
+    assert 'value="5"' in read(olga, f"{PAGE}/settings")
+    assert ">Monday<" in read(olga, f"{PAGE}/settings")
+    assert olga.post(f"{PAGE}/sections/{course.sections.get().pk}/remove").url == f"{PAGE}/settings"
+    assert Seat.objects.get().section is None
+
+
 @pytest.fixture
 def showcase(transactional_db: None) -> Showcase:
     from tests.web.showcase import build

@@ -67,7 +67,7 @@ def test_match_is_played_by_command(judged: Stage, tmp_path: Path) -> None:
     from django.utils import timezone
 
     from leaderboard.accounts.tokens import issue_token
-    from leaderboard.matches.models import Version
+    from leaderboard.matches.models import HandIn, Version
 
     _, token = issue_token(owner=judged.ada, name="cli", scopes=("read", "submit"), now=timezone.now())
     for name, text in {
@@ -111,6 +111,17 @@ def test_match_is_played_by_command(judged: Stage, tmp_path: Path) -> None:
         assert "predicted: memory, 2.000×" in shown
         assert "wider loads" in shown
         assert match in photofinish("match", "list")
+        photofinish("match", "worklog", "pull", match)
+        (tmp_path / f"worklog-{match}" / "plan.md").write_text("Rows fit into **registers**.\n")
+        assert "saved as revision 1" in photofinish("match", "worklog", "push", match, "plan")
+        assert "revision" in photofinish("match", "worklog", "push", match, "plan", "--revision", "7", code=0)
+        (tmp_path / f"worklog-{match}" / "plan.md").write_text("Another text.\n")
+        refused = photofinish("match", "worklog", "push", match, "plan", "--revision", "7", code=4)
+        assert "saved revision 1 meanwhile" in refused
+        assert "still empty" in photofinish("match", "worklog", "hand-in", match)
+        handed = photofinish("match", "worklog", "export", match, "--json", "--hand-in", str(HandIn.objects.get().pk))
+        assert handed["texts"]["plan"] == "Rows fit into **registers**."
+        assert "Rows fit into **registers**." in photofinish("match", "worklog", "export", match)
         assert "public" in photofinish("match", "publish", match)
         assert photofinish("match", "list", "--public", "--json")[0]["model"] == "acme/coder-7b"
         assert "closed" in photofinish("match", "close", match)

@@ -102,7 +102,7 @@ def test_worklog_is_exported_as_markdown_and_json(stage, browser) -> None:
     assert answer.headers["Content-Disposition"] == f'attachment; filename="worklog-{match.pk}.md"'
     assert f"({settings.SITE_URL}/matches/{match.pk}/human/1)" in answer.content.decode()
     document = json.loads(client.get(f"/matches/{match.pk}/worklog.json?hand_in={handed.pk}").content)
-    assert (document["schema"], document["texts"]["plan"]) == (1, "The plan.")
+    assert (document["schema"], document["texts"]["plan"]) == (2, "The plan.")
     assert document["hand_in"]["digest"] == handed.digest
     assert client.get(f"/matches/{match.pk}/worklog.pdf").status_code == 404
 
