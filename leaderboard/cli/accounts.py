@@ -44,9 +44,13 @@ def login(
     site = site_url(url or context.obj.url or _kept_url(name))
     may_be_clear = insecure or context.obj.insecure
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
-    if token == "-" or not (token or is_terminal):  # noqa: S105
-        token = _typed_token(site) if is_terminal else _piped_token(site)
-    if not token:
+    if token == "-":  # noqa: S105
+        token = _typed_token(site) if is_terminal else _piped_token()
+        if not token.strip():
+            raise Misuse(f"token: stdin is empty; pipe a token from {site}/tokens, or leave out --token for a code")
+    elif not token and not is_terminal:
+        token = _piped_token()
+    if not token.strip():
         token = _confirmed_token(screen, site, may_be_clear, scope or ["read", "submit"], no_browser)
     account = check_private(Account(site, check_token(token), may_be_clear))
     with config.client_of(account) as api:
@@ -116,10 +120,9 @@ def _typed_token(site: str) -> str:
     return str(typer.prompt(f"Token for {site}", hide_input=True, err=True))
 
 
-def _piped_token(site: str) -> str:
+def _piped_token() -> str:
+    """Return the text on stdin; "" in a script or an agent's shell, whose stdin is empty."""
     data = sys.stdin.buffer.read(MAX_TOKEN_BYTES) if sys.stdin is not None else b""
-    if not data.strip():
-        raise Misuse(f"token: stdin is empty; give --token, or pipe a token from {site}/tokens")
     return data.decode("utf-8", "replace")
 
 

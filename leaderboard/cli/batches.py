@@ -1,6 +1,6 @@
 """`photofinish batch`, `feedback` and `parents`: many kernels at once, feedback for programs, kernels to build on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -18,6 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="Many kernels at once, under one bu
 
 MODES: Final = ("test", "benchmark", "ranked")
 MOST: Final = 256
+OrNewest = Annotated[str | None, typer.Argument(metavar="[BATCH]", help="Default: your newest batch.")]
 BatchId = Annotated[str, typer.Argument(metavar="BATCH", help="Number of the batch.")]
 COUNTS: Final = {"judged": "judged", "correct": "correct", "faster": "surely faster than the baseline"}
 BATCHES: Final[Columns] = {
@@ -82,12 +83,17 @@ def submit(
 @app.command()
 def show(
     context: typer.Context,
-    batch: BatchId,
+    batch: OrNewest = None,
     watch: Annotated[bool, typer.Option("--watch", help="Wait until its end, and print each verdict.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a batch: its state, device time, and candidates."""
+    """Show a batch, by default your newest: its state, device time, and candidates."""
     with connected(context) as site:
+        if batch is None:
+            newest: Sequence[JSON] = site.batches(1)
+            if not newest:
+                raise Misuse("batch: you have sent none yet; `photofinish batch send FILE…` sends one")
+            batch = str(newest[0]["id"])
         if watch:
             _watch(site, batch, as_json)
         found: JSON = site.batch(batch)

@@ -15,10 +15,13 @@ from ..client import ClientError
 from . import (
     accounts,
     admin,
+    agents,
     batches,
     boards,
+    classes,
     contests,
     dataset,
+    grading,
     inbox,
     kernels,
     matches,
@@ -70,11 +73,16 @@ app.command()(batches.parents)
 app.command()(search.search)
 app.add_typer(dataset.app, name="dataset")
 app.add_typer(matches.app, name="match")
+app.add_typer(classes.app, name="class")
+classes.app.add_typer(grading.app, name="grading")
+for command in (grading.grades, grading.grade, grading.appeal):
+    classes.app.command()(command)
 app.command()(contests.competitions)
 app.command()(contests.enter)
 app.command()(contests.quota)
 app.command()(contests.models)
 app.add_typer(teams.app, name="team")
+app.add_typer(agents.app, name="agent")
 app.add_typer(inbox.app, name="inbox")
 app.command()(people.person)
 app.command()(people.compare)

@@ -13,6 +13,7 @@ from ..client.search.proposers import Proposer, ProposerFailed
 from ..client.values import JSON, mapping, mappings, number
 from ..source import SourceError, read_code, read_file
 from ..wording.figures import NONE, interval, percent, speedup, times
+from . import worklogs
 from .api import explained, one_hardware
 from .config import client_of, connected, proposer_key, resolve
 from .kernels import read
@@ -20,6 +21,7 @@ from .render import AsJson, Columns, Screen, line, when
 from .search import task_of
 
 app = typer.Typer(no_args_is_help=True, help="A person against a model on the same reference.")
+app.add_typer(worklogs.app, name="worklog")
 
 BOUNDS: Final = ("memory", "compute", "latency")
 MACHINES: Final = ("search", "prompts", "pasted")

@@ -31,7 +31,7 @@ Columns = Mapping[str, str | Callable[[JSON], object]]  # heading → key of an 
 
 MAX_CHARS: Final = 20_000
 _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, directions and the like
-SHOWN_CASES: Final = 5  # failed ones, in a verdict
+SHOWN_CASES: Final = 5  # failed or explained, in a verdict
 MAX_CASES: Final = 300  # in the table of `show`
 SHOWN_LOG_LINES: Final = 20
 OWN_NAME: Final = "submission.py"
@@ -303,6 +303,7 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
     if ratio:
         within = f", 95 % interval {figures.interval(width)}" if width is not None else ""
         yield plain(f"speedup      {figures.speedup(ratio)} as fast as the baseline{within}")
+        yield from _cautions(mappings(submission.get("cases"))[:MAX_CASES])
     if score_us is not None:
         yield plain(f"time         {figures.duration_us(score_us)}")
     if forgeable and 0 < forgeable <= 1:
@@ -325,6 +326,17 @@ def _passed(submission: JSON) -> Iterator[RenderableType]:
         yield plain(f"rank         {rank}")
     elif submission.get("mode") != "ranked":
         yield Text(f"board        not ranked: this was --mode {line(submission.get('mode', ''), 16)}")
+
+
+def _cautions(cases: Sequence[JSON]) -> Iterator[RenderableType]:
+    """Yield the cases with a speedup below the quotient of their two times."""
+    names = ("ratio", "measured_us", "baseline_us")
+    alone = [(case, figures.times_alone(*(number(case.get(name)) for name in names))) for case in cases]
+    found = [(case, ratio) for case, ratio in alone if ratio is not None]
+    for case, ratio in found[:SHOWN_CASES]:
+        yield plain(f"{'':13}{line(case.get('name', ''), 200)}: {figures.caution(ratio)}")
+    if len(found) > SHOWN_CASES:
+        yield plain(f"{'':13}and {len(found) - SHOWN_CASES} further cases")
 
 
 def _profile(profile: JSON) -> Iterator[RenderableType]:

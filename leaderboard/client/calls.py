@@ -73,6 +73,13 @@ def match_id(value: object) -> str:
     return text
 
 
+def assignment_id(value: object) -> str:
+    text = str(value)
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_DIGITS):
+        raise Misuse(f"ASSIGNMENT: {text!r} is not the number of an assignment; `photofinish class show CLASS` has it")
+    return text
+
+
 def me() -> Call[shapes.Me]:
     """Return the caller's name, and the scopes of the token."""
     return _get("/me")
@@ -394,8 +401,252 @@ def attach(pk: int | str, submissions: Sequence[Mapping[str, Any]]) -> Call[list
 
 
 def act_on_match(pk: int | str, act: str) -> Call[shapes.MatchDetail]:
-    """Publish, withdraw or close a match: `act` is one of these words."""
+    """Publish, withdraw or close a match, publish-texts or hide-texts: `act` is one of these words."""
     return _act(f"/matches/{match_id(pk)}/{segment(act)}")
+
+
+def worklog(pk: int | str, hand_in: int | None = None) -> Call[shapes.Worklog]:
+    """Return the worklog of a match with its facts, of now or of a hand-in."""
+    return _get(f"/matches/{match_id(pk)}/worklog", hand_in=str(hand_in or ""))
+
+
+def worklog_text(pk: int | str, hand_in: int | None = None) -> Call[bytes]:
+    """Return the same as Markdown, in UTF-8."""
+    params = {"format": "text", **({"hand_in": str(hand_in)} if hand_in else {})}
+    path, accept = f"/matches/{match_id(pk)}/worklog", {"Accept": "text/plain"}
+    return Call("GET", path, params, headers=accept, is_safe=True, is_file=True)
+
+
+def worklog_section(pk: int | str, section: str) -> Call[shapes.WorklogSection]:
+    """Return a section of a worklog: its stored text, its revision, and the facts of the site."""
+    return _get(f"/matches/{match_id(pk)}/worklog/{segment(section)}")
+
+
+def save_section(pk: int | str, section: str, text: str, *, revision: int) -> Call[shapes.WorklogSection]:
+    """Save the text of a section. `revision`: of the stored text that the caller has read; 0: none was stored."""
+    body = {"text": text, "revision": revision}
+    return Call("POST", f"/matches/{match_id(pk)}/worklog/{segment(section)}", body=body, is_safe=True)
+
+
+def hand_ins(pk: int | str, most: int = 20) -> Call[list[shapes.HandInLine]]:
+    """List the hand-ins of a worklog, newest first."""
+    return _list(f"/matches/{match_id(pk)}/worklog/hand-ins", most=most)
+
+
+def hand_in(pk: int | str) -> Call[shapes.NewHandIn]:
+    """Hand the worklog in as it is now. An unchanged worklog is handed in once."""
+    return Call("POST", f"/matches/{match_id(pk)}/worklog/hand-ins", body={}, is_safe=True)
+
+
+def public_texts(pk: int | str) -> Call[shapes.PublishedTexts]:
+    """Return the texts of a worklog that the human side of a public match published."""
+    return _get(f"/matches/{match_id(pk)}/texts", public=True)
+
+
+def classes(most: int = PAGE) -> Call[list[shapes.ClassSummary]]:
+    """List the classes that the caller teaches, grades or attends, newest first."""
+    return _list("/classes", most=most)
+
+
+def class_detail(slug: str) -> Call[shapes.ClassDetail]:
+    """Return a class with its assignments."""
+    return _get(f"/classes/{segment(slug)}")
+
+
+def make_class(competition: str, stuck_days: int = 3) -> Call[shapes.ClassDetail]:
+    """Make a competition of the caller a class."""
+    return _act("/classes/make", competition=competition, stuck_days=stuck_days)
+
+
+def edit_class(slug: str, *, stuck_days: int) -> Call[shapes.ClassDetail]:
+    """Change the settings of a class. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/settings", stuck_days=stuck_days)
+
+
+def join_class(code: str) -> Call[shapes.ClassDetail]:
+    """Join the class of an invite code."""
+    return _act("/classes/join", code=code)
+
+
+def join_class_by_roster(slug: str) -> Call[shapes.ClassDetail]:
+    """Join a class whose roster has the caller."""
+    return Call("POST", f"/classes/{segment(slug)}/join", body={}, is_safe=True)
+
+
+def own_work(slug: str) -> Call[list[shapes.GridRow]]:
+    """List the assignments of the caller in a class, with due time and stage."""
+    return _list(f"/classes/{segment(slug)}/mine")
+
+
+def class_roster(slug: str, most: int = 2_000) -> Call[list[shapes.RosterRow]]:
+    """List the students of a class and the people who are expected. Its staff only."""
+    return _list(f"/classes/{segment(slug)}/roster", most=most)
+
+
+def import_roster(slug: str, text: str) -> Call[shapes.RosterImported]:
+    """Add students from CSV: all lines, or none. Teachers only."""
+    return Call("POST", f"/classes/{segment(slug)}/roster", body={"text": text}, is_safe=True)
+
+
+def remove_roster_line(slug: str, login: str) -> Call[dict[str, Any]]:
+    """Take a person off the roster who has not joined. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/roster/remove", login=login)
+
+
+def change_seat(slug: str, seat: int | str, **settings: str) -> Call[shapes.RosterRow]:
+    """Change `name` or `section` of a student. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/seats/{segment(seat)}", **settings)
+
+
+def end_seat(slug: str, seat: int | str) -> Call[dict[str, Any]]:
+    """End a student's seat. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/seats/{segment(seat)}/end")
+
+
+def class_sections(slug: str, most: int = PAGE) -> Call[list[shapes.SectionLine]]:
+    """List the sections of a class. Its staff only."""
+    return _list(f"/classes/{segment(slug)}/sections", most=most)
+
+
+def remove_section(slug: str, name: str) -> Call[dict[str, Any]]:
+    """Remove a section; its students stay. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/sections/remove", name=name)
+
+
+def assignments(slug: str, most: int = PAGE) -> Call[list[shapes.AssignmentLine]]:
+    """List the assignments of a class. Its staff only; `class_detail` has them for students, too."""
+    return _list(f"/classes/{segment(slug)}/assignments", most=most)
+
+
+def add_assignment(
+    slug: str, *, title: str, tier: int, boards: Sequence[Mapping[str, str]], due_at: str, **settings: Any
+) -> Call[shapes.AssignmentLine]:
+    """Add an assignment. Each board has `board` and `hardware`. Teachers only."""
+    named = {"title": title, "tier": tier, "boards": [dict(one) for one in boards], "due_at": due_at}
+    return _act(f"/classes/{segment(slug)}/assignments", **named, **settings)
+
+
+def edit_assignment(slug: str, assignment: int | str, **settings: Any) -> Call[shapes.AssignmentLine]:
+    """Change settings of an assignment. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}", **settings)
+
+
+def extensions(slug: str, assignment: int | str, most: int = PAGE) -> Call[list[shapes.ExtensionLine]]:
+    """List the extensions of an assignment. The class's staff only."""
+    return _list(f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}/extensions", most=most)
+
+
+def extend(slug: str, assignment: int | str, *, student: str, until: str, reason: str) -> Call[shapes.ExtensionLine]:
+    """Give a student a later due time, or change it. Teachers only."""
+    path = f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}/extensions"
+    return _act(path, student=student, until=until, reason=reason)
+
+
+def withdraw_extension(slug: str, extension: int | str) -> Call[dict[str, Any]]:
+    """Withdraw an extension. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/extensions/{segment(extension)}/withdraw")
+
+
+def start_work(
+    slug: str, assignment: int | str, *, board: str, hardware: str, model: str, machine: str = "prompts"
+) -> Call[shapes.MatchDetail]:
+    """Open the caller's match for an assignment. Students only."""
+    named = {"board": board, "hardware": hardware, "model": model, "machine": machine}
+    return _act(f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}/work", **named)
+
+
+def class_grid(slug: str, section: str = "", most: int = 100_000) -> Call[list[shapes.GridRow]]:
+    """List the work of every student for every assignment. The class's staff only."""
+    return _list(f"/classes/{segment(slug)}/grid", most=most, section=section)
+
+
+def class_check(slug: str, most: int = PAGE) -> Call[list[shapes.BoardCheckLine]]:
+    """List the boards of the assignments with the verdicts on planted submissions. The class's staff only."""
+    return _list(f"/classes/{segment(slug)}/check", most=most)
+
+
+def plant(slug: str, submission: int | str, *, must_fail: bool) -> Call[shapes.PlantedLine]:
+    """Register a submission of the staff whose verdict is known beforehand. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/check", submission=int(submission_id(submission)), must_fail=must_fail)
+
+
+def unplant(slug: str, planted: int | str) -> Call[dict[str, Any]]:
+    """Remove a planted submission from the check. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/planted/{segment(planted)}/remove")
+
+
+def class_grades(slug: str, assignment: int | str = "", most: int = 100_000) -> Call[list[shapes.GradeRow]]:
+    """List the grades of a class, or of an assignment with levels. The class's staff only."""
+    return _list(f"/classes/{segment(slug)}/grades", most=most, assignment=str(assignment))
+
+
+def begin_grading(slug: str, assignment: int | str) -> Call[shapes.AssignmentLine]:
+    """Freeze the rubric of an assignment, and take no hand-in any more. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}/begin-grading")
+
+
+def release_grades(slug: str, assignment: int | str) -> Call[shapes.AssignmentLine]:
+    """Show all grades of an assignment to its students. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}/release")
+
+
+def class_work(slug: str, work: int | str) -> Call[shapes.WorkDetail]:
+    """Return a handed-in work with checks, grades and remarks. The class's staff only."""
+    return _get(f"/classes/{segment(slug)}/works/{segment(work)}")
+
+
+def grade_work(
+    slug: str, work: int | str, scores: Mapping[str, int], text: str = "", *, final: bool = True
+) -> Call[shapes.WorkDetail]:
+    """Submit the caller's grade of a work, or save a draft. Graders only."""
+    path = f"/classes/{segment(slug)}/works/{segment(work)}/grade"
+    return _act(path, scores=dict(scores), text=text, final=final)
+
+
+def moderate_work(slug: str, work: int | str, scores: Mapping[str, int], text: str) -> Call[shapes.WorkDetail]:
+    """Replace the grades of two graders. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/works/{segment(work)}/moderate", scores=dict(scores), text=text)
+
+
+def remark_work(
+    slug: str, work: int | str, *, section: str, text: str, line: int | None = None, number: str = ""
+) -> Call[shapes.RemarkLine]:
+    """Comment a section of a worklog, a line of it, or a number in it. Graders only."""
+    path = f"/classes/{segment(slug)}/works/{segment(work)}/remarks"
+    return _act(path, section=section, text=text, line=line, number=number)
+
+
+def remove_remark(slug: str, remark: int | str) -> Call[dict[str, Any]]:
+    """Remove an own remark before the release. Graders only."""
+    return _act(f"/classes/{segment(slug)}/remarks/{segment(remark)}/remove")
+
+
+def rubrics(slug: str, most: int = PAGE) -> Call[list[shapes.RubricLine]]:
+    """List the rubrics of a class. Its staff only."""
+    return _list(f"/classes/{segment(slug)}/rubrics", most=most)
+
+
+def save_rubric(slug: str, name: str, criteria: Sequence[Mapping[str, Any]]) -> Call[shapes.RubricLine]:
+    """Add a rubric, or change its newest version. A criterion has `key`, `name`, `weight`, `levels`. Teachers only."""
+    return _act(f"/classes/{segment(slug)}/rubrics", name=name, criteria=[dict(one) for one in criteria])
+
+
+def own_grade(slug: str, assignment: int | str) -> Call[shapes.OwnGrade]:
+    """Return the caller's released grade of an assignment."""
+    return _get(f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}/grade")
+
+
+def appeal_grade(slug: str, assignment: int | str, text: str) -> Call[shapes.AppealLine]:
+    """Object to the caller's released grade of an assignment."""
+    return _act(f"/classes/{segment(slug)}/assignments/{assignment_id(assignment)}/appeal", text=text)
+
+
+def answer_grade_appeal(
+    slug: str, appeal: int | str, text: str, scores: Mapping[str, int] | None = None
+) -> Call[shapes.AppealLine]:
+    """Answer an appeal against a grade; `scores` replace the grade. Teachers only."""
+    changed = None if scores is None else dict(scores)
+    return _act(f"/classes/{segment(slug)}/appeals/{segment(appeal)}/answer", text=text, scores=changed)
 
 
 def batches(most: int = 20) -> Call[list[shapes.BatchSummary]]:
@@ -468,6 +719,36 @@ def problems(
     given = {"text": text, "tag": tag, "level": "" if level is None else str(level), "hardware": hardware}
     given |= {"status": status, "open": "true" if open else ""}
     return _list("/problems", public=True, most=most, **given)
+
+
+def agents() -> Call[list[shapes.Agent]]:
+    """List the caller's agents, accounts of programs, with their valid tokens."""
+    return _list("/agents")
+
+
+def create_agent(name: str) -> Call[shapes.Agent]:
+    """Create an agent of the caller's account."""
+    return _act("/agents", name=name)
+
+
+def create_agent_token(
+    agent: str,
+    name: str,
+    *,
+    scopes: Sequence[str] = (),
+    days: int | None = None,
+    device_s_per_day: int | None = None,
+    per_hour: int | None = None,
+) -> Call[shapes.MadeAgentToken]:
+    """Make a token of an agent, within the scopes, limits and end of the calling token. Its text comes only now."""
+    given = {"scopes": list(scopes) or None, "days": days, "device_s_per_day": device_s_per_day, "per_hour": per_hour}
+    given = {field: value for field, value in given.items() if value is not None}
+    return _act(f"/agents/{segment(agent)}/tokens", name=name, **given)
+
+
+def revoke_agent_token(agent: str, pk: int | str) -> Call[shapes.AgentTokenRevoked]:
+    """Revoke a token of an agent."""
+    return _act(f"/agents/{segment(agent)}/tokens/{submission_id(pk)}/revoke")
 
 
 def notifications(*, unread: bool = False, kind: str = "", most: int = PAGE) -> Call[list[shapes.Notification]]:

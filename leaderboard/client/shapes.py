@@ -65,6 +65,28 @@ class Affiliation(TypedDict):
     affiliation: str
 
 
+class Agent(TypedDict):
+    name: str
+    created_at: str
+    tokens: list[AgentToken]
+
+
+class AgentToken(TypedDict):
+    id: int
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    device_s_per_day: int | None
+    per_hour: int | None
+
+
+class AgentTokenRevoked(TypedDict):
+    revoked: bool
+
+
 class AnalyticsDay(TypedDict):
     date: str
     submissions: dict[str, int]
@@ -87,6 +109,21 @@ class AnalyticsStep(TypedDict):
     count: int
 
 
+class AppealAnswer(TypedDict):
+    text: str
+    scores: NotRequired[dict[str, int] | None]
+
+
+class AppealLine(TypedDict):
+    id: int
+    author: str
+    text: str
+    created_at: str
+    answer: str
+    answered_by: NotRequired[str | None]
+    answered_at: str | None
+
+
 class Appeals(TypedDict):
     made: int | None
     granted: int | None
@@ -107,6 +144,31 @@ class AskForTest(TypedDict):
 class AskRequest(TypedDict):
     seen: NotRequired[int | None]
     question: str
+
+
+class AssignmentLine(TypedDict):
+    id: int
+    title: str
+    tier: int
+    boards: list[BoardName]
+    due_at: str
+    group_size: int
+    rubric: int | None
+    graders_each: int
+    moderate_from: int | None
+    grading_began_at: str | None
+    released_at: str | None
+
+
+class AssignmentSettings(TypedDict):
+    title: NotRequired[str]
+    tier: NotRequired[int]
+    boards: NotRequired[list[BoardName]]
+    due_at: NotRequired[str]
+    group_size: NotRequired[int]
+    rubric: NotRequired[int | None]
+    graders_each: NotRequired[int]
+    moderate_from: NotRequired[int | None]
 
 
 class Attached(TypedDict):
@@ -245,6 +307,14 @@ class Board(TypedDict):
     entries: dict[str, int]
 
 
+class BoardCheckLine(TypedDict):
+    board: str
+    hardware: str
+    ready: bool
+    missing: str
+    planted: list[PlantedLine]
+
+
 class BoardDetail(TypedDict):
     slug: str
     title: str
@@ -261,6 +331,11 @@ class BoardDetail(TypedDict):
     cases: dict[str, list[dict[str, Any]]]
     benchmarks_on: dict[str, list[dict[str, Any]]]
     epochs: dict[str, list[Epoch]]
+
+
+class BoardName(TypedDict):
+    board: str
+    hardware: str
 
 
 class BoardOfRuns(TypedDict):
@@ -285,6 +360,7 @@ class BoardResult(TypedDict):
     rank: int
     tied: bool
     ratio: float
+    speedup: float
     points: float
 
 
@@ -377,6 +453,14 @@ class ChangedResult(TypedDict):
     rules: list[RuleStep]
 
 
+class CheckLine(TypedDict):
+    text: str
+    good: bool | None
+    section: str
+    line: int | None
+    number: str
+
+
 class CheckedProblem(TypedDict):
     digest: str
     hardware: list[str]
@@ -402,6 +486,26 @@ class ChosenSubmissions(TypedDict):
 
 class ClaimRequest(TypedDict):
     reason: NotRequired[str]
+
+
+class ClassDetail(TypedDict):
+    slug: str
+    name: str
+    role: str
+    url: str
+    stuck_days: int
+    assignments: list[AssignmentLine]
+
+
+class ClassSettings(TypedDict):
+    stuck_days: int
+
+
+class ClassSummary(TypedDict):
+    slug: str
+    name: str
+    role: str
+    url: str
 
 
 class ClearRequest(TypedDict):
@@ -461,6 +565,7 @@ class ComparedEntry(TypedDict):
     user: str
     rank: int | None
     ratio: float
+    speedup: float
     score_us: float
     half_width: float | None
     epoch: str
@@ -491,6 +596,7 @@ class CompetitionDetail(TypedDict):
     phases: list[PhaseStep]
     times: Times
     divisions: list[str]
+    agents_rank: str
     max_team_size: int
     merge_deadline: str | None
     problems: list[ProblemOf]
@@ -579,6 +685,13 @@ class CoverageAtK(TypedDict):
 class CoverageFit(TypedDict):
     never: Estimate
     p: Estimate
+
+
+class Criterion(TypedDict):
+    key: str
+    name: str
+    weight: int
+    levels: list[str]
 
 
 class DataSet(TypedDict):
@@ -691,6 +804,7 @@ class Entry(TypedDict):
     affiliation: str
     team: bool
     ratio: float
+    speedup: float
     score_us: float
     half_width: float | None
     forgeable: float
@@ -712,6 +826,7 @@ class EntryDetail(TypedDict):
     tied: bool
     stage: str
     ratio: float
+    speedup: float
     score_us: float
     half_width: float | None
     submitted_at: str
@@ -750,6 +865,15 @@ class Estimate(TypedDict):
     value: float
     low: float
     high: float
+
+
+class ExtensionLine(TypedDict):
+    id: int
+    assignment: int
+    student: str
+    until: str
+    reason: str
+    created_at: str
 
 
 class Feedback(TypedDict):
@@ -874,6 +998,53 @@ class FoundPerson(TypedDict):
     found_by: str
 
 
+class GradeLine(TypedDict):
+    grader: str
+    scores: dict[str, int]
+    text: str
+    moderated: bool
+    points: float | None
+    submitted_at: str | None
+
+
+class GradeRow(TypedDict):
+    student: str
+    username: str
+    section: str
+    assignment: str
+    state: str
+    handed_in_at: str | None
+    late_s: int | None
+    points: float | None
+    match: int | None
+    work: int | None
+    levels: dict[str, float | None]
+
+
+class GridRow(TypedDict):
+    student: str
+    username: str
+    section: str
+    assignment: str
+    level: int
+    stage: str
+    due_at: str
+    handed_in_at: str | None
+    late_s: int | None
+    best_speedup: float | None
+    model_speedup: float | None
+    last_activity_at: str | None
+    stuck: str
+    match: int | None
+
+
+class HandInLine(TypedDict):
+    id: int
+    by: str
+    at: str
+    digest: str
+
+
 class Hint(TypedDict):
     checker: str
     words: list[str]
@@ -973,6 +1144,10 @@ class InviteCodeLine(TypedDict):
     created_at: str
 
 
+class JoinRequest(TypedDict):
+    code: str
+
+
 class Key(TypedDict):
     kty: str
     crv: str
@@ -1032,6 +1207,19 @@ class MachinesRow(TypedDict):
     wait_s: float | None
 
 
+class MadeAgentToken(TypedDict):
+    id: int
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    device_s_per_day: int | None
+    per_hour: int | None
+    token: str
+
+
 class MadeEnrolment(TypedDict):
     id: int
     prefix: str
@@ -1061,6 +1249,7 @@ class MatchDetail(TypedDict):
     model: str
     machine: str
     public: bool
+    texts_public: bool
     closed_at: str | None
     created_at: str
     predicted: bool
@@ -1097,6 +1286,7 @@ class MatchSummary(TypedDict):
     model: str
     machine: str
     public: bool
+    texts_public: bool
     closed_at: str | None
     created_at: str
     predicted: bool
@@ -1184,6 +1374,18 @@ class Name(TypedDict):
     name: str
 
 
+class NewAgent(TypedDict):
+    name: str
+
+
+class NewAgentToken(TypedDict):
+    name: str
+    scopes: NotRequired[list[str]]
+    days: NotRequired[int]
+    device_s_per_day: NotRequired[int]
+    per_hour: NotRequired[int]
+
+
 class NewAnswer(TypedDict):
     prompt: NotRequired[str]
     answer: NotRequired[str]
@@ -1191,6 +1393,21 @@ class NewAnswer(TypedDict):
     code: NotRequired[str]
     filename: NotRequired[str]
     lineage: NotRequired[NewLineage | None]
+
+
+class NewAppeal(TypedDict):
+    text: str
+
+
+class NewAssignment(TypedDict):
+    title: str
+    tier: int
+    boards: list[BoardName]
+    due_at: str
+    group_size: NotRequired[int]
+    rubric: NotRequired[int | None]
+    graders_each: NotRequired[int]
+    moderate_from: NotRequired[int | None]
 
 
 class NewAttachment(TypedDict):
@@ -1224,6 +1441,11 @@ class NewCandidate(TypedDict):
     lineage: NotRequired[NewLineage | None]
 
 
+class NewClass(TypedDict):
+    competition: str
+    stuck_days: NotRequired[int]
+
+
 class NewCodes(TypedDict):
     codes: list[str]
 
@@ -1246,6 +1468,7 @@ class NewCompetition(TypedDict):
     merge_deadline: NotRequired[str | None]
     stays_open: NotRequired[bool]
     divisions: NotRequired[list[str]]
+    agents_rank: NotRequired[str]
     max_team_size: NotRequired[int]
     scoring: NotRequired[str]
     two_person_rule: NotRequired[bool]
@@ -1257,6 +1480,25 @@ class NewEnrolment(TypedDict):
     name: str
     hardware: str
     minutes: NotRequired[int]
+
+
+class NewExtension(TypedDict):
+    student: str
+    until: str
+    reason: str
+
+
+class NewGrade(TypedDict):
+    scores: dict[str, int]
+    text: NotRequired[str]
+
+
+class NewHandIn(TypedDict):
+    id: int
+    by: str
+    at: str
+    digest: str
+    missing: list[str]
 
 
 class NewLineage(TypedDict):
@@ -1273,6 +1515,11 @@ class NewLineage(TypedDict):
 class NewMatch(TypedDict):
     model: str
     machine: NotRequired[str]
+
+
+class NewPlanted(TypedDict):
+    submission: int
+    must_fail: bool
 
 
 class NewPost(TypedDict):
@@ -1309,6 +1556,22 @@ class NewRejudgeSet(TypedDict):
     reason: str
 
 
+class NewRemark(TypedDict):
+    section: str
+    text: str
+    line: NotRequired[int | None]
+    number: NotRequired[str]
+
+
+class NewRoster(TypedDict):
+    text: str
+
+
+class NewRubric(TypedDict):
+    name: str
+    criteria: list[Criterion]
+
+
 class NewSetFetch(TypedDict):
     hardware: NotRequired[list[str]]
     without_deadlines: NotRequired[bool]
@@ -1343,6 +1606,11 @@ class NewTeam(TypedDict):
     model_name: NotRequired[str]
 
 
+class NewText(TypedDict):
+    text: str
+    revision: int
+
+
 class NewToken(TypedDict):
     token: str
     name: str
@@ -1357,6 +1625,13 @@ class NewVersion(TypedDict):
     licence: NotRequired[str]
     reason: NotRequired[str]
     expected: NotRequired[float | None]
+
+
+class NewWork(TypedDict):
+    board: str
+    hardware: str
+    model: str
+    machine: NotRequired[str]
 
 
 class News(TypedDict):
@@ -1432,6 +1707,7 @@ class Organised(TypedDict):
     merge_deadline: str | None
     stays_open: bool
     divisions: list[str]
+    agents_rank: str
     max_team_size: int
     scoring: str
     two_person_rule: bool
@@ -1479,6 +1755,23 @@ class Outcomes(TypedDict):
     again: int | None
     rule: str
     meaning: str
+
+
+class OwnGrade(TypedDict):
+    work: int
+    match: int
+    state: str
+    points: float | None
+    rubric: RubricLine
+    grades: list[GradeLine]
+    remarks: list[RemarkLine]
+    appeals: list[AppealLine]
+
+
+class OwnScores(TypedDict):
+    scores: dict[str, int]
+    text: NotRequired[str]
+    final: NotRequired[bool]
 
 
 class OwnerRequest(TypedDict):
@@ -1549,6 +1842,7 @@ class PersonBoard(TypedDict):
     tied: bool
     entrants: int
     ratio: float
+    speedup: float
     score_us: float
     submission: int
     was_first: bool
@@ -1628,6 +1922,14 @@ class PinRequest(TypedDict):
 
 class PlaceRequest(TypedDict):
     place: int
+
+
+class PlantedLine(TypedDict):
+    id: int
+    submission: int
+    must_fail: bool
+    outcome: str
+    right: bool | None
 
 
 class Podium(TypedDict):
@@ -1741,6 +2043,12 @@ class Pseudonym(TypedDict):
     pseudonym: str
 
 
+class PublishedTexts(TypedDict):
+    titles: dict[str, str]
+    texts: dict[str, str]
+    handed_in_at: str
+
+
 class Quantity(TypedDict):
     quantity: str
     unit: str
@@ -1829,6 +2137,7 @@ class Record(TypedDict):
     since: str
     until: str | None
     ratio: float
+    speedup: float
     gain: float | None
 
 
@@ -1878,6 +2187,7 @@ class RejudgePlace(TypedDict):
     board: str
     hardware: str
     stage: str
+    group: str
     place: int
     before: str
     after: str
@@ -1906,6 +2216,16 @@ class RejudgeSetLine(TypedDict):
     created_at: str
     stopped_at: str | None
     settled_at: str | None
+
+
+class RemarkLine(TypedDict):
+    id: int
+    grader: str
+    section: str
+    line: int | None
+    number: str
+    text: str
+    created_at: str
 
 
 class RemovePostRequest(TypedDict):
@@ -1938,6 +2258,7 @@ class ReportedCandidate(TypedDict):
     stage: str
     review: str | None
     ratio: float | None
+    speedup: float | None
     half_width: float | None
     judged: bool
     correct: bool
@@ -2018,6 +2339,33 @@ class RoleRequest(TypedDict):
     role: str
 
 
+class RosterImported(TypedDict):
+    added: int
+    changed: int
+    unchanged: int
+
+
+class RosterLogin(TypedDict):
+    login: str
+
+
+class RosterRow(TypedDict):
+    login: str
+    username: str
+    name: str
+    section: str
+    seat: int | None
+    joined_at: str | None
+
+
+class RubricLine(TypedDict):
+    id: int
+    name: str
+    version: int
+    frozen_at: str | None
+    criteria: list[Criterion]
+
+
 class RuleStep(TypedDict):
     rule: str
     value: float | None
@@ -2093,6 +2441,21 @@ class SearchResults(TypedDict):
     competitions: list[SearchHit]
 
 
+class SeatSettings(TypedDict):
+    name: NotRequired[str]
+    section: NotRequired[str]
+
+
+class SectionLine(TypedDict):
+    name: str
+    students: int
+    expected: int
+
+
+class SectionName(TypedDict):
+    name: str
+
+
 class Seeds(TypedDict):
     public: bool
     public_at: str | None
@@ -2162,6 +2525,7 @@ class SettingsRequest(TypedDict):
     merge_deadline: NotRequired[str | None]
     stays_open: NotRequired[bool]
     divisions: NotRequired[list[str]]
+    agents_rank: NotRequired[str]
     max_team_size: NotRequired[int]
     scoring: NotRequired[str]
     two_person_rule: NotRequired[bool]
@@ -2260,6 +2624,7 @@ class Submission(TypedDict):
     reason: str
     message: str
     ratio: float | None
+    speedup: float | None
     score_us: float | None
     half_width: float | None
     forgeable: float | None
@@ -2299,6 +2664,7 @@ class SubmissionSummary(TypedDict):
     reason: str
     message: str
     ratio: float | None
+    speedup: float | None
     score_us: float | None
     half_width: float | None
     forgeable: float | None
@@ -2455,6 +2821,7 @@ class Username(TypedDict):
 
 class Value(TypedDict):
     ratio: float
+    speedup: float
     score_us: float
     half_width: float | None
     forgeable: float
@@ -2512,6 +2879,73 @@ class Withdraw(TypedDict):
 class WithdrawNews(TypedDict):
     id: int
     reason: str
+
+
+class WorkDetail(TypedDict):
+    work: int
+    match: int
+    state: str
+    points: float | None
+    rubric: RubricLine
+    grades: list[GradeLine]
+    remarks: list[RemarkLine]
+    appeals: list[AppealLine]
+    assignment: int
+    authors: list[str]
+    handed_in_at: NotRequired[str | None]
+    texts: dict[str, str]
+    checks: list[CheckLine]
+
+
+class Worklog(TypedDict):
+    schema: int
+    match: WorklogMatch
+    titles: dict[str, str]
+    texts: dict[str, str]
+    missing: list[str]
+    facts: dict[str, list[WorklogFact]]
+    extracts: dict[str, list[WorklogExtract]]
+    runs: NotRequired[dict[str, Any]]
+    hand_in: HandInLine | None
+    revisions: dict[str, int]
+
+
+class WorklogExtract(TypedDict):
+    title: str
+    kind: str
+    text: str
+    url: str
+    is_cut: bool
+
+
+class WorklogFact(TypedDict):
+    name: str
+    text: str
+    speedup: float | None
+    half_width: NotRequired[float | None]
+    submission: int | None
+    url: str
+
+
+class WorklogMatch(TypedDict):
+    id: int
+    problem: str
+    board: str
+    hardware: str
+    human: str
+    model: str
+    machine: str
+
+
+class WorklogSection(TypedDict):
+    section: str
+    title: str
+    text: str
+    revision: int
+    saved_by: str
+    saved_at: str | None
+    facts: list[WorklogFact]
+    extracts: list[WorklogExtract]
 
 
 class WrongField(TypedDict):

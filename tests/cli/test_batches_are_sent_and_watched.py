@@ -102,6 +102,7 @@ def test_batch_is_shown_listed_and_cancelled(site: FakeSite, photofinish: Photof
     assert "batch 9: done, 2 of 2 candidates ended" in shown
     assert "wrong" in shown
     assert json.loads(photofinish("batch", "show", "9", "--json").out) == BATCH
+    assert photofinish("batch", "show").out == shown, "the newest"
     assert "3.2 of 60 s" in photofinish("batch", "list").out
     site.act_answer = {**BATCH, "state": "cancelled"}
     assert photofinish("batch", "cancel", "9").out.startswith("batch 9: cancelled")

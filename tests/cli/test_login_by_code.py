@@ -37,6 +37,18 @@ def test_login_shows_address_and_code_and_keeps_the_confirmed_token(site: FakeSi
     assert config.load().token == TOKEN
 
 
+@pytest.mark.parametrize("content", [b"", b" \n\n"])
+def test_login_without_a_terminal_shows_a_code(
+    site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+    site.logins = [PENDING, (200, {"token": TOKEN})]
+    ended = photofinish("login", "--url", site.url, "--no-browser")
+    assert ended.code == 0
+    assert "BCDF-GHJK" in ended.err
+    assert config.load().token == TOKEN
+
+
 @pytest.mark.parametrize("code", ["access_denied", "expired_code"])
 def test_refused_or_old_code_ends_the_login(site: FakeSite, photofinish: Photofinish, code: str) -> None:
     site.logins = [PENDING, (403, {"detail": "the sign-in was refused on the site", "code": code, "errors": []})]

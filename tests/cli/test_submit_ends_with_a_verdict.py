@@ -54,6 +54,18 @@ def test_pass_says_what_ranks_and_how_far_it_can_be_trusted(site: FakeSite, phot
     )
 
 
+def test_pass_explains_a_speedup_below_the_quotient_of_its_times(site: FakeSite, photofinish: Photofinish) -> None:
+    times = {"good": True, "measured_us": 8.0, "baseline_us": 8.0}
+    timed = [{**times, "name": f"size={size}", "ratio": 1.25} for size in range(7)]
+    site.verdict = {**PASSED, "cases": [{**times, "name": "calm", "ratio": 1.0}, *timed]}
+    said = "size=0: cautious for noise; the two times alone give 1.000×"
+    for command in ("show", "watch"):
+        told = photofinish(command, "7").out
+        assert said in told
+        assert "calm: cautious" not in told
+        assert "and 2 further cases" in told
+
+
 def test_pass_that_cannot_rank_says_why(site: FakeSite, photofinish: Photofinish) -> None:
     site.verdict = {**PASSED, "rank": None, "published": False, "unranked": "no_telemetry"}
     ended = photofinish("show", "7")

@@ -3,11 +3,9 @@
 A caller is known by a Bearer token with scopes, or by the session of the site's own pages, then with CSRF.
 """
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from difflib import get_close_matches
 from typing import IO, Any, Final, NoReturn
 
 from asgiref.sync import sync_to_async
@@ -16,7 +14,7 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers as drf
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, ParseError, PermissionDenied
@@ -38,10 +36,11 @@ from leaderboard.dataset import parquet
 from leaderboard.errors import UserError
 from leaderboard.web.limits import ApiThrottle, rate_headers
 from leaderboard.web.paging import Page, page_of, page_of_list
+from leaderboard.wording.spreadsheet import csv_lines
 
 LIMIT_BYTES: Final = 3_000_000  # 1 MB of source, with every quote and newline escaped, and some air
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet may run these
 SCHEME: Final = "bearer "
+MOST_NAME_CHARS: Final = 64  # of an unknown parameter in an error
 SCOPE: Final = "review"  # of organisers and administrators
 PARQUET_KINDS: Final[dict[type, str]] = {
     drf.BooleanField: parquet.TRUTH,
@@ -148,27 +147,6 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV. A cell that looks like a formula is marked as text, because strangers choose names."""
-    text = io.StringIO()
-    csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _cell(value: Any) -> Any:
-    value = plain(value)
-    if isinstance(value, list | dict):
-        value = json.dumps(value)
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULAS):
-        return f"'{value}"
-    return "" if value is None else value
-
-
 class CsvRenderer(BaseRenderer):
     """A list as CSV, for `Accept: text/csv` or `?format=csv`. Lists and objects in a cell are JSON."""
 
@@ -264,6 +242,12 @@ class Public(APIView):
     throttle_classes = [ApiThrottle]
     content_negotiation_class: type[DefaultContentNegotiation] = Negotiation
     parser_classes: list[type[BaseParser]] = [BoundedJSON]
+    has_any_query = False  # whether unknown parameters of the query are ignored
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.query_params and not self.has_any_query:
+            check_query(self, request)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         answer: Response = super().finalize_response(request, response, *args, **kwargs)
@@ -318,6 +302,38 @@ class Owners(Private):
 
 
 Shape = type[BaseSerializer[Any]]
+
+_parameters: Final[dict[tuple[type[APIView], str], frozenset[str]]] = {}
+
+
+def check_query(view: APIView, request: Request) -> None:
+    """Refuse a parameter that the call does not have: a slip of the pen would change the answer silently."""
+    method = str(request.method)
+    schema = getattr(getattr(view, method.lower(), None), "kwargs", {}).get("schema")
+    if schema is None:  # no call: the answer is a 405
+        return
+    known = _parameters.get((type(view), method))
+    if known is None:
+        described = schema()
+        described.view, described.method = view, method
+        known = _parameters[type(view), method] = _query_of(described.get_override_parameters())
+    for name, value in request.query_params.items():
+        if name not in known and name not in ("format", "offset"):  # each has its own check
+            near = get_close_matches(name, known, 1)
+            names = ", ".join(sorted(known)) or "none"
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UserError(name[:MOST_NAME_CHARS], value, f"this call has no such parameter, it takes {names}{hint}")
+
+
+def _query_of(parameters: Iterable[Any]) -> frozenset[str]:
+    """Return the names of the query's parameters, from the description of a call."""
+    names: set[str] = set()
+    for one in parameters:
+        if isinstance(one, OpenApiParameter):
+            names |= {one.name} if one.location == OpenApiParameter.QUERY else set()
+        else:
+            names |= set((one() if isinstance(one, type) else one).fields)
+    return frozenset(names)
 
 
 def parse(shape: Shape | None, data: Any) -> dict[str, Any]:

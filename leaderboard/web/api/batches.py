@@ -43,6 +43,7 @@ from leaderboard.web.api.serializers import (
     Estimate,
     Keyed,
     NewLineage,
+    Speedup,
     lineage_of,
     optional_text,
 )
@@ -170,7 +171,8 @@ class ReportedCandidate(drf.Serializer[Any]):
     outcome = drf.CharField(source="item.outcome", allow_blank=True)
     stage = drf.CharField(source="item.stage", allow_blank=True, help_text="Last stage reached; empty: none, or older.")
     review = drf.CharField(source="item.review", allow_null=True)
-    ratio = drf.FloatField(source="item.ratio", allow_null=True)
+    ratio = drf.FloatField(source="item.ratio", allow_null=True, help_text="Candidate / baseline, below 1 faster.")
+    speedup = Speedup(source="item.ratio", allow_null=True)
     half_width = drf.FloatField(source="item.half_width", allow_null=True, help_text=HALF_WIDTH)
     judged = drf.BooleanField(source="is_judged", help_text="Its outcome is about the code, so it is an attempt.")
     correct = drf.BooleanField(source="is_correct")

@@ -14,7 +14,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.access import NOT_GOOD, announcements_of, competition_of
 from leaderboard.competitions.calendar import Phase, current_stage
-from leaderboard.competitions.models import DIVISIONS, SCORINGS
+from leaderboard.competitions.models import DIVISIONS, GROUPS, SCORINGS
 from leaderboard.competitions.models import Track as TrackRow
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by
 from leaderboard.errors import UserError
@@ -29,6 +29,7 @@ from leaderboard.web.api.serializers import (
     LinesQuery,
     LongPage,
     Paging,
+    Speedup,
     in_full_refused,
     optional_text,
 )
@@ -124,6 +125,7 @@ class CompetitionDetail(CompetitionSummary):
     phases = PhaseStep(many=True, source="phase.steps")
     times = Times(source="competition")
     divisions = drf.ListField(child=drf.CharField(), source="competition.divisions")
+    agents_rank = drf.CharField(source="competition.agents_rank", help_text="`shared` with people, or `apart`.")
     max_team_size = drf.IntegerField(source="competition.max_team_size")
     merge_deadline = drf.DateTimeField(source="competition.merge_deadline", allow_null=True)
     problems = ProblemOf(many=True)
@@ -266,10 +268,11 @@ class Record(drf.Serializer[Any]):
     user = drf.CharField(source="entry.entrant.shown_name")
     submission = drf.IntegerField(source="entry.submission_id")
     since = drf.DateTimeField(source="record.since")
-    until = drf.DateTimeField(source="record.until", allow_null=True, help_text="null: still leading.")
+    until = drf.DateTimeField(source="record.until", allow_null=True, help_text="null: still held.")
     ratio = drf.FloatField(source="record.value.ratio", help_text="Candidate / baseline at that time.")
+    speedup = Speedup(source="record.value.ratio")
     gain = drf.FloatField(
-        source="record.gain", allow_null=True, help_text="Times as fast as the previous leader; null: the first."
+        source="record.gain", allow_null=True, help_text="Times as fast as the previous holder; null: the first."
     )
 
 
@@ -300,16 +303,23 @@ class IntegrityOf(Public):
         return Response(IntegrityFigures(found, context={"found": found}).data)
 
 
+class RecordsQuery(Paging):
+    group = drf.ChoiceField(
+        choices=GROUPS, required=False, help_text="Where agents rank apart from people. Default: people."
+    )
+
+
 class History(Public):
     renderer_classes = AS_TABLE
 
-    @extend_schema(parameters=[Paging], responses=Record(many=True))
+    @extend_schema(parameters=[RecordsQuery], responses=Record(many=True))
     def get(self, request: Request, slug: str, hardware: str) -> Response:
-        """List the former leaders of a board, oldest first, in its current stage and timing epoch."""
-        query, now = parse(Paging, request.query_params), timezone.now()
+        """List the holders of first place of a board, oldest first, in its current stage and timing epoch."""
+        query, now = parse(RecordsQuery, request.query_params), timezone.now()
         board = cards.card(slug, request.user, now).place(hardware).board
         stage = current_stage(board.competition.schedule, now)
-        found = board_records(board, stage=stage, now=now)
+        group = standing.check_group(board.competition, query.get("group", ""))
+        found = board_records(board, stage=stage, now=now, group=group)
         return cut(request, found, query, Record, lambda line: line.record.since.isoformat())
 
 
@@ -318,7 +328,8 @@ class BoardResult(drf.Serializer[Any]):
     hardware = drf.CharField(source="board.hardware")
     rank = drf.IntegerField(source="cell.rank")
     tied = drf.BooleanField(source="cell.is_tied")
-    ratio = drf.FloatField(source="cell.value.ratio")
+    ratio = drf.FloatField(source="cell.value.ratio", help_text="Candidate / baseline, below 1 faster.")
+    speedup = Speedup(source="cell.value.ratio")
     points = drf.FloatField(source="cell.points")
 
 

@@ -151,6 +151,7 @@ class MatchSummary(drf.Serializer[Any]):
     model = drf.CharField(source="match.model")
     machine = drf.ChoiceField(choices=MACHINES, source="match.machine")
     public = drf.BooleanField(source="match.is_public")
+    texts_public = drf.BooleanField(source="match.shows_texts", help_text="`/matches/{id}/texts` has the worklog's.")
     closed_at = drf.DateTimeField(source="match.closed_at", allow_null=True)
     created_at = drf.DateTimeField(source="match.created_at")
     predicted = drf.SerializerMethodField()

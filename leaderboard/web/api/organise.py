@@ -18,7 +18,7 @@ from rest_framework.response import Response
 
 from leaderboard.accounts.permissions import MAX_REASON_CHARS, check_staff
 from leaderboard.competitions import access, checks, edit
-from leaderboard.competitions.models import DIVISIONS, SCORINGS, VISIBILITIES, Competition
+from leaderboard.competitions.models import AGENT_RANKINGS, DIVISIONS, SCORINGS, VISIBILITIES, Competition
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.entrants import messages
 from leaderboard.judging.models import EPOCH_CHARS
@@ -49,6 +49,9 @@ class Settings(drf.Serializer[Any]):
     merge_deadline = drf.DateTimeField(allow_null=True)
     stays_open = drf.BooleanField()
     divisions = drf.ListField(child=drf.ChoiceField(choices=DIVISIONS), max_length=len(DIVISIONS))
+    agents_rank = drf.ChoiceField(
+        choices=AGENT_RANKINGS, help_text="In the ranking of people, or apart. Fixed by the first line on a board."
+    )
     max_team_size = drf.IntegerField(min_value=1, max_value=checks.MAX_TEAM_SIZE)
     scoring = drf.ChoiceField(choices=SCORINGS)
     two_person_rule = drf.BooleanField()

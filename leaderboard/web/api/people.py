@@ -14,7 +14,7 @@ from leaderboard.competitions.words import MOST_CHARS
 from leaderboard.entrants.models import Entrant
 from leaderboard.submissions.diff import Diff
 from leaderboard.web.api.base import AS_TABLE, NOBODY, Public, cut, paged, parse
-from leaderboard.web.api.serializers import HALF_WIDTH, Keyed, LongPage, optional_text
+from leaderboard.web.api.serializers import HALF_WIDTH, Keyed, LongPage, Speedup, optional_text
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.people import problems, profiles
 from leaderboard.web.people.compare import comparison
@@ -35,6 +35,7 @@ class PersonBoard(drf.Serializer[Any]):
     tied = drf.BooleanField(source="line.is_tied")
     entrants = drf.IntegerField(source="of", help_text="Entrants on the board.")
     ratio = drf.FloatField(source="line.value.ratio", help_text=RATIO)
+    speedup = Speedup(source="line.value.ratio")
     score_us = drf.FloatField(source="line.score_us")
     submission = drf.IntegerField(source="line.entry.submission_id")
     was_first = drf.BooleanField(help_text="Whether the board's first entry is theirs.")
@@ -92,6 +93,7 @@ class ComparedEntry(drf.Serializer[Any]):
     user = drf.CharField(source="entry.entrant.shown_name")
     rank = drf.IntegerField(source="standing.rank", allow_null=True)
     ratio = drf.FloatField(source="standing.value.ratio", help_text=RATIO)
+    speedup = Speedup(source="standing.value.ratio")
     score_us = drf.FloatField(source="standing.score_us")
     half_width = drf.FloatField(source="standing.value.half_width", allow_null=True, help_text=HALF_WIDTH)
     epoch = drf.CharField(source="entry.epoch", allow_blank=True)

@@ -94,6 +94,7 @@ class RejudgePlace(drf.Serializer[Any]):
     board = drf.CharField()
     hardware = drf.CharField()
     stage = drf.CharField()
+    group = drf.CharField(allow_blank=True, help_text="Where agents rank apart from people; else empty.")
     place = drf.IntegerField()
     before = drf.CharField(allow_blank=True)
     after = drf.CharField(allow_blank=True)
@@ -176,7 +177,7 @@ class OneRejudgeSet(Rejudging):
         found = compare(chosen)
         places = [
             {"board": change.board.slug, "hardware": change.board.hardware, "stage": change.stage}
-            | {"place": place, "before": before, "after": after}
+            | {"group": change.group, "place": place, "before": before, "after": after}
             for change in found.boards
             for place, before, after in change.podium
         ]

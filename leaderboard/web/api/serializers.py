@@ -12,7 +12,7 @@ from leaderboard.accounts.models import DATA_SET_CHOICES
 from leaderboard.accounts.permissions import MAX_REASON_CHARS
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.checks import LICENCES
-from leaderboard.competitions.models import DIVISIONS, Competition
+from leaderboard.competitions.models import DIVISIONS, GROUPS, Competition
 from leaderboard.errors import UserError
 from leaderboard.standings.publish import NO_TELEMETRY
 from leaderboard.standings.read.code import lineage_seen, origin_seen, remixes_seen
@@ -21,7 +21,9 @@ from leaderboard.submissions.models import MODEL, MOST_COST_USD, MOST_IDEA_CHARS
 from leaderboard.web.boards.cards import Card
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.paging import CURSOR_CHARS
+from leaderboard.web.review.evidence import number
 from leaderboard.web.submissions.starter_code import REFERENCE
+from leaderboard.wording.figures import times_alone
 from runner.evidence.profiled import BOUNDS
 from runner.evidence.profiled import FORGEABLE as FORGEABLE_NUMBERS
 from runner.wire import MODES, TELEMETRY
@@ -42,12 +44,26 @@ MOST_SETTINGS: Final = 16
 MOST_SETTING: Final = 1e15  # JSON keeps whole numbers up to it
 MOST_SETTING_CHARS: Final = 64
 EMPTY: Final[tuple[Any, ...]] = ("", None, {})
+CASES: Final = (
+    "A timed case has `measured_us`, `baseline_us`, `ratio`, `speedup`, and `times_alone`: the speedup by the two "
+    "times alone where the judge is more cautious for noise, else null."
+)
 STATUSES: Final = "One of queued, claimed, building, checking, timing, done, lost, cancelled."
 
 
 def optional_text(max_length: int, help_text: str | None = None) -> drf.CharField:
     """Return a request's text field that may be missing or empty."""
     return drf.CharField(max_length=max_length, allow_blank=True, default="", help_text=help_text)
+
+
+class Speedup(drf.FloatField):
+    """The inverse of a ratio, as pages show it."""
+
+    def __init__(self, **told: Any) -> None:
+        super().__init__(help_text="Times as fast as the baseline, 1 / `ratio`; above 1 faster.", **told)
+
+    def to_representation(self, value: Any) -> Any:
+        return 1 / float(value)
 
 
 class ReasonRequest(drf.Serializer[Any]):
@@ -153,6 +169,7 @@ class Entry(Rows):
     ratio = drf.FloatField(
         source="ranked.value.ratio", help_text="Candidate / baseline, below 1 faster; geometric mean over `runs`."
     )
+    speedup = Speedup(source="ranked.value.ratio")
     score_us = drf.FloatField(
         source="ranked.score_us", help_text="Measured time, geometric mean over `runs`; it does not rank."
     )
@@ -208,6 +225,9 @@ class LinesQuery(Paging):
     """The part of a standing, by the names of standing.Asked."""
 
     stage = drf.ChoiceField(choices=list(Stage), required=False, help_text="Default: the current stage.")
+    group = drf.ChoiceField(
+        choices=GROUPS, required=False, help_text="Where agents rank apart from people. Default: people."
+    )
     full = drf.BooleanField(
         default=False, help_text="With frozen entries; for people with a role in the competition.", source="in_full"
     )
@@ -384,6 +404,7 @@ class SubmissionSummary(Sent):
     reason = drf.CharField(allow_blank=True)
     message = drf.CharField(allow_blank=True)
     ratio = drf.FloatField(allow_null=True, help_text="Candidate / baseline of this run, below 1 faster.")
+    speedup = Speedup(source="ratio", allow_null=True)
     score_us = drf.FloatField(allow_null=True, help_text="Measured time of this run, by `ranking_by`.")
     half_width = drf.FloatField(allow_null=True, help_text=HALF_WIDTH)
     forgeable = drf.FloatField(allow_null=True, help_text=FORGEABLE)
@@ -396,10 +417,23 @@ class SubmissionSummary(Sent):
     withdrawn = drf.BooleanField(help_text="Whether its kernel was retracted from the board.")
 
 
+class JudgedCase(drf.DictField):
+    """A case of the report. Where it was timed, its speedup beside its ratio, as pages show both."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        case = super().to_representation(value)
+        ratio, measured, baseline = (number(case.get(name)) for name in ("ratio", "measured_us", "baseline_us"))
+        if not ratio:
+            return case
+        alone = times_alone(ratio, measured, baseline)
+        return case | {"speedup": 1 / ratio, "times_alone": 1 / alone if alone else None}
+
+
 class Value(drf.Serializer[Any]):
     ratio = drf.FloatField(
         source="value.ratio", help_text="Candidate / baseline, the geometric mean over the kernel's runs."
     )
+    speedup = Speedup(source="value.ratio")
     score_us = drf.FloatField(help_text="Measured time, the geometric mean over the kernel's runs.")
     half_width = drf.FloatField(source="value.half_width", allow_null=True, help_text=HALF_WIDTH)
     forgeable = drf.FloatField(source="value.forgeable", help_text=FORGEABLE)
@@ -472,7 +506,7 @@ class Submission(SubmissionSummary):
     queue = QueuePlace(allow_null=True, help_text="Its place while it is queued, else null; an estimate.")
     code = drf.CharField(allow_null=True, help_text="null: taken down.")
     taken_down = drf.CharField(allow_blank=True, help_text=TAKEN_DOWN)
-    cases = drf.ListField(child=drf.DictField())
+    cases = drf.ListField(child=JudgedCase(), help_text=CASES)
     logs = drf.DictField(child=drf.CharField())
     report_problem = drf.CharField(allow_blank=True, help_text="Why logs, and perhaps cases, are missing, or empty.")
     profile = Profile(allow_null=True, help_text=f"Of mode `profile`. {FORGEABLE_NUMBERS}")
@@ -511,7 +545,8 @@ class EntryDetail(drf.Serializer[Any]):
     rank = drf.IntegerField(source="standing.rank", allow_null=True)
     tied = drf.BooleanField(source="standing.is_tied")
     stage = drf.CharField(source="standing.stage")
-    ratio = drf.FloatField(source="standing.value.ratio")
+    ratio = drf.FloatField(source="standing.value.ratio", help_text="Candidate / baseline, below 1 faster.")
+    speedup = Speedup(source="standing.value.ratio")
     score_us = drf.FloatField(source="standing.score_us")
     half_width = drf.FloatField(source="standing.value.half_width", allow_null=True)
     submitted_at = drf.DateTimeField(source="entry.submitted_at")

@@ -41,6 +41,7 @@ def test_api_keeps_its_schema(transactional_db, stage, monkeypatch, tmp_path, ca
         "submissions": [keys[name] for name in ("own", "published", "held", "rejected", "retracted", "frozen")],
         "batches": [keys["batch"]],
         "matches": [keys["match"]],
+        "classes": [keys["slug"]],
         "entries": [keys["published"], keys["frozen"]],
         "review": [keys["case"], keys["secret_case"]],
         "admission": [keys["test"]],
