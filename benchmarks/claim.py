@@ -3,9 +3,11 @@
     python -m benchmarks.claim [--attempts N] [--owners N] [--claims N]
 
 Fills a scratch PostgreSQL of its own in bulk: finished attempts of some hundred owners, of which some ended within the
-fair window and some were unmeasurable. Then it claims again and again from queues of several lengths, alone and with
-5,000 shadow attempts beside them, each claim taken back. Prints median, 95th percentile and maximum in ms, of the whole
-of `pipeline.claim_work`, the rows that a claim read in the database, and the time for the places of the queue.
+fair window and some were unmeasurable. Half of an owner's submissions, those that wait too, are candidates of a batch,
+and a third are tests: a claim orders them by both, then by time. Then it claims again and again from queues of several
+lengths, alone and with 5,000 shadow attempts beside them, each claim taken back. Prints median, 95th percentile and
+maximum in ms, of the whole of `pipeline.claim_work`, the rows that a claim read in the database, and the time for the
+places of the queue.
 """
 
 import argparse
@@ -50,6 +52,15 @@ SELECT person.id, entrant.id, %(board)s, CASE WHEN n %% 3 = 0 THEN 'test' ELSE '
   JOIN accounts_user AS person ON person.username = 'racer' || 1 + (n::bigint * 7919) %% %(owners)s
   JOIN entrants_entrant AS entrant ON entrant.name = person.username
  ORDER BY n;
+
+INSERT INTO submissions_batch (owner_id, mode, budget_s, size, ended_as, created_at, settled_at)
+SELECT id, 'ranked', 1000, 256, '', now(), now() FROM accounts_user WHERE username LIKE 'racer%%';
+
+INSERT INTO submissions_candidate (batch_id, submission_id, number)
+SELECT batch.id, submission.id, row_number() OVER (PARTITION BY batch.id ORDER BY submission.id)
+  FROM submissions_submission AS submission
+  JOIN submissions_batch AS batch ON batch.owner_id = submission.owner_id
+ WHERE submission.id %% 2 = 0;
 
 INSERT INTO judging_attempt
        (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware,

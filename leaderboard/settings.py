@@ -80,6 +80,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "leaderboard.web.limits.page_limits",
     "leaderboard.web.middleware.plain_addresses",
+    "leaderboard.web.middleware.pages_without_slash",
     "leaderboard.web.accounts.pages.staff_second_factor",
     "leaderboard.web.maintenance.changes_wait",
     "leaderboard.web.middleware.form_only_pages",
@@ -90,7 +91,7 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "leaderboard.web.urls"
 ASGI_APPLICATION = "leaderboard.asgi.application"
-APPEND_SLASH = False  # docs/http.md: paths have no slash at the end, and a missing one is no redirect
+APPEND_SLASH = False  # paths have no slash at the end (docs/http.md)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -282,6 +283,7 @@ SPECTACULAR_SETTINGS = {
         "BatchMode": "leaderboard.web.api.batches.MODES",
         "TrackKind": "leaderboard.competitions.models.Track.KINDS",
         "RejudgeKind": "leaderboard.rejudging.sets.Kind.values",
+        "GradingState": "leaderboard.web.api.grading.STATES",
         "PredictedBound": "leaderboard.matches.models.BOUNDS",
     },
     "POSTPROCESSING_HOOKS": [

@@ -9,10 +9,19 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponsePermanentRedirect,
+    JsonResponse,
+)
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.encoding import escape_uri_path
+from django.utils.http import escape_leading_slashes
 
 from leaderboard.errors import RateLimited, UserError, error_body
 
@@ -136,6 +145,30 @@ def plain_addresses(get_response: Respond) -> Respond:
         if request.path.startswith(APIS):
             return JsonResponse(error_body(404, "This does not exist: no address has a NUL."), status=404)
         raise Http404
+
+    return respond
+
+
+def pages_without_slash(get_response: Respond) -> Respond:
+    """Redirect from a page's address with a slash at its end, which people type and paste, to the page.
+
+    Only an answer 404 is replaced: the pages of Django's administration have slashes of their own.
+    """
+
+    def respond(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        path = request.path.removesuffix("/")
+        if response.status_code != 404 or path == request.path or request.path.startswith(APIS):
+            return response
+        if request.method not in ("GET", "HEAD"):
+            return response
+        try:
+            resolve(path)
+        except Resolver404:
+            return response
+        query = request.META.get("QUERY_STRING", "")
+        address = escape_leading_slashes(escape_uri_path(path))  # two slashes would lead to another host
+        return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address)
 
     return respond
 

@@ -7,11 +7,14 @@ from leaderboard.web import documents, metrics, service, status, stream
 from leaderboard.web.accounts import device
 from leaderboard.web.accounts.urls import pages_of_accounts
 from leaderboard.web.api import access as access_api
+from leaderboard.web.api import agents as agents_api
 from leaderboard.web.api import awards as awards_api
 from leaderboard.web.api import batches as batches_api
+from leaderboard.web.api import classes as classes_api
 from leaderboard.web.api import competitions as competitions_api
 from leaderboard.web.api import desk as desk_api
 from leaderboard.web.api import discussion as discussion_api
+from leaderboard.web.api import grading as grading_api
 from leaderboard.web.api import inbox as inbox_api
 from leaderboard.web.api import lineage as lineage_api
 from leaderboard.web.api import matches as matches_api
@@ -28,8 +31,10 @@ from leaderboard.web.api import rewards as rewards_api
 from leaderboard.web.api import rules as rules_api
 from leaderboard.web.api import teams as teams_api
 from leaderboard.web.api import views as api
+from leaderboard.web.api import worklogs as worklogs_api
 from leaderboard.web.boards import competition_pages, entries, model_pages
 from leaderboard.web.boards import pages as boards
+from leaderboard.web.classes import grading_pages as grading
 from leaderboard.web.classes import pages as classes
 from leaderboard.web.dataset import views as data_sets
 from leaderboard.web.desk import pages as desk
@@ -109,6 +114,8 @@ pages: list[URLPattern | URLResolver] = [
     path("classes/<slug:slug>/join", classes.join_by_roster),
     path("classes/<slug:slug>/mine", classes.mine),
     path("classes/<slug:slug>/grid.<slug:kind>", classes.grid_file),
+    path("classes/<slug:slug>/settings", classes.settings),
+    path("classes/<slug:slug>/sections/<int:pk>/remove", classes.remove_section),
     path("classes/<slug:slug>/roster", classes.roster),
     path("classes/<slug:slug>/roster/<int:pk>/remove", classes.remove_line),
     path("classes/<slug:slug>/seats/<int:pk>", classes.seat),
@@ -117,6 +124,19 @@ pages: list[URLPattern | URLResolver] = [
     path("classes/<slug:slug>/assignments/<int:pk>", classes.assignment),
     path("classes/<slug:slug>/assignments/<int:pk>/extend", classes.extend),
     path("classes/<slug:slug>/assignments/<int:pk>/start", classes.start),
+    path("classes/<slug:slug>/grading", grading.index),
+    path("classes/<slug:slug>/grading/<int:pk>/begin", grading.begin),
+    path("classes/<slug:slug>/grading/<int:pk>/release", grading.release),
+    path("classes/<slug:slug>/grading/<int:pk>/grades.<slug:kind>", grading.grades_file),
+    path("classes/<slug:slug>/grading/works/<int:pk>", grading.work),
+    path("classes/<slug:slug>/grading/works/<int:pk>/moderate", grading.moderate),
+    path("classes/<slug:slug>/grading/works/<int:pk>/remarks", grading.remark),
+    path("classes/<slug:slug>/grading/remarks/<int:pk>/remove", grading.remove_remark),
+    path("classes/<slug:slug>/grading/appeals/<int:pk>/answer", grading.answer),
+    path("classes/<slug:slug>/grading/rubrics", grading.rubrics),
+    path("classes/<slug:slug>/grading/rubrics/new", grading.new_rubric),
+    path("classes/<slug:slug>/grading/rubrics/<int:pk>", grading.rubric),
+    path("classes/<slug:slug>/grades/<int:pk>", grading.own),
     path("classes/<slug:slug>/extensions/<int:pk>/withdraw", classes.withdraw_extension),
     path("classes/<slug:slug>/planted", classes.plant),
     path("classes/<slug:slug>/planted/<int:pk>/remove", classes.unplant),
@@ -131,6 +151,7 @@ pages: list[URLPattern | URLResolver] = [
     path("matches/<int:pk>/worklog.<slug:kind>", worklog_pages.export),
     path("matches/<int:pk>/worklog/print", worklog_pages.printed),
     path("matches/<int:pk>/worklog/hand-in", worklog_pages.hand_in),
+    path("matches/<int:pk>/worklog/published", worklog_pages.published),
     path("matches/<int:pk>/worklog/<slug:section>", worklog_pages.edit),
     path("matches/<int:pk>/<slug:name>", matches.act),
     path("matches/<int:pk>/<slug:side>/<int:number>", matches.version),
@@ -303,6 +324,9 @@ people: list[URLPattern | URLResolver] = [
     path("boards/<slug:slug>/<str:hardware>/posts", discussion_api.Posts.as_view()),
     path("boards/<slug:slug>/<str:hardware>/posts/<int:pk>/remove", discussion_api.Remove.as_view()),
     path("boards/<slug:slug>/<str:hardware>/posts/<int:pk>/report", discussion_api.Report.as_view()),
+    path("agents", agents_api.Agents.as_view()),
+    path("agents/<str:name>/tokens", agents_api.AgentTokens.as_view()),
+    path("agents/<str:name>/tokens/<int:pk>/revoke", agents_api.RevokeAgentToken.as_view()),
     path("notifications", inbox_api.Notifications.as_view()),
     path("notifications/read", inbox_api.Read.as_view()),
     path("notifications/settings", inbox_api.Settings.as_view()),
@@ -326,6 +350,9 @@ people: list[URLPattern | URLResolver] = [
     path("submissions/<int:pk>/feedback", batches_api.FeedbackOfSubmission.as_view()),
     *batches_api.URLS,
     *matches_api.URLS,
+    *worklogs_api.URLS,
+    *classes_api.URLS,
+    *grading_api.URLS,
     path("submissions/<int:pk>/review", review_api.OwnersSide.as_view()),
     path("submissions/<int:pk>/answer", review_api.Answer.as_view()),
     path("submissions/<int:pk>/appeal", review_api.Appeal.as_view()),

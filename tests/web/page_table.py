@@ -27,6 +27,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *("/", "/boards", "/problems", "/competitions", "/datasets", "/status", "/search?q=ada", "/api/docs", "/docs"),
         *("/boards/softmax", "/boards/softmax/cpu", "/boards/softmax/cpu/history", "/boards/softmax/cpu/cases"),
         *("/boards/topk/cpu/discussion", "/matches", "/matches/{match}", "/matches/{match}/machine/2"),
+        "/matches/{match}/worklog/published",
         *(f"/competitions/{RUNS}", f"/competitions/{RUNS}/standings", f"/competitions/{RUNS}/integrity"),
         *(f"/competitions/{OVER}", f"/competitions/{OVER}/awards", f"/competitions/{OVER}/entrants/{{team}}"),
         *("/competitions/fusion", "/collections/model-suite", "/collections/model-suite/ada", "/people/ada"),
@@ -43,6 +44,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         *("/submissions", "/submissions/{own}", "/submissions/{own}/measured", "/submissions/{own}/compare/{first}"),
         *("/batches", "/batches/{batch}", "/matches", "/matches/{match}", "/matches/{new_match}"),
         *("/classes", "/classes/hands-on/mine", "/classes/hands-on/assignments/{assignment}/start"),
+        "/classes/hands-on/grades/{released_work}",
         *("/matches/{match}/send", "/matches/{match}/paste", "/matches/{match}/human/4", "/boards/softmax/cpu/match"),
         *("/matches/{match}/worklog", "/matches/{match}/worklog/print", "/matches/{match}/worklog/plan"),
         *("/submissions/{gpu}", "/submissions/{gpu}/measured", "/submissions/{searched}/lineage", "/runs"),
@@ -72,7 +74,11 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {  # by viewer; the names are those o
         f"/organise/{RUNS}/problems/histogram/delete",
         *(f"/organise/{RUNS}/tracks/{{track}}", "/admission/{test}"),
         *("/classes", "/classes/hands-on", "/classes/hands-on/roster", "/classes/hands-on/seats/{seat}"),
-        *("/classes/hands-on/assignments", "/classes/hands-on/assignments/{extended}"),
+        "/classes/hands-on/settings",
+        *("/classes/hands-on/assignments", "/classes/hands-on/assignments/{extended}", "/classes/hands-on/grading"),
+        *("/classes/hands-on/grading/works/{released_work}", "/classes/hands-on/grading/works/{graded_work}"),
+        *("/classes/hands-on/grading/rubrics/new", "/classes/hands-on/grading/rubrics/{rubric}"),
+        "/classes/hands-on/grading/rubrics",
     ),
     "operator": (
         *(
@@ -102,6 +108,7 @@ NO_PAGE: Final[dict[str, tuple[str, ...]]] = {  # reason → routes, or beginnin
         *("competitions/<slug:slug>/awards.csv", "competitions/<slug:slug>/awards.json", "rejudge/<int:pk>.csv"),
         *("organise/<slug:slug>/confirmations/<int:pk>.json", "organise/<slug:slug>/state.json"),
         *("organise/<slug:slug>/exports/<slug:name>.<slug:kind>", "classes/<slug:slug>/grid."),
+        "classes/<slug:slug>/grading/<int:pk>/grades.",
         "matches/<int:pk>/worklog.",
     ),
     "a picture": (

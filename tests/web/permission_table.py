@@ -25,6 +25,7 @@ READ_ONLY = "IMMMMMMM"
 OWNERS_OR_NONE = "INNNNNAA"
 STAFF = "INNNNNNA"
 STUDENT = "IANNNNNN"  # of the class, ada alone
+TEACHERS = "INNNNFAA"  # of a class, over the API
 GRADERS = "INNNNAAA"  # and teachers; a viewer's role opens nothing there
 OWN = "IAANAAAA"  # of ada and her team
 OF_MATCH = "IAANNAAA"  # of ada's team, and of those who judge its competition
@@ -148,6 +149,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("/classes/{slug}/grid.csv", GRADERS, READ_ONLY),
         ("/classes/{slug}/grid.json", GRADERS, READ_ONLY),
     ],
+    "classes/<slug:slug>/settings": [("/classes/{slug}/settings", GRADERS, OWNERS_OR_NONE)],
+    "classes/<slug:slug>/sections/<int:pk>/remove": [("/classes/{slug}/sections/999999/remove", SENT_TO_NOBODY, "IN")],
     "classes/<slug:slug>/roster": [("/classes/{slug}/roster", GRADERS, OWNERS_OR_NONE)],
     "classes/<slug:slug>/roster/<int:pk>/remove": [
         ("/classes/{slug}/roster/{line}/remove", SENT_TO_NOBODY, OWNERS_OR_NONE)
@@ -162,6 +165,32 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "classes/<slug:slug>/assignments/<int:pk>/start": [
         ("/classes/{slug}/assignments/{assignment}/start", STUDENT, STUDENT)
     ],
+    "classes/<slug:slug>/grading": [("/classes/{slug}/grading", GRADERS, READ_ONLY)],
+    "classes/<slug:slug>/grading/<int:pk>/begin": [("/classes/{slug}/grading/999999/begin", SENT_TO_NOBODY, "IN")],
+    "classes/<slug:slug>/grading/<int:pk>/release": [
+        ("/classes/{slug}/grading/{assignment}/release", SENT_TO_NOBODY, OWNERS_OR_NONE)
+    ],
+    "classes/<slug:slug>/grading/<int:pk>/grades.<slug:kind>": [
+        ("/classes/{slug}/grading/{assignment}/grades.csv", GRADERS, READ_ONLY),
+        ("/classes/{slug}/grading/{assignment}/grades.json", GRADERS, READ_ONLY),
+    ],
+    "classes/<slug:slug>/grading/works/<int:pk>": [("/classes/{slug}/grading/works/999999", "IN", "IN")],
+    "classes/<slug:slug>/grading/works/<int:pk>/moderate": [
+        ("/classes/{slug}/grading/works/999999/moderate", SENT_TO_NOBODY, "IN")
+    ],
+    "classes/<slug:slug>/grading/works/<int:pk>/remarks": [
+        ("/classes/{slug}/grading/works/999999/remarks", SENT_TO_NOBODY, "IN")
+    ],
+    "classes/<slug:slug>/grading/remarks/<int:pk>/remove": [
+        ("/classes/{slug}/grading/remarks/999999/remove", SENT_TO_NOBODY, "IN")
+    ],
+    "classes/<slug:slug>/grading/appeals/<int:pk>/answer": [
+        ("/classes/{slug}/grading/appeals/999999/answer", SENT_TO_NOBODY, "IN")
+    ],
+    "classes/<slug:slug>/grading/rubrics": [("/classes/{slug}/grading/rubrics", GRADERS, READ_ONLY)],
+    "classes/<slug:slug>/grading/rubrics/new": [("/classes/{slug}/grading/rubrics/new", GRADERS, OWNERS_OR_NONE)],
+    "classes/<slug:slug>/grading/rubrics/<int:pk>": [("/classes/{slug}/grading/rubrics/999999", "IN", "IN")],
+    "classes/<slug:slug>/grades/<int:pk>": [("/classes/{slug}/grades/999999", "IN", "IN")],
     "classes/<slug:slug>/extensions/<int:pk>/withdraw": [
         ("/classes/{slug}/extensions/999999/withdraw", SENT_TO_NOBODY, "IN")
     ],
@@ -173,6 +202,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     "matches/<int:pk>/worklog": [("/matches/{match}/worklog", OF_MATCH, READ_ONLY)],
     "matches/<int:pk>/worklog.<slug:kind>": [("/matches/{match}/worklog.md", OF_MATCH, READ_ONLY)],
     "matches/<int:pk>/worklog/print": [("/matches/{match}/worklog/print", OF_MATCH, READ_ONLY)],
+    "matches/<int:pk>/worklog/published": [("/matches/{match}/worklog/published", "N", NOT_SENT)],
     "matches/<int:pk>/worklog/hand-in": [("/matches/{match}/worklog/hand-in", "IMMMMMMM", OF_MATCH)],
     "matches/<int:pk>/worklog/<slug:section>": [("/matches/{match}/worklog/plan", "IAANNNNN", "IAANNNNN")],
     "matches/<int:pk>/predict": [("/matches/{match}/predict", "IMMMMMMM", OF_MATCH)],
@@ -533,6 +563,9 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ]
         for act in ("remove", "report")
     },
+    "api/v1/agents": [("/api/v1/agents", SIGNED_IN, "IFFFFFFF")],  # a session makes them at /tokens
+    "api/v1/agents/<str:name>/tokens": [("/api/v1/agents/robo/tokens", "IMMMMMMM", "IFFFFFFF")],
+    "api/v1/agents/<str:name>/tokens/<int:pk>/revoke": [("/api/v1/agents/robo/tokens/999999/revoke", "IMMMMMMM", "IN")],
     "api/v1/notifications": [("/api/v1/notifications", SIGNED_IN, READ_ONLY)],
     "api/v1/notifications/settings": [("/api/v1/notifications/settings", SIGNED_IN, SIGNED_IN)],
     **{
@@ -579,6 +612,80 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         for act in ("predict", "versions", "answers", "attach", "withdraw", "close")
     },
     "api/v1/matches/<int:pk>/publish": [("/api/v1/matches/{match}/publish", "IMMMMMMM", "IAANNFFF")],
+    "api/v1/matches/<int:pk>/worklog": [("/api/v1/matches/{match}/worklog", OF_MATCH, READ_ONLY)],
+    "api/v1/matches/<int:pk>/texts": [("/api/v1/matches/{match}/texts", "N", NOT_SENT)],
+    "api/v1/matches/<int:pk>/publish-texts": [("/api/v1/matches/{match}/publish-texts", "IMMMMMMM", "IAANNFFF")],
+    "api/v1/matches/<int:pk>/hide-texts": [("/api/v1/matches/{match}/hide-texts", "IMMMMMMM", OF_MATCH)],
+    "api/v1/matches/<int:pk>/worklog/hand-ins": [("/api/v1/matches/{match}/worklog/hand-ins", OF_MATCH, "IAANNFFF")],
+    "api/v1/matches/<int:pk>/worklog/<slug:section>": [
+        ("/api/v1/matches/{match}/worklog/plan", OF_MATCH, OF_MATCH),
+        ("/api/v1/matches/{match}/worklog/poem", "IN", "IN"),
+    ],
+    "api/v1/classes": [("/api/v1/classes", SIGNED_IN, READ_ONLY)],
+    "api/v1/classes/make": [("/api/v1/classes/make", "IMMMMMMM", "IAAAAAAA")],
+    "api/v1/classes/join": [("/api/v1/classes/join", "IMMMMMMM", SIGNED_IN)],
+    "api/v1/classes/<slug:slug>": [
+        ("/api/v1/classes/{slug}", "IANNNAAA", READ_ONLY),
+        ("/api/v1/classes/{secret}", "IN", READ_ONLY),
+    ],
+    "api/v1/classes/<slug:slug>/settings": [("/api/v1/classes/{slug}/settings", "IMMMMMMM", TEACHERS)],
+    "api/v1/classes/<slug:slug>/join": [("/api/v1/classes/{slug}/join", "IMMMMMMM", STUDENT)],
+    "api/v1/classes/<slug:slug>/mine": [("/api/v1/classes/{slug}/mine", STUDENT, READ_ONLY)],
+    **{
+        f"api/v1/classes/<slug:slug>/{path}": [(f"/api/v1/classes/{{slug}}/{path}", GRADERS, TEACHERS)]
+        for path in ("roster", "assignments", "check")
+    },
+    **{
+        f"api/v1/classes/<slug:slug>/{path}": [(f"/api/v1/classes/{{slug}}/{path}", GRADERS, READ_ONLY)]
+        for path in ("sections", "grid")
+    },
+    "api/v1/classes/<slug:slug>/grades": [("/api/v1/classes/{slug}/grades", GRADERS, READ_ONLY)],
+    "api/v1/classes/<slug:slug>/rubrics": [("/api/v1/classes/{slug}/rubrics", GRADERS, TEACHERS)],
+    **{
+        f"api/v1/classes/<slug:slug>/assignments/<int:pk>/{act}": [
+            (f"/api/v1/classes/{{slug}}/assignments/{{assignment}}/{act}", "IMMMMMMM", TEACHERS)
+        ]
+        for act in ("begin-grading", "release")
+    },
+    "api/v1/classes/<slug:slug>/assignments/<int:pk>/grade": [
+        ("/api/v1/classes/{slug}/assignments/{assignment}/grade", "IN", READ_ONLY)
+    ],
+    "api/v1/classes/<slug:slug>/assignments/<int:pk>/appeal": [
+        ("/api/v1/classes/{slug}/assignments/{assignment}/appeal", "IMMMMMMM", "IN")
+    ],
+    "api/v1/classes/<slug:slug>/works/<int:pk>": [("/api/v1/classes/{slug}/works/999999", "IN", READ_ONLY)],
+    **{
+        f"api/v1/classes/<slug:slug>/{path.format('<int:pk>')}": [
+            (f"/api/v1/classes/{{slug}}/{path.format(999999)}", "IMMMMMMM", "IN")
+        ]
+        for path in ("works/{}/grade", "works/{}/remarks", "remarks/{}/remove")
+    },
+    **{
+        f"api/v1/classes/<slug:slug>/{path.format('<int:pk>')}": [
+            (f"/api/v1/classes/{{slug}}/{path.format(999999)}", "IMMMMMMM", "INNNNFNN")
+        ]
+        for path in ("works/{}/moderate", "appeals/{}/answer")
+    },
+    **{
+        f"api/v1/classes/<slug:slug>/{path}/remove": [(f"/api/v1/classes/{{slug}}/{path}/remove", "IMMMMMMM", TEACHERS)]
+        for path in ("roster", "sections")
+    },
+    "api/v1/classes/<slug:slug>/seats/<int:pk>": [("/api/v1/classes/{slug}/seats/{seat}", "IMMMMMMM", TEACHERS)],
+    "api/v1/classes/<slug:slug>/assignments/<int:pk>": [
+        ("/api/v1/classes/{slug}/assignments/{assignment}", "IMMMMMMM", TEACHERS)
+    ],
+    "api/v1/classes/<slug:slug>/assignments/<int:pk>/extensions": [
+        ("/api/v1/classes/{slug}/assignments/{assignment}/extensions", GRADERS, TEACHERS)
+    ],
+    "api/v1/classes/<slug:slug>/assignments/<int:pk>/work": [
+        ("/api/v1/classes/{slug}/assignments/{assignment}/work", "IMMMMMMM", STUDENT)
+    ],
+    **{
+        f"api/v1/classes/<slug:slug>/{path.format('<int:pk>')}": [
+            (f"/api/v1/classes/{{slug}}/{path.format(999999)}", "IMMMMMMM", "INNNNFNN")
+        ]
+        for path in ("seats/{}/end", "extensions/{}/withdraw", "planted/{}/remove")
+    },
     "api/v1/batches": [("/api/v1/batches", SIGNED_IN, SIGNED_IN)],
     "api/v1/batches/<int:pk>": [("/api/v1/batches/{batch}", "IANNNNNN", READ_ONLY)],
     "api/v1/batches/<int:pk>/feedback": [("/api/v1/batches/{batch}/feedback", "IANNNNNN", READ_ONLY)],
@@ -738,7 +845,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
             (f"/api/runner/v1/{route}".replace("<attempt:attempt_id>", name), RUNNERS, RUNNERS) for name in names
         ]
         for route, names in (
-            *((route, ("",)) for route in ("hello", "claim", "bell", "health", "drain")),
+            *((route, ("",)) for route in ("hello", "claim", "upcoming", "bell", "health", "drain")),
             *(
                 (f"attempts/<attempt:attempt_id>/{act}", ("1", "admission-1", "confirmation-1"))
                 for act in ("renew", "release", "events", "report")

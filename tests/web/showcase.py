@@ -27,8 +27,10 @@ from leaderboard.accounts.tokens import issue_token
 from leaderboard.admissions.ask import ask_test
 from leaderboard.admissions.models import CompiledTiming
 from leaderboard.awards.life import announce_award, approve_award, confirm_award, propose_award
-from leaderboard.classes import assignments
+from leaderboard.classes import assignments, grading
 from leaderboard.classes import people as courses
+from leaderboard.classes.models import Course
+from leaderboard.classes.rubrics import default_criteria, save_rubric
 from leaderboard.classes.work import start_work
 from leaderboard.competitions.access import grant_role, issue_codes, publish_announcement
 from leaderboard.competitions.edit import create_track, put_prize
@@ -44,6 +46,7 @@ from leaderboard.judging.fleet import keep_health
 from leaderboard.judging.models import Attempt, Result, Runner
 from leaderboard.judging.runners import create_runner, greet, note_seen
 from leaderboard.matches import acts as matches
+from leaderboard.matches import worklog
 from leaderboard.operations import bans, incidents
 from leaderboard.rejudging.sets import Selection, make_set
 from leaderboard.standings.freeze import finalise
@@ -446,7 +449,15 @@ def _matches(people: dict[str, User], now: datetime) -> dict[str, Any]:
         answer = matches.Exchange(prompt, f"Here it is:\n```python\n{sent.data.decode()}```\n", number + 1)
         matches.send_answer(match=shown, upload=sent, operator=ada, exchange=answer, now=at)
         _end(ratio, at)
-    matches.publish(match=shown, actor=ada, now=now + DAY)
+    texts = {
+        "plan": "Bandwidth bounds it: $8rc$ bytes for $r$ rows of $c$ numbers.\n\n1. One pass\n2. Vectors",
+        "head_to_head": "The model **reads each row twice**. Mine keeps it:\n\n```c\nfloat m = row[0];\n```\n",
+    }
+    for section, text in texts.items():
+        worklog.save_section(match=shown, section=section, text=text, revision=0, author=ada, now=now + DAY)
+    worklog.hand_in(match=shown, author=ada, now=now + DAY)
+    for publish in (matches.publish, matches.publish_texts):
+        publish(match=shown, actor=ada, now=now + DAY)
     note = "The person needed four versions, the model three answers."
     matches.choose(match=shown, actor=people["olga"], note=note, now=now + DAY)
     figures = {"score_us": BASELINE_US * 0.74, "ratio": 0.74, "half_width": 0.011, "outcome": "passed", "state": "done"}
@@ -492,7 +503,43 @@ def _class(people: dict[str, User], now: datetime) -> dict[str, Any]:
     planted = _send("omar", SOFTMAX / "template.py", "wrong on purpose", now + DAY, board=board.slug, mode="test")
     _end(None, now + DAY)
     assignments.plant(course=course, submission=planted, must_fail=True, actor=omar, now=now + DAY)
-    return {"assignment": second.pk, "extended": first.pk, "extension": extension.pk, "seat": seats["ben"].pk}
+    keys = {"assignment": second.pk, "extended": first.pk, "extension": extension.pk, "seat": seats["ben"].pk}
+    return keys | _grades(people, course, board)
+
+
+def _grades(people: dict[str, User], course: Course, board: Board) -> dict[str, Any]:
+    """Two graded assignments of ada in omar's class: released with an appeal, and to moderate."""
+    ada, omar, olga = people["ada"], people["omar"], people["olga"]
+    now = timezone.now() - 5 * DAY
+    told: dict[str, Any] = {"course": course, "boards": [board], "actor": omar, "due_at": now + DAY, "now": now}
+    rubric = save_rubric(course=course, name="Ours", criteria=default_criteria(), actor=omar, now=now)
+    found = {}
+    for title in ("Warm-up", "Second look"):
+        assignment = assignments.add_assignment(title=title, tier=1, graders_each=2, moderate_from=10, **told)
+        work = start_work(assignment=assignment, board=board, user=ada, model="open/w", machine="pasted", now=now)
+        why = "Each row is read and written once, so bandwidth bounds it."
+        matches.predict(match=work.match, author=ada, bound="memory", speedup=2.0, why=why, now=now)
+        sent = _source(SOFTMAX / "template_c.py", title)
+        version = matches.send_version(match=work.match, upload=sent, author=ada, now=now + HOUR)
+        _end(0.6, now + HOUR)
+        text = f"Each row stays in registers.\n\nThe kernel is 2.1× as fast (#{version.submission_id})."
+        worklog.save_section(match=work.match, section="hand", text=text, revision=0, author=ada, now=now + HOUR)
+        worklog.hand_in(match=work.match, author=ada, now=now + HOUR)
+        later: dict[str, Any] = {"work": work, "now": now + 2 * DAY}
+        grading.begin(assignment=assignment, actor=omar, now=now + 2 * DAY)
+        for grader, level in ((omar, 3), (olga, 1)):
+            scores = {one["key"]: level for one in default_criteria()}
+            grading.score(scores=scores, text="Clear, with a wrong figure.", is_final=True, actor=grader, **later)
+        text = "The report says 1.67×. Where does this figure come from?"
+        grading.remark(section="hand", line=3, number="2.1×", text=text, actor=omar, **later)
+        found[title] = work
+    released, waiting = found.values()
+    scores = {one["key"]: 2 for one in default_criteria()}
+    grading.moderate(work=released, scores=scores, text="Between both.", actor=omar, now=now + 2 * DAY)
+    grading.release(assignment=released.assignment, actor=omar, now=now + 3 * DAY)
+    text = "The second run of this version reached 2.1×; my worklog should have named it."
+    grading.appeal(work=released, text=text, actor=ada, now=now + 4 * DAY)
+    return {"released_work": released.pk, "graded_work": waiting.pk, "rubric": rubric.pk}
 
 
 def _source(path: Path, note: str) -> Upload:

@@ -166,6 +166,25 @@ def test_cases_that_only_agree_are_folded_away(stage, browser) -> None:
     assert "4.000\u202fµs" in page
     assert "8.000\u202fµs" in page
     assert page.count("900.0") == 1, "the time of the run is the verdict's, not the case's"
+    assert "cautious for noise" not in page
+
+
+def test_speedup_below_the_quotient_of_its_times_is_explained_wherever_its_sender_sees_it(stage, browser) -> None:
+    times = {"measured_us": 8.0, "baseline_us": 8.0, "ratio": 1.25, "half_width": 0.2}
+    timed = {"stage": "time", "name": "size=8", "public": True, "good": True} | times
+    submission = stage.submit()
+    stage.judge(submission, cases=(timed, {**timed, "name": "size=16", "ratio": 1.0}))
+    client = browser(stage.ada)
+    for address in (
+        f"/submissions/{submission.pk}",
+        f"/submissions/{submission.pk}/measured",
+        f"/entries/{submission.pk}",
+    ):
+        page = client.get(address).content.decode()
+        assert page.count("cautious for noise; the two times alone give 1.000×") == 1, address
+    cautious, certain = client.get(f"/api/v1/submissions/{submission.pk}").json()["cases"]
+    assert (cautious["speedup"], cautious["times_alone"]) == (0.8, 1.0)
+    assert (certain["speedup"], certain["times_alone"]) == (1.0, None)
 
 
 def test_the_case_that_failed_stands_first(stage, browser) -> None:
@@ -186,3 +205,31 @@ def test_a_station_that_was_never_reached_is_not_shown_as_passed(stage, browser)
     assert 'data-state="claimed" class="past"' in page
     assert 'data-state="timing" class="skipped"' in page
     assert 'data-state="done" class="end"' in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "page"),
+    [
+        ("/boards/", "/boards"),
+        ("/boards/softmax/cpu/?sort=time&q=a%20b", "/boards/softmax/cpu?sort=time&q=a%20b"),
+        ("/competitions/open/entrants/Zoë%3F/", "/competitions/open/entrants/Zo%C3%AB%3F"),
+    ],
+)
+def test_slash_at_the_end_of_a_pages_address_leads_to_the_page(stage, browser, asked, page) -> None:
+    for method in ("get", "head"):
+        answer = getattr(browser(None), method)(asked)
+        assert (answer.status_code, answer.headers["Location"]) == (301, page)
+
+
+@pytest.mark.parametrize(
+    "asked", ["/nothing/", "/boards//", "//evil.example/", "//evil.example/boards/", "/api/v1/boards/", "/popcorn/x/"]
+)
+def test_slash_at_the_end_leads_to_no_other_address(stage, browser, asked) -> None:
+    answer = browser(None).get("/", PATH_INFO=asked)  # a client takes two slashes for a host
+    assert answer.status_code == 404
+    assert "Location" not in answer.headers
+
+
+def test_slash_at_the_end_of_a_form_leads_nowhere(stage, browser) -> None:
+    assert browser(stage.ada).post("/tokens/", {"name": "x"}).status_code == 404
+    assert browser(stage.ada).get("/admin/").status_code != 301

@@ -15,7 +15,7 @@ from django.db.models import F, Q, QuerySet
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import ApiToken, DataSetChoice, User
 from leaderboard.audit.models import Row
-from leaderboard.classes.models import Extension, Seat, Work
+from leaderboard.classes.models import Appeal, Extension, Grade, Remark, Seat, Work
 from leaderboard.competitions.models import Role
 from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
@@ -76,7 +76,7 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         "matches": (
             Match.objects.filter(Q(operator__in=mine) | Q(human__memberships__user__in=mine)).distinct(),
             "id board__slug board__hardware human__name model machine created_at human_public_at machine_public_at "
-            "closed_at",
+            "texts_public_at closed_at",
         ),
         "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
         "notes": (Note.objects.filter(user__in=mine), "submission_id text saved_at"),
@@ -100,6 +100,21 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
             Work.objects.filter(entrant__memberships__user__in=mine).distinct(),
             "assignment__title match_id created_at",
         ),
+        "grades": (
+            Grade.objects.filter(
+                work__entrant__in=_sides_of(mine),
+                work__assignment__released_at__isnull=False,
+                submitted_at__isnull=False,
+            ),
+            "work__assignment__title work__match_id scores text moderated submitted_at",
+        ),
+        "remarks": (
+            Remark.objects.filter(work__entrant__in=_sides_of(mine), work__assignment__released_at__isnull=False),
+            "work__match_id section line number text created_at",
+        ),
+        "appeals": (Appeal.objects.filter(author__in=mine), "work__match_id text created_at answer answered_at"),
+        "grades_given": (Grade.objects.filter(grader__in=mine), "work_id scores text moderated saved_at submitted_at"),
+        "remarks_made": (Remark.objects.filter(grader__in=mine), "work_id section line number text created_at"),
         "predictions": (Prediction.objects.filter(author__in=mine), "match_id bound speedup why committed_at"),
         "match_versions": (
             Version.objects.filter(submission__owner__in=mine),

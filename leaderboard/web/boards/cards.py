@@ -28,7 +28,7 @@ class Place:
 
     @property
     def entries(self) -> int:
-        return len(self.look.current.places)
+        return sum(len(one.current.places) for one in self.look.groups)
 
     @property
     def leader(self) -> RankedEntry | None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from leaderboard.standings.ranking.overall import MOST_P, Standing, Step
-from leaderboard.standings.read.boards import RecordLine
+from leaderboard.standings.ranking.progress import Best
 from runner.evidence.feedback import STAGES
 
 MOST_CURVES: Final = 6  # as many as a reader can distinguish: tokens.css has a colour and a dash for each
@@ -103,25 +103,23 @@ def stage_plot(reached: Sequence[tuple[int, str, bool]]) -> StagePlot | None:
     )
 
 
-def record_plot(lines: Sequence[RecordLine], now: datetime) -> Plot | None:
-    """Draw the leading speedup over time, from the first record until now. None without records."""
-    if not lines:
+def fastest_plot(points: Sequence[Best], now: datetime) -> Plot | None:
+    """Draw the fastest speedup over time, from the first kernel until now. None without kernels."""
+    if not points:
         return None
-    best = max(1.0, *(1 / line.record.value.ratio for line in lines))
-    start = lines[0].record.since
+    best = max(1.0, *(1 / point.ratio for point in points))
+    start = points[0].at
     whole_s = max(1.0, (now - start).total_seconds())
 
-    def at(line: RecordLine) -> tuple[float, float]:
-        share = min(1.0, (line.record.since - start).total_seconds() / whole_s)
-        return LEFT + (RIGHT - LEFT) * share, _y(1 / line.record.value.ratio / best)
+    def at(point: Best) -> tuple[float, float]:
+        share = min(1.0, (point.at - start).total_seconds() / whole_s)
+        return LEFT + (RIGHT - LEFT) * share, _y(1 / point.ratio / best)
 
-    (x, y), *others = map(at, lines)
+    (x, y), *others = map(at, points)
     steps = "".join(f"H{to:.1f}V{up:.1f}" for to, up in others)
-    last = 1 / lines[-1].record.value.ratio
-    count = f"{len(lines)} leader{'' if len(lines) == 1 else 's'} so far"
-    said = f"{count}; the present leader is {last:.4g}× as fast as the baseline."
+    said = f"The fastest kernel is {1 / points[-1].ratio:.4g}× as fast as the baseline."
     return Plot(
-        curves=(Curve(0, lines[-1].entry.entrant.shown_name, f"M{x:.1f} {y:.1f}{steps}H{RIGHT:.1f}", said),),
+        curves=(Curve(0, "Fastest", f"M{x:.1f} {y:.1f}{steps}H{RIGHT:.1f}", said),),
         across=(Tick(LEFT, f"{start:%-d %b %Y}"), Tick(RIGHT, "now")),
         up=tuple(Tick(_y(share), f"{share * best:.3g}×") for share in SHARES),
     )

@@ -34,7 +34,6 @@ from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import code_for, may_dispose, release_code
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.boards import cards, curves, progress, standing
-from leaderboard.web.boards.summaries import own_place
 from leaderboard.web.forms import sentence
 from leaderboard.web.people.cases import matrix, run_of
 from leaderboard.web.submissions import view
@@ -198,7 +197,8 @@ def history(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     now = timezone.now()
     card = cards.card(slug, request.user, now)
     place = card.place(hardware)
-    table, own = place.look.current, standing.own_entrant(request.user, card.competition)
+    group = standing.group_of_page(request, card.competition)
+    table, own = place.look.of(group).current, standing.own_entrant(request.user, card.competition)
     asked = list(dict.fromkeys(name for name in map(str.strip, request.GET.getlist("with")) if name))
     faulty = [name for name in asked if len(name) > progress.MAX_NAME_CHARS or "\x00" in name]
     names = [name for name in asked if name not in faulty][: progress.MOST_ASKED]
@@ -208,12 +208,14 @@ def history(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     context = {
         "card": card,
         "hardware": hardware,
+        "group": group,
+        "groups": standing.shown_groups(card.competition),
         "records": records,
-        "plot": curves.record_plot(records, now),
+        "plot": curves.fastest_plot(table.fastest, now),
         "series": series,
         "drawn": progress.drawn(series, now),
-        "field": progress.field_shown(table, own_place(place.look, own)) if table.places else None,
-        "own": standing.own_standing(table, own, [place.leader] if place.leader else ()),
+        "field": progress.field_shown(table, None if own is None else table.place_of(own)) if table.places else None,
+        "own": standing.own_standing(table, own),
         "asked": [name for name in names if name not in missing],
         "most": progress.MOST_FIRST,
         "form_error": progress.refused_names(asked, [*faulty, *missing]),
@@ -225,7 +227,14 @@ def history(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
 def cases(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     """The timed cases of a board by its first entries, as the public sees the board."""
     card = cards.card(slug, request.user, timezone.now())
-    context = {"card": card, "hardware": hardware, "matrix": matrix(card.place(hardware).look.current)}
+    group = standing.group_of_page(request, card.competition)
+    context = {
+        "card": card,
+        "hardware": hardware,
+        "group": group,
+        "groups": standing.shown_groups(card.competition),
+        "matrix": matrix(card.place(hardware).look.of(group).current),
+    }
     return render(request, "web/board_cases.html", context)
 
 
@@ -235,5 +244,6 @@ def pulse(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     boards = boards_seen_by(request.user).select_related("competition")
     board = get_object_or_404(boards, slug=slug, hardware=hardware)
     now = timezone.now()
-    table = look(board, stage=current_stage(board.competition.schedule, now), now=now).current
+    group = standing.group_of_page(request, board.competition)
+    table = look(board, stage=current_stage(board.competition.schedule, now), now=now).of(group).current
     return JsonResponse({"digest": table.digest, "entrants": len(table.places)})

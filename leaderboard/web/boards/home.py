@@ -150,7 +150,7 @@ def _chosen(
     """Return the boards to show: open boards first, then the viewer's own, then those with the most entrants."""
 
     def worth(board: Board) -> tuple[Any, ...]:
-        table = seen[board.pk].current
+        table = seen[board.pk].with_line_of(own.get(board.competition_id)).current
         is_own = own.get(board.competition_id) in table.at
         return (
             bool(getattr(board, "why_unsupported", "")),

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -20,7 +20,7 @@ from leaderboard.admissions.models import CompiledTiming
 from leaderboard.competitions.access import news_for
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import DIVISIONS, Board, Role
-from leaderboard.competitions.permissions import boards_seen_by, has_role
+from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by, has_role
 from leaderboard.desk.undo import renamed
 from leaderboard.entrants.teams import open_invites_of
 from leaderboard.standings.ranking.overall import SHOWN, relative, score, standings
@@ -106,6 +106,7 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
     card = cards.card(slug, request.user, timezone.now())
     place = card.place(hardware)
     sees_more = has_role(request.user, card.competition, Role.VIEWER)
+    standing.group_of_page(request, card.competition)
     asked = asked_for(request, in_full=sees_more and "public" not in request.GET)
     shown = standing.show(place.board, asked, request.user, timezone.now(), known=place.look)
     context = {
@@ -113,7 +114,7 @@ def board(request: HttpRequest, slug: str, hardware: str) -> HttpResponse:
         "hardware": hardware,
         "compiled": compiled_timing(card, place.board),
         "is_live": card.is_open and asked.stage is None and asked.epoch is None,
-        "digest": place.look.current.digest,
+        "digest": place.look.of(shown.group).current.digest,
         "shown": shown,
         "fold": UNFOLDED_ROWS if asked.start == 0 and len(shown.rows) > UNFOLDED_ROWS else 0,
         "sees_more": sees_more,
@@ -148,6 +149,7 @@ def refused_and_unseen(places: Sequence[cards.Place]) -> dict[str, Any]:
 def overall(request: HttpRequest, slug: str) -> HttpResponse:
     """The standing over a competition's boards."""
     asked = asked_for(request, in_full="public" not in request.GET)
+    standing.group_of_page(request, get_object_or_404(competitions_seen_by(request.user), slug=slug))
     shown = standing.show_overall(slug, asked, request.user, timezone.now())
     context = {
         "shown": shown,
@@ -171,6 +173,7 @@ def asked_for(request: HttpRequest, *, in_full: bool) -> standing.Asked:
     return standing.Asked(
         stage=Stage(stage) if stage else None,
         epoch=given.get("epoch"),
+        group=given.get("group", ""),
         division=division,
         hardware=given.get("hardware", ""),
         scoring=given.get("scoring", ""),
@@ -232,12 +235,15 @@ def _chosen_collection(request: HttpRequest, slug: str) -> tuple[Collection, dic
 
     Raises Http404.
     """
-    found = read_collection(slug, boards_seen_by(request.user), request.GET.get("hardware", ""), now=timezone.now())
+    group, hardware = request.GET.get("group", ""), request.GET.get("hardware", "")
+    found = read_collection(slug, boards_seen_by(request.user), hardware, now=timezone.now(), group=group)
     baseline = request.GET.get("baseline", EAGER)
     if found is None or baseline not in (EAGER, COMPILE):
         raise Http404
     return found, {
         "collection": found,
+        "group": standing.group_of_page(request, found.competition),
+        "groups": standing.shown_groups(found.competition),
         "hardware": found.hardware,
         "places": found.places,
         "baseline": baseline,

@@ -1,7 +1,7 @@
 """A board's progress as its page shows it: lines over time, the distribution of the field, and the viewer's standing.
 
-The lines are those of the record, of the first places, of the viewer, and of people whom the address names. All of them
-come from the shown lines of one table: one stage, one timing epoch, as the public sees them.
+The lines are those of the fastest kernel, of the first places, of the viewer, and of people whom the address names.
+They come from the shown lines of one table: one stage, one timing epoch, as the public sees them.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from leaderboard.competitions.models import Board
 from leaderboard.entrants.models import Entrant
 from leaderboard.standings.models import Entry
 from leaderboard.standings.ranking.progress import Best, Bin, bests, distribution
-from leaderboard.standings.ranking.ranking import Place, Run
+from leaderboard.standings.ranking.ranking import Place, Run, tied_first
 from leaderboard.standings.read.table import COLUMNS, Table
 from leaderboard.web.boards.curves import Tick
 from leaderboard.wording.figures import speedup
@@ -32,11 +32,12 @@ LEFT, RIGHT, BOTTOM, HIGH = 30.0, 630.0, 160.0, 130.0  # of the drawing of the f
 
 @dataclass(frozen=True)
 class Series:
-    """A line of the chart. `rank` None: the record."""
+    """A line of the chart. `rank` None: of the fastest kernel."""
 
     name: str
     points: Sequence[Best]
     rank: int | None = None
+    is_tied: bool = False
     own: bool = False
 
     @property
@@ -90,6 +91,7 @@ class FieldShown:
     median: float
     tenth: float
     best: float
+    tied: int  # entrants who share the first rank; 0: nobody shares it
     bars: Sequence[Bar]
     ticks: Sequence[Tick]
 
@@ -128,20 +130,19 @@ def refused_names(asked: Sequence[str], refused: Sequence[str]) -> str:
 
 
 def series_of(table: Table, places: Sequence[Place], own: int | None) -> list[Series]:
-    """Return the record's line, then a line per place: two queries, and the records on first use."""
+    """Return the line of the fastest kernel, then a line per place: two queries, and the fastest on first use."""
     entrants = [place.value.entrant_id for place in places]
     runs: dict[int, list[Run]] = defaultdict(list)
     for row in Entry.objects.filter(table.runs, entrant__in=entrants).order_by().values_list(*COLUMNS):
         run = Run(*row)
         runs[run.entrant_id].append(run)
     names = {one.pk: one.shown_name for one in Entrant.objects.filter(pk__in=entrants)}
-    record = [Best(record.since, record.value.ratio) for record in table.records]
     lines = [
-        Series(names[entrant], bests(runs[entrant]), place.rank, entrant == own)
+        Series(names[entrant], bests(runs[entrant]), place.rank, place.is_tied, entrant == own)
         for place, entrant in zip(places, entrants, strict=True)
         if entrant in names and runs[entrant]
     ]
-    return [Series("Record", record), *lines] if record else []
+    return [Series("Fastest", table.fastest), *lines] if table.places else []
 
 
 def drawn(series: Sequence[Series], now: datetime) -> Mapping[str, Any]:
@@ -179,4 +180,12 @@ def field_shown(table: Table, own: Place | None) -> FieldShown:
     stride = max(1, -(-len(edges) // 8))
     ticks = [Tick(round(LEFT + at * width, 1), f"{edge:.3g}×") for at, edge in enumerate(edges) if at % stride == 0]
     ordered = sorted(ratios)
-    return FieldShown(len(ratios), median(ratios), ordered[(len(ratios) - 1) // 10], ordered[0], bars, ticks)
+    return FieldShown(
+        entrants=len(ratios),
+        median=median(ratios),
+        tenth=ordered[(len(ratios) - 1) // 10],
+        best=ordered[0],
+        tied=tied_first(table.places),
+        bars=bars,
+        ticks=ticks,
+    )

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.http import Http404
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage, current_stage, is_frozen_at, stages_by
-from leaderboard.competitions.models import SCORINGS, Board, Competition, Role
+from leaderboard.competitions.models import MEMBERS, SCORINGS, Board, Competition, Role
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_seen_by, has_role
 from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
+from leaderboard.errors import UserError
 from leaderboard.standings.ranking.progress import Gap, NextRank, faster_than, gap, next_rank
 from leaderboard.standings.ranking.ranking import Place
 from leaderboard.standings.read.boards import BoardEpoch, Look, Overall, RankedEntry, lines_of, look, overall_standing
@@ -144,6 +145,7 @@ class Asked:
 
     stage: Stage | None = None
     epoch: str | None = None
+    group: str = ""  # where agents rank apart; "": people
     division: str = ""
     hardware: str = ""
     scoring: str = ""
@@ -166,6 +168,8 @@ class Shown:
     page: Page
     stages: list[Stage]
     rows: Sequence[Any]
+    groups: tuple[str, ...]  # that have a ranking of their own; empty: everybody is in this ranking
+    group: str
     total: int
     frozen_at: datetime | None  # the public standing of this stage stands still since then
     in_full: bool  # more is shown than the public sees
@@ -188,6 +192,7 @@ class BoardShown(Shown):
     stage: Stage
     epochs: tuple[BoardEpoch, ...]
     epoch: BoardEpoch | None
+    divisions: Sequence[str]  # of the ranking's entrants
     own_place: int | None  # index of the viewer's row, from 0
     own: OwnStanding | None  # None: the viewer has no line
 
@@ -212,6 +217,27 @@ class OverallShown(Shown):
         return len(self.standing.boards) <= MOST_COLUMNS
 
 
+def shown_groups(competition: Competition) -> tuple[str, ...]:
+    """Return the groups between which a viewer chooses; empty where agents rank with people."""
+    return tuple(group for group in competition.groups if group)
+
+
+def check_group(competition: Competition, asked: str) -> str:
+    """Return the asked group, by default that of people. Raise UserError where agents rank with people."""
+    if asked and asked not in competition.groups:
+        text = f"agents rank with people in {competition}; leave it out, or choose a division"
+        raise UserError("group", asked, text, status=404)
+    return asked or competition.groups[0]
+
+
+def group_of_page(request: HttpRequest, competition: Competition) -> str:
+    """Return the group that a page's address asks for. Raises Http404 for a group that no link of the site names."""
+    try:
+        return check_group(competition, request.GET.get("group", ""))
+    except UserError:
+        raise Http404 from None
+
+
 def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Look) -> BoardShown:
     """Return a board's standing. The caller checks who may ask for `in_full`.
 
@@ -222,12 +248,14 @@ def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Lo
     stage = asked.stage or current_stage(schedule, now)
     is_frozen = stage is Stage.CONTEST and is_frozen_at(schedule, now)
     in_full = asked.in_full and is_frozen
+    group = check_group(board.competition, asked.group)
     seen = known if known.stage is stage and not in_full else look(board, stage=stage, now=now, in_full=in_full)
+    seen = seen.of(group)
     epoch = next((found for found in seen.epochs if asked.epoch in (None, found.name)), None)
     if stage not in stages or (asked.epoch is not None and epoch is None):
         raise Http404
     table = seen.tables.get(epoch.name, NO_LINES) if epoch else NO_LINES
-    places = table.places  # a division's rows keep their ranks of the whole board
+    places = table.places  # a division's rows keep their ranks of the whole ranking
     if asked.division:
         found = Entrant.objects.filter(competition=board.competition_id, division=asked.division).order_by()
         entrants = set(found.values_list("pk", flat=True))
@@ -241,6 +269,7 @@ def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Lo
         page=page,
         stage=stage,
         stages=stages,
+        divisions=[division for division in board.competition.divisions if division in MEMBERS[group]],
         epochs=seen.epochs,
         epoch=epoch,
         rows=rows(
@@ -249,6 +278,8 @@ def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Lo
             marks(table.places, asked_before) if stage is Stage.CONTEST else None,
             places[page.start - 1] if 0 < page.start <= len(places) else None,
         ),
+        groups=shown_groups(board.competition),
+        group=group,
         total=len(places),
         frozen_at=schedule.freeze_at if is_frozen else None,
         in_full=in_full,
@@ -272,12 +303,13 @@ def show_overall(slug: str, asked: Asked, viewer: Viewer, now: datetime) -> Over
         or asked.stage not in (None, *stages)
     ):
         raise Http404
+    group = check_group(competition, asked.group)
     sees_more = has_role(viewer, competition, Role.VIEWER)
     is_frozen = is_frozen_at(competition.schedule, now) and asked.stage in (None, Stage.CONTEST)
     in_full = is_frozen and sees_more and asked.in_full
     boards = [board for board in every if asked.hardware in ("", board.hardware)]
     standing = overall_standing(
-        competition, boards=boards, in_full=in_full, scoring=asked.scoring, stage=asked.stage, now=now
+        competition, boards=boards, in_full=in_full, scoring=asked.scoring, stage=asked.stage, now=now, group=group
     )
     page = asked.page(standing.lines, lambda line: line.entrant_id)
     return OverallShown(
@@ -288,6 +320,8 @@ def show_overall(slug: str, asked: Asked, viewer: Viewer, now: datetime) -> Over
         places=places,
         stages=stages,
         rows=standing.rows(page.start, len(page.rows)),
+        groups=shown_groups(competition),
+        group=group,
         total=len(standing.lines),
         own=own_entrant(viewer, competition),
         frozen_at=competition.freeze_at if is_frozen else None,

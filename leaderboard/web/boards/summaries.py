@@ -18,7 +18,7 @@ from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.permissions import memberships_of
 from leaderboard.standings.ranking.overall import OverallLine
-from leaderboard.standings.ranking.ranking import Place
+from leaderboard.standings.ranking.ranking import Place, tied_first
 from leaderboard.standings.read.boards import Look, RankedEntry, counted, leaders_of, looks
 
 NUMBERS: Final = re.compile(r"(\D*)([0-9]{0,9})")
@@ -33,6 +33,7 @@ class BoardSummary:
     leaders: Sequence[RankedEntry]  # the first of its ranking
     own: Place | None  # the viewer's; None: the viewer has no line
     is_open: bool
+    tied: int  # entrants who share the first rank; 0: nobody shares it
 
     @property
     def address(self) -> str:
@@ -93,18 +94,18 @@ def summaries(
         found.append(
             BoardSummary(
                 board=board,
-                entrants=len(places),
+                entrants=sum(len(one.current.places) for one in seen[board.pk].groups),
                 leaders=[line for line in ahead if line is not None],
                 own=own_place(seen[board.pk], own.get(board.competition_id)),
                 is_open=board.is_open_at(now),
+                tied=tied_first(places),
             )
         )
     return found
 
 
 def own_place(look: Look, entrant: int | None) -> Place | None:
-    at = look.current.at.get(entrant) if entrant is not None else None
-    return None if at is None else look.current.places[at]
+    return None if entrant is None else look.with_line_of(entrant).current.place_of(entrant)
 
 
 def collection_summary(

@@ -10,9 +10,9 @@ from leaderboard.awards.standing import newest
 from leaderboard.awards.winners import TIE_RULES, ordinal, won
 from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import Viewer, tracks_seen_by
-from leaderboard.web.api.base import csv_lines
 from leaderboard.web.boards.contests import prize_said, track_said
 from leaderboard.web.organise.standing_pages import said_of
+from leaderboard.wording.spreadsheet import csv_lines
 
 COLUMNS: Final = ("track", "place", "shared_by", "winner", "amount", "currency", "other", "sponsors", "reason")
 GONE: Final = "an entrant"

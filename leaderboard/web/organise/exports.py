@@ -4,6 +4,7 @@ Only one page of rows is in memory at a time, or one row group of Parquet. A cel
 for a formula is marked as text, because competitors choose names and file names.
 """
 
+import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,8 +32,8 @@ from leaderboard.standings.read.boards import lines_of, look
 from leaderboard.standings.read.table import NO_LINES
 from leaderboard.submissions.models import Submission, Takedown
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.api.base import csv_lines, plain
 from leaderboard.web.organise.gate import competition_page, shell
+from leaderboard.wording.spreadsheet import csv_lines, plain
 
 PAGE_ROWS: Final = 500
 CODE_ROWS: Final = 10  # a source may have 1 MB
@@ -156,12 +157,11 @@ def _standings(board: Board) -> Iterator[SimpleNamespace]:
     """Yield lines of all stages, including frozen lines, because an export is for organisers."""
     for stage in Stage:
         seen = look(board, stage=stage, now=timezone.now(), in_full=True)
-        for epoch in seen.epochs:
-            table = seen.tables.get(epoch.name, NO_LINES)
+        for group, epoch in itertools.product(seen.groups, seen.epochs):
+            table = group.tables.get(epoch.name, NO_LINES)
             for line in lines_of(table, table.places):
-                yield SimpleNamespace(
-                    board=board, stage=stage, epoch=epoch, **vars(line), runs=len(line.value.submissions)
-                )
+                about = {"board": board, "stage": stage, "group": group.group, "epoch": epoch}
+                yield SimpleNamespace(**about, **vars(line), runs=len(line.value.submissions))
 
 
 PRESENT: Final = Membership.objects.filter(left_at=None).select_related("user")
@@ -221,8 +221,9 @@ EXPORTS: Final = {
         Board.objects.select_related("competition"),
         "competition",
         columns(
-            "board=board.slug hardware=board.hardware stage epoch=epoch.name is_current_epoch=epoch.is_current rank "
-            "is_tied entrant=entry.entrant_id shown_name=entry.entrant.shown_name submission=entry.submission_id "
+            "board=board.slug hardware=board.hardware stage group epoch=epoch.name "
+            "is_current_epoch=epoch.is_current rank is_tied entrant=entry.entrant_id "
+            "shown_name=entry.entrant.shown_name submission=entry.submission_id "
             "submitted_at=entry.submitted_at ratio=value.ratio half_width=value.half_width score_us "
             "forgeable=value.forgeable runs"
         ),

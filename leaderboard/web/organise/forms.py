@@ -90,6 +90,13 @@ class CompetitionForm(ActForm):
         initial=list(models.DIVISIONS),
         error_messages={"required": "Choose at least one division."},
     )
+    agents_rank = forms.ChoiceField(
+        label="Ranking of agents",
+        choices=((models.SHARED, "With people, in one ranking"), (models.APART, "Apart, in a ranking of their own")),
+        widget=forms.RadioSelect,
+        initial=models.SHARED,
+        help_text="Mixed entrants rank with people. The first line on a board fixes the choice.",
+    )
     max_team_size = forms.IntegerField(
         label="Largest team", initial=1, min_value=1, max_value=checks.MAX_TEAM_SIZE, help_text="1: no teams."
     )

@@ -22,10 +22,10 @@ from leaderboard.rejudging import sets
 from leaderboard.rejudging.apply import Difference, compare
 from leaderboard.rejudging.sets import MAX_NAME_CHARS, MOST, Kind, Selection, estimate_s, make_set, select
 from leaderboard.web.accounts.pages import user_of
-from leaderboard.web.api.base import csv_lines
 from leaderboard.web.forms import ActForm, ReasonForm, add_refusal, reason_field
 from leaderboard.web.organise.forms import UtcField
 from leaderboard.web.organise.gate import act_of, is_organiser, posted, restricted_page
+from leaderboard.wording.spreadsheet import csv_lines
 
 PAGE_ROWS: Final = 50
 PAST_ROWS: Final = 100

@@ -14,6 +14,7 @@ from leaderboard.standings.read.boards import RankedEntry, lines_of
 from leaderboard.standings.read.table import Table
 from leaderboard.web.organise.state_pages import facts_of
 from leaderboard.web.review.evidence import evidence_of, real
+from leaderboard.wording.figures import caution, times_alone
 from runner.evidence.sample import CANDIDATE
 
 MOST_CASES: Final = 200
@@ -28,6 +29,11 @@ class CaseTime:
     baseline_us: float | None
     ratio: float | None
     half_width: float | None
+
+    @property
+    def caution(self) -> str:
+        """The explanation of a speedup below the quotient of its two times."""
+        return caution(times_alone(self.ratio, self.measured_us, self.baseline_us))
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class AdminAuthentication(CliAuthentication):
 
 class Public(base.Public):
     authentication_classes = [CliAuthentication]
+    has_any_query = True
     content_negotiation_class = base.FirstAlways
     schema = None
     nobody = NOBODY
@@ -163,7 +164,7 @@ class Count(Public):
         query, place = base.parse(CountQuery, request.query_params), place_of(request.user, leaderboard, gpu)
         name = query["user_id"]
         if not name:
-            return Response({"count": place.entries})
+            return Response({"count": len(place.look.current.places)})
         alike = Entrant.objects.filter(competition=place.board.competition, looks__contains=[look(name)])
         named = [entrant.pk for entrant in alike if entrant.shown_name == name]
         return Response({"count": sum(pk in place.look.current.at for pk in named)})

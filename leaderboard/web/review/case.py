@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import has_role
+from leaderboard.entrants.models import in_group
 from leaderboard.errors import UserError
 from leaderboard.judging.archive import look
 from leaderboard.judging.models import Result
@@ -169,7 +170,7 @@ def shown_finding(finding: Finding) -> dict[str, Any]:
 def _evidence(result: Result, submission: Submission) -> dict[str, Any]:
     """Return the report's evidence, beside the first run of the best kernel of another entrant in this epoch."""
     of_board = {"board": submission.board_id, "entrant": submission.entrant_id}
-    entries = Entry.objects.filter(board=submission.board_id, epoch=result.epoch)
+    entries = Entry.objects.filter(in_group(submission.group), board=submission.board_id, epoch=result.epoch)
     values = pool(run_of(entry) for entry in entries.exclude(entrant=submission.entrant_id))
     runs = Result.objects.select_related("attempt__submission__entrant")
     incumbent = runs.filter(attempt__entry__submission=values[0].submissions[0]).first() if values else None

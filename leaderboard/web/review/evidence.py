@@ -16,7 +16,7 @@ from operator import or_
 from typing import Any, Final
 
 from leaderboard.web.boards.curves import Tick
-from leaderboard.wording.figures import duration_us
+from leaderboard.wording.figures import caution, duration_us, times_alone
 from runner.evidence.sample import CANDIDATE, SIDES
 from runner.evidence.schema import Evidence, ReportError, parse
 from runner.evidence.throttle import Window
@@ -114,6 +114,11 @@ class CaseRow:
     measured_limit_us: float | None  # reached by the project's own kernels
     resource: str  # the resource that sets the limit
     eager_us: float | None
+
+    @property
+    def caution(self) -> str:
+        """The explanation of a speedup below the quotient of its two times."""
+        return caution(times_alone(self.ratio, self.measured_us, self.baseline_us))
 
     @property
     def against_incumbent(self) -> float | None:

@@ -25,6 +25,7 @@ from rest_framework.views import APIView
 
 from leaderboard import pipeline
 from leaderboard.errors import StaleLease, StoreAway, UserError
+from leaderboard.judging.claim import upcoming
 from leaderboard.judging.enrolment import redeem
 from leaderboard.judging.fleet import keep_health, state_software
 from leaderboard.judging.lease import clock, kinds, release, renew
@@ -165,6 +166,16 @@ class Claim(RunnerView):
             return Response(job.to_json())
         standing = Runner.objects.get(pk=runner.pk).standing
         return Response(status=204, headers={STANDING: standing} if standing else None)
+
+
+class Upcoming(RunnerView):
+    """Jobs to build ahead. Naming them is no claim: another runner may get them."""
+
+    def post(self, request: Request) -> Response:
+        runner, sent = self.runner_of(request), self.read(request)
+        check_hardware(runner, _text(sent, "hardware"))
+        jobs = upcoming(runner=runner, now=clock()) if Runner.objects.able().filter(pk=runner.pk).exists() else []
+        return Response({"jobs": [job.to_json() for job in jobs]})
 
 
 class Bell(RunnerView):
@@ -325,6 +336,7 @@ register_converter(AttemptId, "attempt")
 urlpatterns = [
     path("hello", Hello.as_view()),
     path("claim", Claim.as_view()),
+    path("upcoming", Upcoming.as_view()),
     path("bell", Bell.as_view()),
     path("health", ReportHealth.as_view()),
     path("enrol", Enrol.as_view()),

@@ -18,8 +18,9 @@ from django.utils import timezone
 from django.utils.feedgenerator import Atom1Feed
 from django.views.decorators.http import require_safe
 
-from leaderboard.competitions.models import Competition
+from leaderboard.competitions.models import AGENTS, Competition
 from leaderboard.competitions.permissions import announcements_seen_by, boards_seen_by, competitions_seen_by
+from leaderboard.standings.ranking.ranking import tied_first
 from leaderboard.standings.read.boards import leaders_of, looks, problems_by_collection
 from leaderboard.web import documents, markup
 from leaderboard.web.middleware import APIS
@@ -63,16 +64,21 @@ def records(request: HttpRequest, slug: str = "") -> HttpResponse:
         boards = boards.filter(competition=competition)
     known = {board.pk: board for board in boards.defer("version")}
     seen = looks(known.values(), now=timezone.now())
-    leaders = leaders_of(look.current for look in seen.values()).values()
+    leaders = leaders_of(one.current for look in seen.values() for one in look.groups).values()
     newest = sorted(leaders, key=lambda line: (line.entry.published_at, line.entry.pk), reverse=True)
     feed = _feed(request, "Records", competition)
     for line in newest[:MOST_ITEMS]:
         entry, board = line.entry, known[line.entry.board_id]
         name, speedup = entry.entrant.shown_name, figures.speedup(line.value.ratio)
+        group = board.competition.group_of(entry.entrant.division)
+        among = " among agents" if group == AGENTS else ""
+        level = tied_first(seen[board.pk].of(group).current.places)
+        tied = f", {level} tied for first" if level else ""
         feed.add_item(
-            title=f"{board.title} on {board.hardware}: {name}, {speedup}",
+            title=f"{board.title} on {board.hardware}{among}: {name}, {speedup}",
             link=f"{settings.SITE_URL}/entries/{entry.submission_id}",
-            description=f"{name} leads {board.title} on {board.hardware} in {board.competition} with {speedup}.",
+            description=f"{name} leads{among} {board.title} on {board.hardware} in {board.competition} with {speedup}"
+            f"{tied}.",
             pubdate=entry.submitted_at,
             updateddate=entry.published_at,
             author_name=name,

@@ -4,6 +4,7 @@ The page of the entrant shows people, invites and profile. Each of its acts has 
 """
 
 import json
+from datetime import datetime
 from typing import Any, Final
 
 from django.contrib import messages
@@ -184,16 +185,21 @@ def _submit_page(
         {"value": mode, "about": about, "left": [level for level in left if level["mode"] == mode]}
         for mode, about in MODES.items()
     ]
-    closed = refused_and_unseen(card.places)
+    closed, problem = refused_and_unseen(card.places), starter_code.problem_of(card.version)
     context = {
         "card": card,
+        "problem": problem,
+        "references": starter_code.files_of(problem),
+        "tests": starter_code.case_names(problem.tests),
+        "ranges": starter_code.secret_ranges(problem),
+        "timed": starter_code.timed_names(card.versions),
         "form": form,
         "modes": modes,
         "starters": [{"hardware": hardware, "tabs": tabs} for hardware, tabs in starters.items() if tabs],
         "chosen": form["hardware"].value(),
         "opened": opened,
         "wanted": card.version.part("submission_name", PYTHON_NAME),
-        "is_welcomed": is_welcomed(user_of(request), timezone.now()),
+        "is_welcomed": is_welcomed(user_of(request), timezone.now()) and _first_pass(user_of(request)) is None,
         "licences": LICENCES,
         **closed,
         "is_closed": len(closed["refused"]) == len(card.places),
@@ -245,10 +251,23 @@ def detail_page(
         "may_send": is_own and item.code is not None and item.submission.board.is_open_at(now),
         "best": compare.best_of(item.submission, user) if is_own and item.is_finished else None,
         "marks_json": json.dumps(marked_lines(item.message, item.filename) if is_own and item.code is not None else []),
-        "is_welcomed": is_own and item.mode == "test" and item.is_finished and is_welcomed(user, now),
+        "is_welcomed": is_own and item.mode == "test" and item.is_finished and _is_welcomed_by(item.id, user, now),
         **for_owner(item.submission, user, now, owner_form),
     }
     return render(request, "web/submission.html", context, status=status)
+
+
+def _is_welcomed_by(submission: int, user: User, now: datetime) -> bool:
+    """Return whether this submission's page shows the welcome: up to the first pass, with which the welcome ends."""
+    if not is_welcomed(user, now):
+        return False
+    first = _first_pass(user)
+    return first is None or submission <= first
+
+
+def _first_pass(user: User) -> int | None:
+    passed = view.sent_by(user).filter(attempts__is_current=True, attempts__outcome="passed")
+    return passed.order_by("pk").values_list("pk", flat=True).first()
 
 
 @login_required

@@ -13,6 +13,7 @@ from leaderboard.standings.read.status import without_text
 from leaderboard.submissions.models import Submission
 from leaderboard.web.review.evidence import SeedRow, seed_rows
 from leaderboard.web.submissions.view import Opened, Shown
+from leaderboard.wording.figures import caution, times_alone
 from runner.evidence.schema import Evidence
 from runner.wire import TIMED_MODES
 
@@ -105,6 +106,7 @@ def _case(case: dict[str, Any], verdict: str, said: str) -> dict[str, Any]:
         "failed": outcome not in TONES,
         "reason": str(case.get("reason") or ""),
         "message": "" if message in said else message,
+        "caution": caution(times_alone(times["ratio"], times["measured_us"], times["baseline_us"])),
         **times,
     }
 

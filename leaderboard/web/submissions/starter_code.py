@@ -38,7 +38,7 @@ def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]
     for language, text in sorted(problem.templates.items(), key=lambda item: (item[0] != "Python", item[0])):
         outcome = found.get(language, "")
         if outcome == "passed":
-            about = f"A correct, slow kernel in {language}. It passes test mode as it is; make it fast."
+            about = f"A correct kernel in {language} to begin with. It passes test mode as it is; make it faster."
         elif outcome:
             about = f"The form of a submission in {language}. As it is, its verdict in test mode is: {outcome}."
         else:
@@ -52,8 +52,13 @@ def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]
 
 def tabs(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]) -> list[Tab]:
     """Return starter code first, then the reference, then the remaining files that a submission or reader may need."""
+    return [*starters(problem, hardware, found), *files_of(problem)]
+
+
+def files_of(problem: Problem) -> list[Tab]:
+    """Return the reference first, then the remaining files."""
     files = sorted(problem.files, key=lambda name: (name != REFERENCE, name))
-    shown = starters(problem, hardware, found)
+    shown: list[Tab] = []
     for place, name in enumerate(files):
         title, about = name, "A file of the problem, which the reference uses."
         if name == REFERENCE:

@@ -92,11 +92,13 @@ def note(request: HttpRequest, pk: int) -> HttpResponse:
     """Save the person's own note on a submission of theirs or their team's."""
     user = user_of(request)
     submission = get_object_or_404(view.own_of(user), pk=pk)
+    text = request.POST.get("text", "")
     try:
-        save_note(user=user, submission=submission, text=request.POST.get("text", ""), now=timezone.now())
+        save_note(user=user, submission=submission, text=text, now=timezone.now())
+        messages.success(request, "Your note is saved." if text.strip() else "Your note is removed.")
     except UserError as error:
         messages.warning(request, f"The note is not saved: {error.message}.")
-    return redirect(f"/submissions/{pk}#note")
+    return redirect(f"/submissions/{pk}")
 
 
 @login_required

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from django import template
@@ -34,6 +34,20 @@ register.filter("ordinal", ordinal)
 register.filter("epoch_title", title_of)
 register.simple_tag(contests.track_said, name="track_said")
 register.simple_tag(contests.prize_said, name="prize_said")
+
+
+class Ranked(Protocol):
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def is_tied(self) -> bool: ...
+
+
+@register.filter
+def rank_number(line: Ranked) -> SafeString:
+    """Render a rank, as 1= if it is shared."""
+    tied = '<span aria-hidden="true">=</span><span class="visually-hidden">, tied</span>' if line.is_tied else ""
+    return SafeString(f"{line.rank}{tied}")
 
 
 @register.filter

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from leaderboard.competitions.models import HUMAN, Competition
 from leaderboard.web.boards.standing import BoardRow
 from leaderboard.web.templatetags.people import entrant_url
-from leaderboard.web.templatetags.photofinish import when
+from leaderboard.web.templatetags.photofinish import rank_number, when
 from leaderboard.wording.figures import duration_us, interval, percent, speedup
 
 register = template.Library()
@@ -43,12 +43,9 @@ def ranking_rows(
 
 
 def _rank(row: BoardRow) -> str:
-    rank, title, tied = row.ranked.rank, "", ""
-    if row.ranked.is_tied:
-        title = ' title="Tied within the noise"'
-        tied = '<span aria-hidden="true">=</span><span class="visually-hidden">, tied</span>'
+    title = ' title="Tied within the noise"' if row.ranked.is_tied else ""
     label = '<span class="visually-hidden">Rank </span>'
-    return f'<td><span class="rank"{title}><span>{label}{rank}{tied}</span></span></td>'
+    return f'<td><span class="rank"{title}><span>{label}{rank_number(row.ranked)}</span></span></td>'
 
 
 def _name(row: BoardRow, competition: Competition, *, is_board: bool) -> str:

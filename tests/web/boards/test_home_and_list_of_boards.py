@@ -255,7 +255,24 @@ def test_competition_page_shows_leaders_and_the_viewers_place(stage, browser) ->
     for owner, ratio in ((stage.ada, 0.5), (stage.ben, 0.8)):
         stage.judge(stage.submit(owner), ratio=ratio)
     text = page_of(browser(stage.ben), "/competitions/kernels-101")
-    assert '<strong>ada</strong></td><td class="num" data-label="Speedup">2.000×' in text
+    assert '<strong>ada</strong></span></td><td class="num" data-label="Speedup">2.000×' in text
     assert 'data-label="You">2nd' in text
+    assert "tied" not in text
     assert "Nobody has finished yet" in text
     assert 'href="/boards/kernel-1/H200"' in text
+
+
+def test_the_fastest_of_a_tie_is_named_with_the_number_of_the_tied(stage, browser) -> None:
+    for owner, ratio in ((stage.ada, 0.5), (stage.ben, 0.499), (stage.cleo, 0.8)):
+        stage.judge(stage.submit(owner), ratio=ratio)
+    home = page_of(browser(None))
+    assert "; 2 tied for first" in home
+    assert home.index("<strong>ben</strong>") < home.index("<strong>ada</strong>")
+    leader = '<strong>ben</strong> <span class="detail">2 tied</span>'
+    for address in ("/boards", "/competitions/kernels-101"):
+        assert leader in page_of(browser(None), address)
+    board = page_of(browser(None), "/boards/softmax/cpu")
+    assert board.index(">ben</a>") < board.index(">ada</a>") < board.index(">cleo</a>")
+    progress = page_of(browser(None), "/boards/softmax/cpu/history")
+    assert "(2 tied for first)" in progress
+    assert progress.count('1<span aria-hidden="true">=</span>') == 2

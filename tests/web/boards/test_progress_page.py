@@ -43,7 +43,7 @@ def raced(stage):
 
 def test_chart_has_the_record_and_the_best_of_each_person(raced, browser) -> None:
     assert chart_of(browser(None)) == {
-        "Record": [1.25, 2.0, 2.5],
+        "Fastest": [1.25, 2.0, 2.5],
         "ada": [1.25, 2.5],
         "ben": [2.0],
         "cleo": [1.111111],
@@ -59,7 +59,7 @@ def test_chart_has_the_first_five_the_viewer_and_named_people(stage, browser) ->
     for number in range(8):
         stage.judge(stage.submit(User.objects.create_user(f"racer{number}")), ratio=0.8 + number / 50)
     stage.judge(stage.submit(stage.ada), ratio=0.99)
-    first = ["Record", *(f"racer{number}" for number in range(5))]
+    first = ["Fastest", *(f"racer{number}" for number in range(5))]
     assert list(chart_of(browser(None))) == first
     assert list(chart_of(browser(stage.ada))) == [*first, "ada"]
     assert list(chart_of(browser(None), f"{PAGE}?with=RACER7")) == [*first, "racer7"]
@@ -95,7 +95,7 @@ def test_progress_shows_no_line_of_another_epoch(raced, browser) -> None:
     raced.judge(raced.submit(raced.cleo), ratio=0.75, epoch="driver-9")
     assert "1.333" not in str(chart_of(browser(None)))
     raced.choose("driver-9")
-    assert chart_of(browser(None)) == {"Record": [1.333333], "cleo": [1.333333]}
+    assert chart_of(browser(None)) == {"Fastest": [1.333333], "cleo": [1.333333]}
 
 
 def test_progress_and_pulse_stand_still_while_the_board_is_frozen(stage, browser) -> None:
@@ -107,12 +107,12 @@ def test_progress_and_pulse_stand_still_while_the_board_is_frozen(stage, browser
     stage.judge(hidden, ratio=0.61)
     for person in (None, stage.ben, stage.cleo, stage.olga):
         assert browser(person).get(PULSE).json() == before
-        assert list(chart_of(browser(person))) == ["Record", "ada"]
+        assert list(chart_of(browser(person))) == ["Fastest", "ada"]
     assert browser(None).get(f"{PAGE}?with=ben").status_code == 400
     assert "You are" not in page_of(browser(stage.ben))
     Competition.objects.update(deadline=timezone.now() - timedelta(minutes=1), revealed_at=timezone.now())
     assert browser(None).get(PULSE).json() != before
-    assert list(chart_of(browser(None))) == ["Record", "ben", "ada"]
+    assert list(chart_of(browser(None))) == ["Fastest", "ben", "ada"]
 
 
 def test_pulse_changes_with_the_table_and_matches_the_boards_page(raced, browser) -> None:

@@ -170,5 +170,7 @@ def test_the_page_with_both_plots_fits_and_is_accessible(
         watched = Watched(browser.new_context(base_url=site.address, color_scheme=scheme).new_page(), site.address)
         faults = faults_of(watched, Entry("visitor", address), {}) + axe_faults(watched.page, {})
         assert watched.page.locator("figure.fast-p path.curve").count() == 8, "two curves in each plot, and its legend"
+        watched.page.locator("form.slider input[type=range]").fill("1.5")
+        assert watched.page.locator("form.slider output").inner_text() == "1.5×"
         watched.page.screenshot(path=tmp_path / f"{scheme}.png", full_page=True)
     assert not faults, faults

@@ -17,8 +17,8 @@ from leaderboard.competitions.models import Role
 from leaderboard.dataset import parquet
 from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Decision
-from leaderboard.web.api import base
 from leaderboard.web.organise import exports
+from leaderboard.wording.spreadsheet import FORMULAS, csv_lines
 
 NAMES = tuple(exports.EXPORTS)
 needs_pyarrow = pytest.mark.skipif(not parquet.IS_INSTALLED, reason="pyarrow is not installed")
@@ -77,12 +77,12 @@ def test_a_name_that_a_spreadsheet_would_run_is_text(stage, fetch) -> None:
 
 @given(st.text(max_size=20))
 def test_no_text_begins_as_a_formula(text: str) -> None:
-    ((cell,),) = csv.reader(io.StringIO(base.csv_lines([[text]]), newline="")) if text else [("",)]
-    assert not cell.lstrip(" ").startswith(base.FORMULAS)
+    ((cell,),) = csv.reader(io.StringIO(csv_lines([[text]]), newline="")) if text else [("",)]
+    assert not cell.lstrip(" ").startswith(FORMULAS)
 
 
 def test_numbers_stay_numbers() -> None:
-    assert base.csv_lines([[-1.5, 3, None, True, ["a"]]]) == '-1.5,3,,True,"[""a""]"\r\n'
+    assert csv_lines([[-1.5, 3, None, True, ["a"]]]) == '-1.5,3,,True,"[""a""]"\r\n'
 
 
 @pytest.mark.parametrize("file", ["entrants.xml", "users.csv", "entrants"])

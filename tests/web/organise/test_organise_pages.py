@@ -19,6 +19,7 @@ SETTINGS = {
     "slug": "spring",
     "visibility": "closed",
     "divisions": ["human", "agent", "mixed"],
+    "agents_rank": "shared",
     "max_team_size": "1",
     "scoring": "geometric_mean",
     "default_licence": "MIT",

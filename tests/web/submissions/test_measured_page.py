@@ -133,7 +133,8 @@ def test_the_measured_page_asks_no_query_twice(stage, browser, measured) -> None
 
 def test_a_note_is_saved_shown_and_removed(stage, browser, measured) -> None:
     client, address = browser(stage.ada), f"/submissions/{measured.pk}"
-    assert client.post(f"{address}/note", {"text": " tiles of\r\n64 "}).headers["Location"] == f"{address}#note"
+    assert client.post(f"{address}/note", {"text": " tiles of\r\n64 "}).headers["Location"] == address
+    assert "Your note is saved." in client.get(address).content.decode()
     assert "tiles of\n64" in page_of(client, address)
     assert "tiles of" in page_of(client, "/submissions")
     assert "tiles of" not in page_of(browser(stage.olga), address)

@@ -374,14 +374,14 @@ def test_the_welcome_ends_in_a_passing_test_run(stage, browser) -> None:
     stage.judge(failed, outcome="runtime_error", message="odd")
     passed = stage.submit(stage.ada, mode="test")
     stage.judge(passed)
-    later = stage.submit(stage.ada)
+    later = stage.submit(stage.ada, mode="test")
     stage.judge(later)
+    assert "Dismiss the welcome" not in page_of(client), "the pass has ended it"
     assert "Not passed yet." in page_of(client, f"/submissions/{failed.pk}")
     assert "Your first test run passed." in page_of(client, f"/submissions/{passed.pk}")
     assert "Your first test run passed." not in page_of(client, f"/submissions/{later.pk}")
     assert "first test run" not in page_of(browser(stage.olga), f"/submissions/{passed.pk}")
     assert client.post("/welcome/dismiss").headers["Location"] == "/boards"
-    assert "Dismiss the welcome" not in page_of(client)
     assert "first test run" not in page_of(client, f"/submissions/{passed.pk}")
 
 
@@ -400,3 +400,10 @@ def test_a_team_mate_opens_code_of_the_team(stage, browser) -> None:
         joined_at=stage.now,
     )
     assert "KERNEL" in page_of(browser(stage.ben), f"{ADDRESS}?from={hers.pk}")
+
+
+def test_the_problem_is_folded_above_the_editor(stage, browser) -> None:
+    page = page_of(browser(stage.ada))
+    fold = page[page.index('id="problem"') : page.index('id="workbench"')]
+    for part in ("Softmax of each row.", "Timed", "reference.py", "custom_kernel"):
+        assert part in fold

@@ -93,9 +93,19 @@ export function fold(button, open) {
   [button.textContent, button.dataset.fold] = [button.dataset.fold, button.textContent];
 }
 
+// The value of a slider whose form is sent by a button, while it is drawn.
+function wireSlider(form) {
+  const [slider, output] = [form.querySelector("input[type=range]"), form.querySelector("output")];
+  slider.addEventListener("input", () => {
+    output.textContent = `${slider.valueAsNumber}×`;
+    slider.setAttribute("aria-valuetext", output.textContent);
+  });
+}
+
 wireTheme();
 localTimes(document);
 document.querySelectorAll(".tabs").forEach(wireTabs);
+document.querySelectorAll("form.slider").forEach(wireSlider);
 document.addEventListener("click", (event) => {
   const copier = event.target.closest("[data-copy]");
   if (copier) copy(copier);
