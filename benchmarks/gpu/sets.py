@@ -57,7 +57,11 @@ SHOWN_CHARS: Final = 200  # in the table
 UNSUPPORTED: Final = "unsupported"
 DIED: Final = "died"  # the judge's process ended without a report
 OVER: Final = "over the limit"
-NEEDS_ROOM: Final = "needs more memory than this hardware has free"  # in the judge's own sentence
+NO_MEMORY: Final = (  # outcome of a judge beside which another is prepared, and words of its reason
+    ("infra_error", "needs more memory than this hardware has free"),
+    ("out_of_memory", "Your code left too little memory for the judge"),
+    (DIED, "bytes of device memory"),
+)
 NO_ROOM: Final = "no room beside the next judge"
 TOO_LARGE: Final = "too large"  # for the host's hardware, by the sizes in the reference's text
 
@@ -229,12 +233,14 @@ def judge_apart(path: Path, number: int, limit_s: float, turns: list[threading.L
         words = said.read()
     if is_over:
         return {"outcome": OVER, "reason": f"It took longer than {limit_s:g} s on this host."}
-    if not kept.exists():
-        return {"outcome": DIED, "reason": f"The judge's process ended: {words[-SAID_CHARS:]}"}
-    line = line_of(Report.from_json(json.loads(kept.read_text())))
-    if turns and line["outcome"] == "infra_error" and NEEDS_ROOM in line["reason"]:
-        return line | {"outcome": NO_ROOM}
-    return line
+    line = {"outcome": DIED, "reason": f"The judge's process ended: {words[-SAID_CHARS:]}"}
+    if kept.exists():
+        line = line_of(Report.from_json(json.loads(kept.read_text())))
+    return line | {"outcome": NO_ROOM} if turns and lacks_memory(line) else line
+
+
+def lacks_memory(line: Line) -> bool:
+    return any(line["outcome"] == outcome and words in line["reason"] for outcome, words in NO_MEMORY)
 
 
 def _ended(process: subprocess.Popen[bytes], limit_s: float, turn: threading.Lock) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.gpu import sets
 from problems.spec import Problem
+from runner.job import execute
 from runner.wire import Report
 
 MODEL = """
@@ -169,3 +170,18 @@ def test_a_judge_that_dies_or_hangs_leaves_a_line(tmp_path: Path, monkeypatch: p
     assert died["outcome"] == sets.DIED
     assert "FileNotFoundError" in died["reason"]
     assert sets.judge_apart(missing, 0, 0.01)["outcome"] == sets.OVER
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "lacks"),
+    [
+        ("infra_error", f"problem: {execute.TOO_LARGE}", True),
+        ("out_of_memory", "judge: Your code left too little memory for the judge: it took 21.7 GiB.", True),
+        ("out_of_memory", "candidate: Your code used more than its memory.", False),
+        (sets.DIED, "sandbox.container.SandboxError: no 4294967296 bytes of device memory", True),
+        (sets.DIED, "FileNotFoundError", False),
+        ("passed", "", False),
+    ],
+)
+def test_failures_that_room_beside_another_judge_explains(outcome: str, reason: str, lacks: bool) -> None:
+    assert sets.lacks_memory({"outcome": outcome, "reason": reason}) is lacks
