@@ -36,21 +36,23 @@ class Look(NamedTuple):
     cpu_ms: float
 
 
+# Rows get their numbers in the order of their submissions, whatever the planner chooses.
 FILL: Final = """
 INSERT INTO accounts_user
        (username, password, is_superuser, first_name, last_name, email, is_staff, is_active, date_joined,
         session_generation)
-SELECT 'racer' || n, '', false, '', '', '', false, true, now(), 0 FROM generate_series(1, %(entrants)s) AS n;
+SELECT 'racer' || n, '', false, '', '', '', false, true, now(), 0 FROM generate_series(1, %(entrants)s) AS n ORDER BY n;
 
 INSERT INTO entrants_entrant
        (competition_id, name, looks, is_team, pseudonym, division, model_name, affiliation, declared, created_at)
 SELECT %(competition)s, username, ARRAY[username::text], false, '', CASE WHEN id %% 3 = 0 THEN 'agent' ELSE 'human' END,
        CASE WHEN id %% 3 = 0 THEN 'model-1' ELSE '' END, 'Institute ' || id %% 40, '[]', now()
-  FROM accounts_user WHERE username LIKE 'racer%%';
+  FROM accounts_user WHERE username LIKE 'racer%%' ORDER BY id;
 
 INSERT INTO entrants_membership (entrant_id, competition_id, user_id, role, rules_digest, joined_at)
 SELECT entrant.id, entrant.competition_id, person.id, 'captain', '', now()
-  FROM entrants_entrant AS entrant JOIN accounts_user AS person ON person.username = entrant.name;
+  FROM entrants_entrant AS entrant JOIN accounts_user AS person ON person.username = entrant.name
+ ORDER BY entrant.id;
 
 INSERT INTO submissions_submission
        (owner_id, entrant_id, board_id, mode, filename, source, source_digest, code_digest, size_bytes, licence,
@@ -61,18 +63,20 @@ SELECT membership.user_id, membership.entrant_id, %(board)s + (n > %(entries)s):
        'MIT', now() - interval '30 days' + n * interval '1 second'
   FROM generate_series(1, %(attempts)s) AS n
   JOIN entrants_membership AS membership
-    ON membership.id = (SELECT min(id) FROM entrants_membership) + (n * 7919) %% %(entrants)s;
+    ON membership.id = (SELECT min(id) FROM entrants_membership) + (n * 7919) %% %(entrants)s
+ ORDER BY n;
 
 INSERT INTO judging_attempt
        (submission_id, owner_id, is_ranked, sent_at, number, is_current, is_shadow, cause, losses, hardware, version_id,
         state, outcome, reason, token, created_at, claimed_at, finished_at)
 SELECT submission.id, submission.owner_id, true, submission.created_at, 1, true, false, 'first', 0, board.hardware,
        board.version_id, 'done', 'passed', '', 1, submission.created_at, submission.created_at, submission.created_at
-  FROM submissions_submission AS submission JOIN competitions_board AS board ON board.id = submission.board_id;
+  FROM submissions_submission AS submission JOIN competitions_board AS board ON board.id = submission.board_id
+ ORDER BY submission.id;
 
 INSERT INTO judging_result
        (attempt_id, outcome, reason, message, flags, score_us, ratio, half_width, epoch, telemetry, report, created_at)
-SELECT id, 'passed', '', '', '[]', 500, 0.5, 0.004, '', 'full', '{}', created_at FROM judging_attempt;
+SELECT id, 'passed', '', '', '[]', 500, 0.5, 0.004, '', 'full', '{}', created_at FROM judging_attempt ORDER BY id;
 
 INSERT INTO standings_entry
        (board_id, owner_id, entrant_id, submission_id, attempt_id, score_us, ratio, half_width, epoch, code_digest,
