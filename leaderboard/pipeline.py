@@ -40,7 +40,7 @@ from leaderboard.competitions.checks import check_hardware
 from leaderboard.competitions.importing import apply_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.confirmations.ask import claim_confirmation, record_confirmation
-from leaderboard.confirmations.models import FAILED, Confirmation
+from leaderboard.confirmations.models import FAILED, RECORD, Confirmation
 from leaderboard.entrants import closing
 from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
@@ -76,10 +76,10 @@ P = ParamSpec("P")
 Made = TypeVar("Made")
 
 PATIENCE: Final = timedelta(minutes=5)  # after this wait, a confirmation, a test or a compiled timing takes its turns
-LONG_PATIENCE: Final = timedelta(hours=1)  # the same for the operator's tests of open boards, for which nobody waits
+LONG_PATIENCE: Final = timedelta(hours=1)  # the same for work that no person waits for
 MOST_BATCH_BYTES: Final = 4_000_000  # of source; reading 1 MB takes up to a second
 STORED_AT_ONCE: Final = 50  # submissions of a statement, each with its source
-CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner does those tests
+CALM: Final = timedelta(minutes=2)  # without a verdict, after which an idle runner does that work
 OTHER_WORK: Final = (AdmissionTest, CompiledTiming, Confirmation)
 # Every claim runs this query, so it is raw SQL: the ORM takes longer to build it than the database to answer it.
 _LOOK: Final = """
@@ -96,7 +96,9 @@ SELECT EXISTS (SELECT FROM judging_attempt WHERE runner_id = %(runner)s AND stat
                      AND (asked_by_id IS NOT NULL AND created_at <= %(asked_before)s
                           OR created_at <= %(asked_long_before)s))
        OR EXISTS (SELECT FROM confirmations_confirmation
-                   WHERE hardware = %(hardware)s AND state = %(queued)s AND created_at <= %(asked_before)s)
+                   WHERE hardware = %(hardware)s AND state = %(queued)s
+                     AND ((asked_by_id IS NOT NULL OR cause <> %(record)s) AND created_at <= %(asked_before)s
+                          OR created_at <= %(asked_long_before)s))
 """
 ASK_HINT: Final = "ask_hint"  # actor of leaderboard/actors.py
 
@@ -360,22 +362,22 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
         may_work = lock_able(runner, now=now)  # the loss may have suspended the runner
     if not may_work:
         return None
+    long_before = now - LONG_PATIENCE
     if others_wait and _is_others_turn(runner):
-        overdue = {"asked_before": now - PATIENCE}
-        if job := (
-            claim_test(runner=runner, now=now, unasked_before=now - LONG_PATIENCE, **overdue)
-            or claim_confirmation(runner=runner, now=now, **overdue)
-            or claim_compiled(runner=runner, now=now, unasked_before=now - LONG_PATIENCE, **overdue)
-        ):
+        due: dict[str, Any] = {
+            "runner": runner,
+            "now": now,
+            "asked_before": now - PATIENCE,
+            "unasked_before": long_before,
+        }
+        if job := claim_test(**due) or claim_confirmation(**due) or claim_compiled(**due):
             return job
-    if job := claim_next(runner=runner, now=now) or claim_confirmation(runner=runner, now=now):
+    if job := claim_next(runner=runner, now=now):
         return job
-    # A verdict of a moment ago: its competitor may send the next version, and would wait for a test that nobody awaits.
+    # A verdict of a moment ago: its competitor may send the next version, and would wait for work that nobody awaits.
     ended = Attempt.objects.filter(hardware=runner.hardware, rejudge_set=None, finished_at__gt=now - CALM)
-    unasked_before = now - LONG_PATIENCE if ended.exists() else now
-    return claim_test(runner=runner, now=now, unasked_before=unasked_before) or claim_compiled(
-        runner=runner, now=now, unasked_before=unasked_before
-    )
+    due = {"runner": runner, "now": now, "unasked_before": long_before if ended.exists() else now}
+    return claim_confirmation(**due) or claim_test(**due) or claim_compiled(**due)
 
 
 def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:
@@ -387,6 +389,7 @@ def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:
         "judging": list(RUNNING),
         "running": AT_WORK,
         "queued": QUEUED,
+        "record": RECORD,
         "asked_before": now - PATIENCE,
         "asked_long_before": now - LONG_PATIENCE,
     }

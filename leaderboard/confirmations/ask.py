@@ -77,17 +77,22 @@ def _ring(asked: Confirmation) -> None:
     transaction.on_commit(lambda: broker.ring(hardware=asked.hardware, hint=asked.attempt_id))
 
 
-def claim_confirmation(*, runner: Runner, now: datetime, asked_before: datetime | None = None) -> Job | None:
+def claim_confirmation(
+    *, runner: Runner, now: datetime, asked_before: datetime | None = None, unasked_before: datetime | None = None
+) -> Job | None:
     """Return the next job for this runner's hardware and epoch, or None.
 
-    `asked_before`: only work that waits since then.
+    Only confirmations that have waited since `asked_before`; since `unasked_before` those that nobody awaits, because
+    the site asked for them when a record fell.
     """
     busy = Confirmation.objects.filter(cause=RECORD, claimed_at__gt=now - PAUSE).values("board")
     queued = Confirmation.objects.filter(state=QUEUED, hardware=runner.hardware).values("board")
     boards = list(Board.objects.filter(pk__in=queued).select_related("competition"))
     ranked = RankedEpochs(boards)
     measured = [board.pk for board in boards if ranked.of(board, Stage.CONTEST) == runner.epoch]
-    waiting = Confirmation.objects.filter(created_at__lte=asked_before or now, board__in=measured)
+    is_awaited = Q(asked_by__isnull=False) | ~Q(cause=RECORD)
+    is_due = is_awaited & Q(created_at__lte=asked_before or now) | Q(created_at__lte=unasked_before or now)
+    waiting = Confirmation.objects.filter(is_due, board__in=measured)
     waiting = waiting.exclude(Q(cause=RECORD, board__in=busy)).order_by("losses", "id")
     return take_first(waiting, runner=runner, now=now)
 

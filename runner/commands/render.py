@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leaderboard.wording.figures import caution, times_alone
 from leaderboard.wording.outcomes import FLAGS
 from runner.admission.examine import ACCEPTS_HALF, NEAR_CONSTANT
 from runner.commands.replay import Replayed
@@ -128,6 +129,9 @@ def report(screen: Console, report: Report) -> None:
         width, speedup = 100 * (report.half_width or 0), 1 / (report.ratio or 1)
         said = f"{speedup:.4g}× as fast as the baseline, ± {width:.2g} %; {report.score_us:.4g} µs"
         screen.print(Text(said, style="bold"))
+        for case in timed:
+            if words := caution(times_alone(case["ratio"], case["measured_us"], case["baseline_us"])):
+                screen.print(Text(f"{case['name']}: {words}"))
     if (profile := profiled.read(report.profile)) is not None:
         screen.print(seen(profile.sentence, style="bold"))
         for figure in profile.figures:

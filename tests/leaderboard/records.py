@@ -52,6 +52,8 @@ def found(job: Job, *, told: dict[str, Any] | None = None, **report: Any) -> Rep
 
 
 def claim(stage: Stage, runner: Runner | None = None) -> Job:
+    """Claim the next confirmation, once nobody is at work: that of a record waits until then."""
+    stage.later(pipeline.CALM.total_seconds())
     job = pipeline.claim_work(runner=runner or stage.rex, now=stage.now)
     assert job is not None, "there was nothing to claim"
     assert job.incumbent is not None, "it is no confirmation"

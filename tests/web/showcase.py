@@ -17,6 +17,7 @@ from allauth.account.forms import default_token_generator
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.account.utils import user_pk_to_url_str
 from django.core.management import call_command
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -36,6 +37,7 @@ from leaderboard.competitions.access import grant_role, issue_codes, publish_ann
 from leaderboard.competitions.edit import create_track, put_prize
 from leaderboard.competitions.importing import take_upload
 from leaderboard.competitions.models import Board, Competition, Problem, Role, Track
+from leaderboard.confirmations.ask import claim_confirmation
 from leaderboard.desk.acts import grant_quota
 from leaderboard.discussion.acts import write_post
 from leaderboard.entrants import teams
@@ -217,8 +219,12 @@ def _report(runner: Runner, now: datetime, **told: Any) -> None:
 
 
 def _confirm(runner: Runner, now: datetime) -> bool:
-    """Confirm a new first place with the gain of the two results. Return False if no confirmation waits."""
-    job = pipeline.claim_work(runner=runner, now=now)
+    """Confirm a new first place with the gain of the two results. Return False if no confirmation waits.
+
+    The claim waits for no calm: verdicts that were made before may be later than `now`.
+    """
+    with transaction.atomic():
+        job = claim_confirmation(runner=runner, now=now)
     if job is None:
         return False
     assert job.incumbent is not None

@@ -111,16 +111,49 @@ def test_the_job_has_both_sources_and_says_how_many_runs(stage: Stage) -> None:
     assert deadline == stage.now + 12 * longest(stage.board.version.bundle)
 
 
-def test_attempts_come_first_but_a_record_does_not_starve(stage: Stage) -> None:
+@pytest.mark.parametrize("awaited", ["by nobody", "by a prize", "by olga"])
+def test_attempts_come_first_but_a_record_does_not_starve(stage: Stage, awaited: str) -> None:
     overtake(stage)
-    waits = stage.submit(stage.cleo)
+    for user in (stage.ada, stage.ben):
+        stage.submit(user)
+    await_it(awaited, stage)
+    patience = pipeline.LONG_PATIENCE if awaited == "by nobody" else pipeline.PATIENCE
+    stage.later((only().created_at + patience - stage.now).total_seconds() - 1)
+    early = pipeline.claim_work(runner=stage.rex, now=stage.now)
+    assert early is not None
+    assert early.incumbent is None
+    assert stage.report(early, ratio=0.95)
+    stage.later(1)
+    due = pipeline.claim_work(runner=stage.rex, now=stage.now)
+    assert due is not None
+    assert due.incumbent is not None
+
+
+def await_it(awaited: str, stage: Stage) -> None:
+    """Let a prize or a person wait for the only confirmation."""
+    changed = {"by a prize": {"cause": AWARD}, "by olga": {"asked_by": stage.olga}, "by nobody": {}}
+    Confirmation.objects.update(**({"state": QUEUED} | changed[awaited]))
+
+
+def test_a_record_that_nobody_awaits_waits_until_nobody_is_at_work(stage: Stage) -> None:
+    """Its runs take minutes, and a competitor who reads a verdict sends the next version soon."""
+    overtake(stage)
+    stage.later(pipeline.CALM.total_seconds() - 2)
+    stage.judge(stage.submit(stage.cleo), ratio=0.95)
+    assert pipeline.claim_work(runner=stage.rex, now=stage.later(pipeline.CALM.total_seconds() - 1)) is None
+    job = pipeline.claim_work(runner=stage.rex, now=stage.later(1))
+    assert job is not None
+    assert job.incumbent is not None
+
+
+@pytest.mark.parametrize("awaited", ["by a prize", "by olga"])
+def test_an_awaited_record_waits_for_no_calm(stage: Stage, awaited: str) -> None:
+    overtake(stage)
+    assert pipeline.claim_work(runner=stage.rex, now=stage.now) is None
+    await_it(awaited, stage)
     job = pipeline.claim_work(runner=stage.rex, now=stage.now)
     assert job is not None
-    assert job.submission_id == str(waits.pk)
-    assert stage.report(job, ratio=0.95)
-    stage.submit(stage.cleo)
-    stage.later(pipeline.PATIENCE.total_seconds())
-    assert claim(stage).runs == 5
+    assert job.incumbent is not None
 
 
 def test_another_hardware_does_not_get_it(stage: Stage) -> None:

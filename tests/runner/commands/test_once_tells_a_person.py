@@ -58,6 +58,14 @@ def test_the_share_that_the_clock_does_not_confirm_is_said_where_there_is_one() 
     assert "confirms" not in shown(replace(made(), forgeable=0.0))
 
 
+def test_a_speedup_below_the_quotient_of_its_times_is_explained_in_the_words_of_the_site() -> None:
+    report = made()
+    [case] = [case for case in report.cases if case["stage"] == "time"]
+    assert "cautious" not in shown(report)
+    cautious = replace(report, cases=(case | {"measured_us": 80.0, "baseline_us": 160.0, "ratio": 0.625},))
+    assert "n=1: cautious for noise; the two times alone give 2.000×" in shown(cautious)
+
+
 def test_the_share_of_the_speed_of_light_is_shown_where_it_is_known() -> None:
     report = made()
     (timed,) = [case for case in report.cases if case["stage"] == "time"]
