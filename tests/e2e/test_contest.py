@@ -19,7 +19,7 @@ from tests.e2e.conftest import Stage
 from tests.e2e.play import CASES, SLUG, Play, award, decide, make_again, reveal, set_up
 from tests.runner.judge.suspects import steady
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 LEAPER, COPIER, CORRECTED = "emil", "ben", "entrant-02"
 FROZEN = ("0.55", "1.818")  # sent while frozen: its ratio in the API, its speed-up on a page
