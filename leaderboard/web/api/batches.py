@@ -66,7 +66,7 @@ BAR: Final = (
     "Of mode `benchmark`: ratio of candidate to baseline. The timing of a candidate that cannot beat it ends after a "
     "first look, with the flag `stopped_early`."
 )
-SAME_AS: Final = "Submission with the same tokens whose stored verdict answered this candidate when it was sent; null: a runner judges it"
+SAME_AS: Final = "Submission judged before, whose stored verdict answered this candidate; null: none."
 MOST_WAIT_S: Final = 60
 MOST_P: Final = 1_000
 AT_ONCE: Final = 50  # feedback objects of an answer
