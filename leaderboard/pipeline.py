@@ -2,7 +2,7 @@
 
     submit          intake.check → origin_for, check_parents → admitted? → quota → tokens.read → quota, locked → entrant
                     → save with its lineage, its cost, fingerprints → enqueue (event, bell)
-    submit_batch    the same for many at once, as a transaction
+    submit_batch    the same for many at once, as a transaction; repeats.answer where the kernel was judged before
     claim_work      the runner's next job → report.announce … → take_report, or sweep.expire_leases when it dies
     take_report     report.keep_content, then as a transaction: receive → record_result → screen → publish | hold |
                     withdraw … and a confirmation, if the result takes first place of a contest; the cost is given
@@ -47,7 +47,7 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.inbox import tell as inbox
 from leaderboard.inbox.events import tell_review, tell_verdict
-from leaderboard.judging import batches
+from leaderboard.judging import batches, repeats
 from leaderboard.judging.archive import Content
 from leaderboard.judging.attempts import enqueue
 from leaderboard.judging.claim import claim_again, claim_next
@@ -69,8 +69,8 @@ from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Batch, Candidate, Lineage, Parent, Submission
 from leaderboard.submissions.quota import check_batch_quota, check_quota
-from leaderboard.submissions.tokens import read
-from runner.wire import BENCHMARK, Job, Report
+from leaderboard.submissions.tokens import read, verbatim_digest
+from runner.wire import BENCHMARK, TEST, Job, Report
 
 P = ParamSpec("P")
 Made = TypeVar("Made")
@@ -128,7 +128,7 @@ def submit(upload: Upload, *, owner: User, now: datetime, token: ApiToken | None
     with transaction.atomic():
         account = _lock_account(owner)
         _check_usage(account, now, token)
-        _store([checked], account, now, token)
+        _store([checked], account, now, token, [None])
     return submission
 
 
@@ -140,14 +140,16 @@ def submit_batch(
     owner: User,
     now: datetime,
     bar: float | None = None,
+    fresh: bool = False,
     token: ApiToken | None = None,
 ) -> Batch:
     """Take in a batch of candidates as submissions of the same mode, all or none, and queue them.
 
     `bar`: a ratio of candidate to baseline; the timing of benchmarks that cannot beat it ends after a first look.
 
-    Each candidate passes the checks of a single submission and spends a token of the same quota. An error names the
-    candidate by its place from 0 on, as in `candidates.3.code`.
+    Each candidate passes the checks of a single submission and spends a token of the same quota, unless a stored
+    verdict answers it (judging/repeats.py). `fresh`: none does. An error names the candidate by its place from 0 on, as
+    in `candidates.3.code`.
     """
     if bar is not None and mode != BENCHMARK:
         raise UserError("bar", bar, f"only mode 'benchmark' may end early, and this batch is of mode {mode!r}")
@@ -165,8 +167,9 @@ def submit_batch(
                 _check_board(board, owner)
             boards.add(board)
     _check_batch_usage(owner.account, len(uploads), budget_s, now, token)
-    for board, wanted in Counter(submission.board for submission in submissions).items():
-        check_left(owner=owner.account, board=board, mode=mode, now=now, wanted=wanted)
+    may_repeat = mode == TEST and not fresh
+    if not may_repeat:
+        _check_all_left(submissions, owner.account, now)
     candidates = [_read(*pair) for pair in zip(submissions, uploads, strict=True)]
     with transaction.atomic():
         account = _lock_account(owner)
@@ -174,12 +177,30 @@ def submit_batch(
         batch = Batch.objects.create(
             owner=account, mode=mode, budget_s=budget_s, bar=bar, size=len(uploads), created_at=now
         )
-        _store(candidates, account, now, token)
+        verdicts: list[Result | None] = [None] * len(uploads)
+        if may_repeat:
+            verdicts = repeats.stored_verdicts(submissions, owner=owner, now=now)
+            rest = [submission for submission, verdict in zip(submissions, verdicts, strict=True) if verdict is None]
+            _check_all_left(rest, account, now)
+        _store(candidates, account, now, token, verdicts)
         Candidate.objects.bulk_create(
-            Candidate(batch=batch, submission=checked.submission, number=number)
-            for number, checked in enumerate(candidates, 1)
+            Candidate(
+                batch=batch,
+                submission=checked.submission,
+                number=number,
+                same_as=verdict.attempt.submission if verdict else None,
+            )
+            for number, (checked, verdict) in enumerate(zip(candidates, verdicts, strict=True), 1)
         )
+        if any(verdicts):
+            batches.settle(batch.pk, now=now)
+            batch.refresh_from_db()
     return batch
+
+
+def _check_all_left(submissions: Sequence[Submission], owner: User, now: datetime) -> None:
+    for board, wanted in Counter(submission.board for submission in submissions).items():
+        check_left(owner=owner, board=board, mode=submissions[0].mode, now=now, wanted=wanted)
 
 
 @contextmanager
@@ -214,6 +235,8 @@ def _check_board(board: Board, owner: User) -> None:
 
 def _read(submission: Submission, upload: Upload) -> _Checked:
     source = read(submission.source)
+    if submission.mode == TEST:
+        submission.verbatim_digest = verbatim_digest(submission.source)
     return _Checked(submission, upload, source.code_digest, fingerprints.take(source, submission.board.version))
 
 
@@ -225,7 +248,14 @@ def _lock_account(owner: User) -> User:
     return account
 
 
-def _store(checked: Sequence[_Checked], owner: User, now: datetime, token: ApiToken | None) -> None:
+def _store(
+    checked: Sequence[_Checked],
+    owner: User,
+    now: datetime,
+    token: ApiToken | None,
+    verdicts: Sequence[Result | None],
+) -> None:
+    """Store submissions with their fingerprints and attempts. A stored verdict ends its submission at no cost."""
     models = {one.submission.board.competition: one.upload.lineage.get("model", "") for one in checked}
     entrants = {
         one: entering.enter_by_submitting(user=owner, competition=one, now=now, model_name=model)
@@ -244,10 +274,13 @@ def _store(checked: Sequence[_Checked], owner: User, now: datetime, token: ApiTo
     Parent.objects.bulk_create(
         Parent(child=one.submission, parent_id=pk) for one in checked for pk in dict.fromkeys(one.upload.parents)
     )
-    spend(submissions=[one.submission for one in checked], now=now)
-    for one in checked:
+    spend(submissions=[one.submission for one, verdict in zip(checked, verdicts, strict=True) if not verdict], now=now)
+    for one, verdict in zip(checked, verdicts, strict=True):
         fingerprints.keep(one.taken, submission=one.submission)
-        enqueue(submission=one.submission, now=now)
+        if verdict:
+            repeats.answer(one.submission, verdict, now=now)
+        else:
+            enqueue(submission=one.submission, now=now)
 
 
 def _check_batch_usage(owner: User, wanted: int, budget_s: float, now: datetime, token: ApiToken | None) -> None:

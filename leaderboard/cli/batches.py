@@ -58,6 +58,7 @@ def submit(
             "time.",
         ),
     ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Have kernels that were judged before judged again.")] = False,
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
     lineage: Lineage = None,
     watch: Annotated[bool, typer.Option("--watch", help="Wait, and print each verdict as it comes.")] = False,
@@ -73,7 +74,9 @@ def submit(
         code, name = read(file, "")
         candidates.append({"code": code, "filename": name, "licence": licence, **({"lineage": told} if told else {})})
     with connected(context) as site:
-        sent: JSON = site.submit_batch(candidates, mode=mode, budget_s=budget, board=board, hardware=hardware, bar=bar)
+        sent: JSON = site.submit_batch(
+            candidates, mode=mode, budget_s=budget, board=board, hardware=hardware, bar=bar, fresh=fresh
+        )
         if not watch:
             Screen().answer(sent, line(sent["id"], 64), as_json)
             return
@@ -107,7 +110,10 @@ def show(
         "submission": "submission",
         "board": "board",
         "hardware": "hardware",
-        "verdict": lambda item: line(item.get("outcome") or item.get("status", ""), 32).replace("_", " "),
+        "verdict": lambda item: (
+            line(item.get("outcome") or item.get("status", ""), 32).replace("_", " ")
+            + (f", judged before as {line(before, 32)}" if (before := item.get("same_as")) is not None else "")
+        ),
     }
     screen.table(mappings(found.get("candidates")), columns)
 
@@ -236,7 +242,9 @@ def _headline(found: Mapping[str, Any]) -> str:
     outcomes = ", ".join(
         f"{line(count, 8)} {line(name, 32).replace('_', ' ')}" for name, count in mapping(found.get("outcomes")).items()
     )
+    before = sum(one.get("same_as") is not None for one in mappings(found.get("candidates")))
     ended = f"{line(found.get('arrived', ''), 8)} of {line(found.get('size', ''), 8)} candidates ended"
+    ended += f", {before} of them judged before" if before else ""
     return f"batch {line(found.get('id', ''), 32)}: {state}, {ended}{f' ({outcomes})' if outcomes else ''}, " + (
         f"{_spent(found)} of device time"
     )

@@ -326,6 +326,7 @@ def submit_batch(
     board: str = "",
     hardware: str = "",
     bar: float | None = None,
+    fresh: bool = False,
     key: str = "",
 ) -> Call[shapes.Batch]:
     """Send up to 256 candidates under one budget of device seconds, all or none.
@@ -333,11 +334,14 @@ def submit_batch(
     A candidate has `code`, and may have `filename`, `licence`, `remixed_from`, `lineage`, and a `board` and `hardware`
     of its own.
     `bar`, in mode benchmark: a ratio of candidate to baseline; the timing of one that cannot beat it ends early.
+    `fresh`, in mode test: no stored verdict answers a kernel that was judged before.
     With a key, a repetition counts once; the call chooses one by itself.
     """
     body: dict[str, Any] = {"board": board, "hardware": hardware, "mode": mode, "budget_s": budget_s}
     if bar is not None:
         body["bar"] = bar
+    if fresh:
+        body["fresh"] = True
     headers = {"Idempotency-Key": key or str(uuid4())}
     sent = {**body, "candidates": [dict(candidate) for candidate in candidates]}
     return Call("POST", "/batches", body=sent, headers=headers, is_safe=True)

@@ -377,6 +377,7 @@ class Candidate(TypedDict):
     status: str
     outcome: str
     arrival: int | None
+    same_as: int | None
 
 
 class CaseDetail(TypedDict):
@@ -1420,6 +1421,7 @@ class NewBatch(TypedDict):
     mode: str
     budget_s: float
     bar: NotRequired[float | None]
+    fresh: NotRequired[bool]
     candidates: list[NewCandidate]
 
 
@@ -2263,6 +2265,8 @@ class ReportedCandidate(TypedDict):
     judged: bool
     correct: bool
     faster: bool
+    judged_before: bool
+    same_as: int | None
 
 
 class RerunRequest(TypedDict):

@@ -104,6 +104,14 @@ def _attempt(submission: Submission, *, number: int, now: datetime, **told: Any)
     )
 
 
+def end_at_once(*, submission: Submission, outcome: str, reason: str, message: str, now: datetime) -> Attempt:
+    """Store a first attempt that ends as it begins, without a runner."""
+    attempt = _attempt(submission, number=1, now=now, state=DONE, outcome=outcome, reason=reason, finished_at=now)
+    attempt.save(force_insert=True)
+    append_states([attempt], now=now, message=message)
+    return attempt
+
+
 def _queue(attempt: Attempt, message: str) -> Attempt:
     attempt.save(force_insert=True)
     append_states([attempt], now=attempt.created_at, message=message)

@@ -201,7 +201,7 @@ def _left(times: Sequence[float], passed: float) -> float:
 
 def _durations(hardware: str) -> dict[str, list[float]]:
     """Return the seconds from claim to verdict, by mode; a mode without a verdict lately has those of all."""
-    newest = Attempt.objects.filter(hardware=hardware, state=DONE, rejudge_set=None, finished_at__isnull=False)
+    newest = Attempt.objects.filter(hardware=hardware, state=DONE, rejudge_set=None, claimed_at__isnull=False)
     newest = newest.order_by("-finished_at")
     found: dict[str, list[float]] = defaultdict(list)
     for mode, claimed_at, finished_at in newest.values_list("submission__mode", "claimed_at", "finished_at")[:NEWEST]:

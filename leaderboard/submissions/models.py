@@ -33,6 +33,9 @@ class Submission(models.Model):
     source = models.TextField()
     source_digest = models.CharField(max_length=80)
     code_digest = models.CharField(max_length=80, blank=True)  # tokens.code_digest; "": from before digests
+    verbatim_digest = models.CharField(  # tokens.verbatim_digest; "": of another mode than test, or older
+        max_length=80, blank=True, default="", db_default=""
+    )
     size_bytes = models.PositiveIntegerField()
     licence = models.CharField(max_length=32, blank=True)  # SPDX; licence of its publication after the deadline
     remixed_from = models.ForeignKey(  # as its sender named it; who may know: standings/read/code.py
@@ -64,6 +67,9 @@ class Submission(models.Model):
             models.Index(fields=["remixed_from"], name="submission_by_origin", condition=Q(remixed_from__isnull=False)),
             models.Index(
                 fields=["token_key", "-created_at"], name="submission_by_token", condition=Q(token_key__isnull=False)
+            ),
+            models.Index(
+                fields=["verbatim_digest"], name="submission_by_verbatim_digest", condition=~Q(verbatim_digest="")
             ),
         ]
 
@@ -125,6 +131,9 @@ class Candidate(models.Model):
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="candidate")
     number = models.PositiveSmallIntegerField()  # in the request, from 1
     arrival = models.PositiveSmallIntegerField(null=True)  # its end is the first, second … of the batch; null: none yet
+    same_as = models.ForeignKey(  # whose stored verdict answered it, see judging/repeats.py; null: it was judged
+        Submission, on_delete=models.PROTECT, null=True, related_name="repeats", db_index=False
+    )
 
     class Meta:
         ordering = ["batch_id", "number"]

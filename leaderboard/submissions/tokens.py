@@ -20,7 +20,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, count, groupby, pairwise
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 VERSION: Final = 1  # part of every digest; another normalisation needs another version
 MAX_TOKENS: Final = 100_000
@@ -44,6 +46,7 @@ _COMMA: Final = Token("operator", ",")
 _QUOTE: Final = Token("operator", '"')
 
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
+_BLANK: Final = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
 _FSTRING_START: Final = getattr(tokenize, "FSTRING_START", -1)  # Python 3.12 splits f-strings, 3.11 does not
 _FSTRING_END: Final = getattr(tokenize, "FSTRING_END", -1)
 _STRING: Final = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
@@ -79,6 +82,19 @@ def read(source: str) -> Read:
 
 def code_digest(source: str) -> str:
     return read(source).code_digest
+
+
+def verbatim_digest(source: str) -> str:
+    """Return a digest that sources share only if they differ in comments and blanks alone.
+
+    Python's own tokens with their text, as the tidied ones above equate sources that run differently, such as `(x,)`
+    and `(x)`. A source that is not Python, or too long, equals only its copies.
+    """
+    try:
+        tokens = list(_bounded(_python_tokens(source)))
+    except (_TooLongError, tokenize.TokenError, SyntaxError):
+        return _digest("source", [source])
+    return _digest("verbatim", (f"{tokenize.tok_name[kind]} {'' if kind in _BLANK else text}" for kind, text in tokens))
 
 
 def _digest(kind: str, parts: Iterable[str]) -> str:
@@ -219,7 +235,7 @@ def _unwrapped(tokens: Iterator[Token]) -> Iterator[Token]:
             yield token
 
 
-def _bounded(tokens: Iterator[Token]) -> Iterator[Token]:
+def _bounded(tokens: Iterator[T]) -> Iterator[T]:
     for number, token in enumerate(tokens):
         if number >= MAX_TOKENS:
             raise _TooLongError

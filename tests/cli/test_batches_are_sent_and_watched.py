@@ -110,6 +110,22 @@ def test_batch_is_shown_listed_and_cancelled(site: FakeSite, photofinish: Photof
 
 
 @pytest.mark.usefixtures("signed_in")
+def test_candidates_judged_before_are_named_and_fresh_is_sent(
+    site: FakeSite, photofinish: Photofinish, files: list[str]
+) -> None:
+    first, second = BATCH["candidates"]
+    site.more = {"/batches/9": {**BATCH, "candidates": [{**first, "same_as": 5}, {**second, "same_as": None}]}}
+    shown = photofinish("batch", "show", "9").out
+    assert "2 of 2 candidates ended, 1 of them judged before (1 passed, 1 wrong)" in shown
+    assert shown.count("judged before as") == 1
+    assert "passed, judged before as 5" in shown
+    assert "1 of them judged before" in photofinish("batch", "submit", *files, "--watch").err
+    assert "fresh" not in site.acts[-1][1]
+    photofinish("batch", "submit", *files, "--fresh")
+    assert site.acts[-1][1]["fresh"] is True
+
+
+@pytest.mark.usefixtures("signed_in")
 def test_wrong_use_of_batch_is_explained(photofinish: Photofinish, files: list[str]) -> None:
     assert "at most 256" in photofinish("batch", "submit", *(files * 129)).err
     assert "mode: 'profile' is not one of" in photofinish("batch", "submit", *files, "--mode", "profile").err

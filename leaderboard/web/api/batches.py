@@ -66,6 +66,7 @@ BAR: Final = (
     "Of mode `benchmark`: ratio of candidate to baseline. The timing of a candidate that cannot beat it ends after a "
     "first look, with the flag `stopped_early`."
 )
+SAME_AS: Final = "Submission judged before, whose stored verdict answered this candidate; null: none."
 MOST_WAIT_S: Final = 60
 MOST_P: Final = 1_000
 AT_ONCE: Final = 50  # feedback objects of an answer
@@ -96,6 +97,9 @@ class NewBatch(drf.Serializer[Any]):
         min_value=1, max_value=MOST_BUDGET_S, help_text="Device seconds of all candidates together, from claim to end."
     )
     bar = drf.FloatField(required=False, allow_null=True, min_value=LEAST_BAR, max_value=MOST_BAR, help_text=BAR)
+    fresh = drf.BooleanField(
+        default=False, help_text="Have a runner judge also the kernels that a stored verdict would answer."
+    )
     candidates = drf.ListField(child=NewCandidate(), min_length=1, max_length=MOST)
 
 
@@ -133,6 +137,7 @@ class Candidate(drf.Serializer[Any]):
         allow_null=True,
         help_text="Place of its end among the batch's; null: none yet.",
     )
+    same_as = drf.IntegerField(source="submission.candidate.same_as_id", allow_null=True, help_text=SAME_AS)
 
 
 class Batch(BatchSummary):
@@ -177,6 +182,8 @@ class ReportedCandidate(drf.Serializer[Any]):
     judged = drf.BooleanField(source="is_judged", help_text="Its outcome is about the code, so it is an attempt.")
     correct = drf.BooleanField(source="is_correct")
     faster = drf.BooleanField(source="is_faster", help_text="A verified speedup.")
+    judged_before = drf.BooleanField(help_text="A stored verdict answered it when it was sent.")
+    same_as = drf.IntegerField(allow_null=True, help_text="The submission of that verdict, for you and your team.")
 
 
 class BatchReport(drf.Serializer[Any]):
@@ -281,7 +288,7 @@ class Batches(Private):
 
         def take() -> dict[str, Any]:
             uploads = [_upload(sent, candidate) for candidate in sent["candidates"]]
-            told: dict[str, Any] = {name: sent.get(name) for name in ("mode", "budget_s", "bar")}
+            told: dict[str, Any] = {name: sent.get(name) for name in ("mode", "budget_s", "bar", "fresh")}
             return in_full(pipeline.submit_batch(uploads, **told, owner=owner, now=now, token=self.token(request)))
 
         key, was_kept = request.headers.get(HEADER), False

@@ -74,6 +74,8 @@ class Line:
     number: int
     arrival: int | None
     item: Shown
+    judged_before: bool  # a stored verdict answered it
+    same_as: int | None  # submission of that verdict, of which only its owners learn
 
     @property
     def is_judged(self) -> bool:
@@ -223,7 +225,11 @@ def report_for(viewer: Viewer, pk: int, now: datetime) -> Report:
         raise Http404
     sent.sort(key=lambda one: one.candidate.number)
     [summary] = shown([batch], now)
-    lines = [Line(one.submission.candidate.number, one.submission.candidate.arrival, one) for one in shown_list(sent)]
+    lines = []
+    for item in shown_list(sent):
+        place = item.submission.candidate
+        before = place.same_as_id is not None
+        lines.append(Line(place.number, place.arrival, item, before, place.same_as_id if own else None))
     costs = Lineage.objects.filter(submission__in=keys, cost_usd__isnull=False).values_list("submission", "cost_usd")
     named = {submission: cost for submission, cost in costs if cost is not None}
     return Report(batch, summary, tuple(lines), named, own)

@@ -70,6 +70,23 @@ def test_a_batch_from_the_door_to_its_feedback(stage, tool) -> None:
     assert client.get(f"{seen['feedback']}?after=3&wait=60").json() == [], "all has come, so it does not wait"
 
 
+def test_a_candidate_judged_before_names_its_submission_unless_fresh_is_asked_for(stage, tool) -> None:
+    client = tool(stage.ada)
+    (first,) = post(client, body(1)).json()["candidates"]
+    assert first["same_as"] is None
+    stage.report(stage.claim(), outcome="wrong", reason="nan", message="There are NaNs.")
+    made = post(client, body(1)).json()
+    assert (made["state"], made["arrived"], made["spent_s"]) == ("done", 1, 0.0)
+    assert (made["candidates"][0]["outcome"], made["candidates"][0]["same_as"]) == ("wrong", first["submission"])
+    (told,) = client.get(made["feedback"]).json()
+    assert (told["reason"], told["message"], told["about"]["status"]) == ("nan", "There are NaNs.", "done")
+    fresh = post(client, body(1, fresh=True)).json()
+    assert (fresh["state"], fresh["candidates"][0]["same_as"]) == ("running", None)
+    refused = post(client, body(1, fresh="perhaps"))
+    assert refused.status_code == 400
+    assert "fresh" in errors_of(refused)
+
+
 def test_batches_are_listed_and_belong_to_their_account(stage, tool) -> None:
     client = tool(stage.ada)
     first, second = (post(client, body(1)).json()["id"] for _ in range(2))

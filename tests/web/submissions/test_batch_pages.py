@@ -180,6 +180,25 @@ def test_everybody_sees_a_batch_once_all_of_its_code_is_public(stage, browser) -
     assert browser(None).get(f"/batches/{batch.pk}").status_code == 302
 
 
+def test_page_and_report_say_judged_before_and_name_the_submission_to_its_owner(stage, browser, tool) -> None:
+    first = send(stage, 1, mode="test").candidates.get().submission
+    finish(stage, {})
+    stage.sent -= 1  # the same kernel again
+    batch = send(stage, 1, mode="test")
+    again = batch.candidates.get().submission
+    named = f'judged before, as <a href="/submissions/{first.pk}">{first.pk}</a>'
+    assert named in page(browser, stage.ada, batch)
+    (told,) = report(tool, stage.ada, batch)["candidates"]
+    assert (told["judged_before"], told["same_as"]) == (True, first.pk)
+    release_code(submission=again, actor=stage.ada, now=stage.later(1))
+    shown = page(browser, None, batch)
+    assert "judged before" in shown
+    assert f"/submissions/{first.pk}" not in shown
+    (told,) = report(tool, stage.cleo, batch)["candidates"]
+    assert (told["judged_before"], told["same_as"]) == (True, None)
+    assert browser(stage.ada).get(f"/submissions/{again.pk}").status_code == 200
+
+
 def test_a_batch_with_a_held_or_unfinished_candidate_is_not_public(stage, browser) -> None:
     held, unfinished = send(stage, 1, mode="ranked"), send(stage, 1, mode="ranked")
     finish(stage, {"ratio": 0.3})
