@@ -10,6 +10,7 @@ parser: the site reads every submission with it, the runner's commands read file
 leaves the reading to the site.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ KEYS: Final = {
     **dict.fromkeys(("gpu", "gpus", "hardware"), "hardware"),
     **dict.fromkeys(("licence", "license"), "licence"),
 }
+_NAMED_BOARD: Final = re.compile(rf"^((?:{'|'.join(MARKS)})[ \t]+(?:leaderboard|board)[ \t]+)\S+", re.I | re.M)
 EXPECTED: Final = "; write “leaderboard NAME”, “gpu NAME”, “gpus NAME NAME” or “licence NAME” after the mark"
 
 
@@ -73,6 +75,14 @@ def read_directives(source: str) -> Directives:
         changed: dict[str, Any] = {wish: names if wish == "hardware" else names[0]}
         found = replace(found, **changed)
     return found
+
+
+def with_board(source: str, board: str) -> str:
+    """Return starter code for this board: a directive that names a board names this one.
+
+    A problem has boards of several names once a competition is cloned, and its files name the first.
+    """
+    return _NAMED_BOARD.sub(lambda found: found[1] + board, source, count=1)
 
 
 def overruled_directives(source: str, *, board: str, hardware: str) -> list[str]:

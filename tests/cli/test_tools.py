@@ -18,6 +18,8 @@ from tests.cli.fake_site import TOKEN, FakeSite
         ("photofinish problem pu", {"pull"}),
         ("photofinish submit k.py --hard", {"--hardware"}),
         ("photofinish --profile x problem ne", {"new"}),
+        ("photofinish match worklog p", {"pull", "push", "publish"}),
+        ('photofinish submit ""', set()),  # bash then names files
     ],
 )
 def test_bash_completes_commands_and_options(photofinish: Photofinish, words: str, expected: set[str]) -> None:

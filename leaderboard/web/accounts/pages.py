@@ -47,7 +47,7 @@ from leaderboard.web.middleware import APIS, Respond, refuse
 SCOPE_TEXTS: Final = (
     {"value": "read", "about": "Read your submissions with their code, logs and verdicts."},
     {"value": "submit", "about": "Submit, enter competitions, and act in your team."},
-    {"value": "review", "about": "Read and decide review cases, if you are a reviewer."},
+    {"value": "review", "about": "Organise competitions and decide review cases, as far as your roles allow."},
 )
 DATA_SETS: Final = (
     (PUBLIC, "my ranked kernels with public code"),

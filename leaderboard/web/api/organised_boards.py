@@ -50,7 +50,7 @@ def version_of(user: User, digest: str) -> ProblemVersion:
     """Return the version with this digest, if the user may choose it for a board. Raise UserError."""
     found = versions_seen_by(user).filter(digest=digest).first()
     if found is None:
-        text = "no version of a problem that you see has this digest; a board's problem names it"
+        text = "no version of a problem that you see has this digest; `photofinish admin boards` lists digests"
         raise UserError("digest", digest, text, 404)
     return found
 

@@ -22,7 +22,7 @@ from leaderboard.web.boards.cards import Card
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.paging import CURSOR_CHARS
 from leaderboard.web.review.evidence import number
-from leaderboard.web.submissions.starter_code import REFERENCE
+from leaderboard.web.submissions.starter_code import REFERENCE, named
 from leaderboard.wording.figures import times_alone
 from runner.evidence.profiled import BOUNDS
 from runner.evidence.profiled import FORGEABLE as FORGEABLE_NUMBERS
@@ -118,7 +118,7 @@ class BoardDetail(Board):
 
     @extend_schema_field(drf.DictField(child=drf.CharField()))
     def get_templates(self, card: Card) -> dict[str, str]:
-        return dict(card.version.part("templates", {}))
+        return named(card.version.part("templates", {}), card.slug)
 
     @extend_schema_field(drf.CharField(allow_null=True))
     def get_reference(self, card: Card) -> str | None:

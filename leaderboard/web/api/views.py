@@ -125,7 +125,7 @@ class ProblemOfBoard(Public):
         hardware = parse(serializers.ProblemQuery, request.query_params)["hardware"]
         card = cards.card(slug, request.user, timezone.now())
         place = card.place(hardware or card.hardware[0])
-        problem = replace(problem_of(place.board.version).on(place.hardware), baseline=None)
+        problem = replace(problem_of(place.board.version, card.slug).on(place.hardware), baseline=None)
         answer = {
             "board": card.slug,
             "hardware": place.hardware,

@@ -66,7 +66,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def problem(request: HttpRequest, slug: str) -> HttpResponse:
     card = cards.card(slug, request.user, timezone.now())
-    text, verdicts = starter_code.problem_of(card.version), newest_verdicts(card.versions.values())
+    text, verdicts = starter_code.problem_of(card.version, card.slug), newest_verdicts(card.versions.values())
     own = standing.own_entrant(request.user, card.competition)
     tables = [(place, place.look.current) for place in card.places]
     ranked = [(place.hardware, lines_of(table, table.places[:PREVIEW_ROWS])) for place, table in tables]
@@ -93,7 +93,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
 def file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Download of starter code or of a file of the problem."""
     card = cards.card(slug, request.user, timezone.now())
-    tabs = starter_code.tabs(starter_code.problem_of(card.version), card.versions, {})
+    tabs = starter_code.tabs(starter_code.problem_of(card.version, card.slug), card.versions, {})
     text = {tab.filename: tab.text for tab in tabs}.get(name)
     if text is None:
         raise Http404

@@ -291,7 +291,8 @@ def _code_to_start(match: Match, user: User) -> tuple[str, str]:
     last = match.versions.filter(side=HUMAN).select_related("submission").order_by("-number").first()
     if last is not None:
         return last.submission.source, last.submission.filename
-    tabs = starter_code.starters(starter_code.problem_of(match.board.version), [match.board.hardware], {})
+    problem = starter_code.problem_of(match.board.version, match.board.slug)
+    tabs = starter_code.starters(problem, [match.board.hardware], {})
     return (tabs[0].text, "") if tabs else ("", "")
 
 

@@ -29,8 +29,9 @@ from leaderboard.web.organise.gate import competition_page, posted, send, shell
 from problems.formats.files import parse_yaml
 
 SCAFFOLD: Final = Path(leaderboard.cli.__file__).parent / "scaffold"  # of `photofinish problem new`
+NAME: Final = "@NAME@"  # in the scaffold: the problem's address
 SPARE_ROWS: Final = 2  # empty, for further files
-KINDS: Final = ((TASK, "File beside the reference"), (BASELINE, "Baseline"), (STARTER, "Starter"))
+KINDS: Final = ((TASK, "Reference, or a file beside it"), (BASELINE, "Baseline"), (STARTER, "Starter"))
 
 
 @competition_page("GET", "POST")
@@ -106,9 +107,10 @@ def _sent(request: HttpRequest, before: Draft, *, is_new: bool) -> tuple[DraftFo
     del form.fields["reason" if is_new else "slug"]
     if not form.is_bound:
         return form, before
-    rows = zip(*(request.POST.getlist(name) for name in ("kind", "name", "text")), strict=False)
-    files = (DraftFile(kind, name.strip(), text.replace("\r\n", "\n")) for kind, name, text in rows)
     sent = form.cleaned_data if form.is_valid() else form.data
+    slug = form.cleaned_data.get("slug", "") or NAME
+    rows = zip(*(request.POST.getlist(name) for name in ("kind", "name", "text")), strict=False)
+    files = (DraftFile(kind, name.strip(), text.replace("\r\n", "\n").replace(NAME, slug)) for kind, name, text in rows)
     return form, Draft(
         title=sent.get("title", ""),
         description=sent.get("description", "").replace("\r\n", "\n"),

@@ -84,7 +84,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     card = cards.card(slug, request.user, timezone.now())
     outcomes = starter_outcomes(newest_verdicts(card.versions.values()))
     starters = {
-        hardware: starter_code.starters(starter_code.problem_of(version), [hardware], outcomes)
+        hardware: starter_code.starters(starter_code.problem_of(version, slug), [hardware], outcomes)
         for hardware, version in card.versions.items()
     }
     if request.method == "GET":
@@ -185,7 +185,7 @@ def _submit_page(
         {"value": mode, "about": about, "left": [level for level in left if level["mode"] == mode]}
         for mode, about in MODES.items()
     ]
-    closed, problem = refused_and_unseen(card.places), starter_code.problem_of(card.version)
+    closed, problem = refused_and_unseen(card.places), starter_code.problem_of(card.version, card.slug)
     context = {
         "card": card,
         "problem": problem,

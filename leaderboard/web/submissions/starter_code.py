@@ -3,11 +3,12 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Final
 
 from leaderboard.competitions.models import ProblemVersion
+from problems.directives import with_board
 from problems.spec import Choice, IntRange, Problem, case_name, needs_gpu
 
 REFERENCE: Final = "reference.py"
@@ -23,8 +24,14 @@ class Tab:
     language: str = ""  # of starter code
 
 
-def problem_of(version: ProblemVersion) -> Problem:
-    return Problem.from_bundle(version.bundle)
+def problem_of(version: ProblemVersion, slug: str) -> Problem:
+    """Return a version's problem, with starters for the boards of this name."""
+    problem = Problem.from_bundle(version.bundle)
+    return replace(problem, templates=named(problem.templates, slug))
+
+
+def named(templates: Mapping[str, str], slug: str) -> dict[str, str]:
+    return {language: with_board(text, slug) for language, text in templates.items()}
 
 
 def starters(problem: Problem, hardware: Iterable[str], found: Mapping[str, str]) -> list[Tab]:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from django import template
 from django.conf import settings
+from django.forms import BaseForm, BoundField
 from django.template.context import RequestContext
 from django.utils import timezone
 from django.utils.html import format_html
@@ -48,6 +49,11 @@ def rank_number(line: Ranked) -> SafeString:
     """Render a rank, as 1= if it is shared."""
     tied = '<span aria-hidden="true">=</span><span class="visually-hidden">, tied</span>' if line.is_tied else ""
     return SafeString(f"{line.rank}{tied}")
+
+
+@register.filter
+def faulty(form: BaseForm) -> list[BoundField]:
+    return [field for field in form if field.errors]
 
 
 @register.filter

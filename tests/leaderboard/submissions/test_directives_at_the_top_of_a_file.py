@@ -10,7 +10,7 @@ from leaderboard import pipeline
 from leaderboard.errors import UserError
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
-from problems.directives import DirectiveError, Directives, overruled_directives, read_directives
+from problems.directives import DirectiveError, Directives, overruled_directives, read_directives, with_board
 from tests.leaderboard.stage import SOURCE, Stage, make_board
 
 
@@ -37,6 +37,19 @@ def send(stage: Stage, top: str, *, board: str = "", hardware: str = "") -> Subm
 )
 def test_top_comment_lines_are_read(top: str, expected: Directives) -> None:
     assert read_directives(top) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("#!PHOTOFINISH leaderboard softmax\nx = 1\n", "#!PHOTOFINISH leaderboard my-board\nx = 1\n"),
+        ("// of ours\n//!popcorn  Board a\r\nint x;\n", "// of ours\n//!popcorn  Board my-board\r\nint x;\n"),
+        ("#!PHOTOFINISH gpu cpu\nx = 1\n", "#!PHOTOFINISH gpu cpu\nx = 1\n"),
+        ("#!PHOTOFINISH leaderboard\nx = 1\n", "#!PHOTOFINISH leaderboard\nx = 1\n"),
+    ],
+)
+def test_starter_code_names_the_board_that_shows_it(source: str, expected: str) -> None:
+    assert with_board(source, "my-board") == expected
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,9 @@ def test_asking_leads_to_the_test(stage, browser) -> None:
     answer = client.post("/admission/ask", {"board": stage.board.pk})
     test = AdmissionTest.objects.get()
     assert answer.headers["Location"] == f"/admission/{test.pk}"
-    assert "Waiting for a runner" in client.get(f"/admission/{test.pk}").content.decode()
+    page = client.get(f"/admission/{test.pk}").content.decode()
+    assert "Waiting for a runner" in page
+    assert f'<a href="/organise/{stage.board.competition.slug}/state">queue and hosts</a>' in page
     for nonsense in ("", "x", "9" * 30, "-1"):
         assert client.post("/admission/ask", {"board": nonsense}).status_code == 404
 

@@ -6,6 +6,7 @@ from html import unescape
 
 from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.web.organise import authoring_pages
+from problems.directives import read_directives
 
 
 def form(draft, **changes: object) -> dict[str, object]:
@@ -31,6 +32,8 @@ def test_the_example_can_be_checked_and_created(stage, browser) -> None:
     assert client.post(address, sent | {"act": "save"}).status_code == 302
     assert Board.objects.get(slug="my-silu").title == "My SiLU"
     assert "My SiLU" in client.get("/organise/kernels-101/boards").content.decode()
+    starters = Board.objects.get(slug="my-silu").version.part("templates")
+    assert read_directives(starters["Python"]).board == "my-silu", "the starter may be sent as it is"
 
 
 def test_a_new_version_shows_its_differences(stage, browser) -> None:

@@ -140,6 +140,20 @@ def test_code_that_names_another_board_is_refused_on_the_submit_page(stage, brow
     assert not stage.ada.submissions.exists()
 
 
+def test_a_starter_names_the_board_that_shows_it(stage, browser) -> None:
+    """A clone's boards have other names than the problem's files."""
+    told = make_problem(templates={"Python": "#!PHOTOFINISH leaderboard vectoradd\n" + CODE})
+    version = ProblemVersion.objects.create(digest=told.digest, problem=stage.board.problem, bundle=told.to_bundle())
+    Board.objects.update(version=version)
+    client, expected = browser(stage.ada), "#!PHOTOFINISH leaderboard softmax\n" + CODE
+    assert expected in client.get(ADDRESS).content.decode()
+    assert client.get("/boards/softmax/files/starter_python.py").content.decode() == expected
+    assert client.get("/api/v1/boards/softmax").json()["templates"] == {"Python": expected}
+    problem = client.get("/api/v1/boards/softmax/problem").json()["problem"]
+    assert problem["templates"] == {"Python": expected}
+    assert send(client, code=expected).status_code == 302
+
+
 def test_a_submissions_page_says_which_directive_was_overruled(stage, browser) -> None:
     make_board("softmax", "H200")
     code = "#!PHOTOFINISH leaderboard SOFTMAX\n#!PHOTOFINISH gpu h200\nx = 1\n"
