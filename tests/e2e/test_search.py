@@ -25,8 +25,9 @@ import torch
 
 def custom_kernel(data):
     x, out = data
-    top = x.amax(dim=-1, keepdim=True)
-    powers = torch.exp((x - top).clone())
+    exact = x.double()  # slower than the baseline on every machine
+    top = exact.amax(dim=-1, keepdim=True)
+    powers = torch.exp((exact - top).clone())
     total = powers.sum(dim=-1, keepdim=True)
     out.copy_(powers / total)
     return out
