@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from leaderboard.admissions.door import refusals
+from leaderboard.admissions.door import unadmitted_boards
 from leaderboard.audit.models import Row
 from leaderboard.competitions.access import (
     codes_of,
@@ -144,14 +144,16 @@ def pending(competition: Competition) -> list[Pending]:
     attempts = Attempt.objects.current().filter(submission__board__competition=competition)
     cases = Case.objects.filter(~judged_since("result__attempt"), board__competition=competition)
     review = f"/review?competition={competition.slug}"
-    closed = sum(bool(why) for why in refusals(competition.boards.all()).values())
+    closed = unadmitted_boards(competition.boards.all())
+    failed = sum(test.is_done for _, test in closed)
     unsupported = competition.boards.filter(version__bundle__has_key="unsupported")
     unsupported = unsupported.exclude(version__bundle__unsupported="")
     found = [
         Pending(cases.filter(state__in=states.HELD).count(), "held for review", review),
         Pending(cases.filter(state=states.APPEALED).count(), "appealed", f"{review}&state={states.APPEALED}"),
         Pending(unsettled(competition).count(), "undecided confirmations", f"{base}/confirmations"),
-        Pending(closed, "without a passed admission test", f"{base}/boards"),
+        Pending(failed, "without a passed admission test", f"{base}/boards"),
+        Pending(len(closed) - failed, "waiting for their admission test", f"{base}/boards", urgent=False),
         Pending(unsupported.count(), "cannot be judged here", f"{base}/boards"),
         Pending(attempts.filter(state=QUEUED).count(), "queued", f"{base}/state", urgent=False),
         Pending(attempts.filter(state__in=RUNNING).count(), "being judged", f"{base}/state", urgent=False),

@@ -49,6 +49,17 @@ def test_the_list_says_which_boards_are_closed(stage, browser, failed) -> None:
     assert f"/admission/{failed.pk}" in page
 
 
+def test_a_test_that_waits_calls_for_no_act_of_an_organiser(stage, browser, failed) -> None:
+    client, overview = browser(stage.olga), f"/organise/{stage.board.competition.slug}"
+    page = client.get(overview).content.decode()
+    assert 'without a passed admission test</a> <span class="chip warn">action needed' in page
+    told = {"version": stage.board.version, "hardware": "cpu", "gate": True, "created_at": stage.now}
+    AdmissionTest.objects.create(**told)
+    page = client.get(overview).content.decode()
+    assert "waiting for their admission test</a></li>" in page
+    assert "without a passed" not in page
+
+
 def test_the_list_asks_for_no_test_of_what_cannot_be_judged(stage, browser) -> None:
     board = make_board("vectoradd")
     bundle = board.version.bundle | {"unsupported": "It imports transformers."}
