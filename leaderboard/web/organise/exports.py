@@ -173,7 +173,7 @@ EXPORTS: Final = {
         columns("entrant=pk name shown_name is_team division model_name cost_usd affiliation declared")
         | {
             "members": lambda entrant: [one.user.get_username() for one in entrant.members],
-            "accepted_rules": lambda entrant: [one.rules_digest for one in entrant.members],
+            "accepted_rules": lambda entrant: sorted({one.rules_digest for one in entrant.members} - {""}),
             "created_at": "created_at",
         },
     ),

@@ -73,6 +73,7 @@ def test_a_name_that_a_spreadsheet_would_run_is_text(stage, fetch) -> None:
     assert (line["name"], line["affiliation"]) == ('\'=HYPERLINK("http://evil","x")', "'@SUM(A1)")
     (row,) = json.loads(fetch("entrants.json"))
     assert row["affiliation"] == "@SUM(A1)"
+    assert row["accepted_rules"] == []  # the competition has none
 
 
 @given(st.text(max_size=20))
