@@ -241,10 +241,11 @@ def play(
     once: bool = False,
     pause_s: float = PAUSE_S,
     runners: int = RUNNERS,
+    test_quota: int = TEST_QUOTA,
 ) -> Told:
     """Run it, and leave report, boards and logs in the folder `keep`. No submission is sent after `minutes`."""
     keep.mkdir(parents=True, exist_ok=True)
-    site = Site(image, people=-(-submissions // TEST_QUOTA), test_quota=TEST_QUOTA, seed=seed, runners=runners)
+    site = Site(image, people=-(-submissions // test_quota), test_quota=test_quota, seed=seed, runners=runners)
     try:
         return _play(site, submissions, keep, minutes, Schedule(site, seed, faults(site.runners), once, pause_s))
     finally:

@@ -72,7 +72,7 @@ def test_batch_over_its_budget_ends_at_the_command_line(stage: Stage, tmp_path: 
     stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
     files = [tmp_path / f"k{number}.py" for number in range(3)]
     for number, file in enumerate(files):
-        file.write_text(f"{CANDIDATES['right']}\n# {number}\n")
+        file.write_text(f"import time\n\ntime.sleep(4)  # beyond the budget\n{CANDIDATES['right']}\n# {number}\n")
     done = stage.photofinish(
         *("batch", "submit", *map(str, files), "--board", "softmax", "--hardware", "cpu"), "--budget", "1", "--watch"
     )

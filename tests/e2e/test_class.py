@@ -75,7 +75,6 @@ def script(prompt: str, number: int) -> str:
 
 
 def test_class_goes_from_the_roster_to_an_erased_account(stage: Stage, tmp_path: Path) -> None:
-    stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
     with chat_server(script) as chat:
         school = School(stage, chat)
         assignment = prepare(school, tmp_path)
@@ -114,6 +113,7 @@ def prepare(school: School, folder: Path) -> str:
         school.command("olga", "class", "extend", CLASS, assignment, name, *given)
     planted = {kind: plant(school, kind, code) for kind, code in (("--must-fail", WRONG), ("--must-pass", RIGHT))}
     school.command("olga", "class", "check", CLASS, *(word for pair in planted.items() for word in pair), code=1)
+    school.stage.begin_runner("rex", school.stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
     for submission in planted.values():
         olga.follow(submission)
     [board] = school.command("olga", "class", "check", CLASS)

@@ -108,7 +108,8 @@ def begin(docker_client: docker.DockerClient) -> Iterator[Callable[..., Judge]]:
 
 
 def a_job() -> Job:
-    problem = find_problem("softmax")
+    whole = find_problem("softmax")
+    problem = replace(whole, benchmarks=({**whole.benchmarks[-1], "rows": 128},))  # a benchmark here is quickly timed
     return Job("a1", 1, 600, "cpu", "test", "s1", "kernel.py", SUBMISSION, problem.to_bundle(), problem.digest)
 
 

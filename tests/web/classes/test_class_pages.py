@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -15,16 +14,7 @@ from leaderboard.classes import assignments, people
 from leaderboard.classes.models import Assignment, Course, Extension, Planted, RosterLine, Seat, Work
 from leaderboard.competitions.access import issue_codes
 from leaderboard.competitions.models import Competition
-from tests.e2e.browser import Watched, chromium
-from tests.web.live_site import live_site
-from tests.web.page_table import entries
 from tests.web.test_pages_are_strict import check
-from tests.web.test_pages_hold import axe_faults, faults_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.web.showcase import Showcase
 
 PAGE = "/classes/kernels-101"
 DAY = timedelta(days=1)
@@ -156,28 +146,3 @@ def test_a_teacher_changes_the_settings_of_a_class(stage, course: Course, browse
     assert ">Monday<" in read(olga, f"{PAGE}/settings")
     assert olga.post(f"{PAGE}/sections/{course.sections.get().pk}/remove").url == f"{PAGE}/settings"
     assert Seat.objects.get().section is None
-
-
-@pytest.fixture
-def showcase(transactional_db: None) -> Showcase:
-    from tests.web.showcase import build
-
-    return build()
-
-
-@pytest.mark.browser
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_class_pages_fit_and_are_accessible(showcase: Showcase, scheme: str, tmp_path: Path) -> None:
-    """Both themes; test_pages_hold.py has these pages too, in a run over all pages of the site."""
-    faults = []
-    with live_site() as site, chromium() as chrome:
-        for entry in (one for one in entries() if one.address.startswith("/classes")):
-            context = chrome.new_context(base_url=site.address, color_scheme=scheme)
-            context.add_cookies(showcase.cookies(entry.who, site.address))
-            watched = Watched(context.new_page(), site.address)
-            found = faults_of(watched, entry, showcase.keys) + axe_faults(watched.page, {})
-            watched.page.screenshot(path=tmp_path / f"{entry.name}-{scheme}.png", full_page=True)
-            faults += [f"{entry.who} at {entry.address}: {fault}" for fault in found]
-            context.close()
-    assert not faults, "\n".join(faults)
