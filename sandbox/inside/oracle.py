@@ -58,7 +58,9 @@ gc.enable()
 SOCKET = "/run/judge/socket"
 WORK = "/tmp/work"  # noqa: S108  inside the container
 FRAMES, MOST_SAID = 8, 2_000  # frames of a problem's traceback; characters of its exception
+LIBC = ctypes.CDLL(None)
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+KEPT_BLOCK_BYTES = 128 << 20
 Layout = dict[str, Any]
 MIB = 1 << 20
 LONG_S = 1.0  # after this time a request begins no further input, since a request has a time limit
@@ -115,7 +117,8 @@ class HostWatch:
     def left_bytes(self) -> int | None:
         """Return how much memory this container may still take before the host ends it; None if unknown.
 
-        Pages of files can be given up; pages of shared memory, like the regions, cannot.
+        Pages of files can be given up; pages of shared memory, like the regions, cannot. What glibc keeps counts as
+        taken: `malloc_trim` gives it back.
         """
         for folder, most, used in GROUPS:
             with suppress(OSError, ValueError, KeyError):
@@ -304,7 +307,9 @@ class Oracle:
             return f"{size} bytes of outputs in float64 are too many", self.known[key]
         reference = partial(self._outputs, drawn, layout)
         needed = widen.needed_bytes([*drawn.bases.values()], size, with_spread=wanted != "values")
-        left = self.watch.left_bytes()
+        if (left := self.watch.left_bytes()) is not None and needed > left:
+            LIBC.malloc_trim(0)
+            left = self.watch.left_bytes()
         if left is not None and needed > left:
             why = f"float64 needs about {-(-needed // MIB)} MiB, and this container has {left // MIB} MiB left"
             return why, self.known[key]
@@ -476,10 +481,10 @@ def explain(err: Exception, request: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    # glibc keeps freed memory: fresh pages for each large tensor would cost more than filling it.
-    libc = ctypes.CDLL(None)
-    libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
-    libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+    # glibc keeps freed memory: fresh pages for each tensor would cost more than filling it. Of the largest it keeps none,
+    # as gaps between them would take a container's memory.
+    LIBC.mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
+    LIBC.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     torch.backends.cudnn.allow_tf32 = False  # expected outputs are as precise as their dtype says
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
