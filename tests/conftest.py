@@ -22,7 +22,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -63,6 +63,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
     PBKDF2PasswordHasher.iterations = 1  # quick, and a site in another process can check these passwords
     django.setup()  # pytest-django would do it before this, when the servers' addresses are not known yet
+    _list_static_files_once()
+
+
+def _list_static_files_once() -> None:
+    """Each test client makes the site's middleware anew, and its look at all static files takes longer than a page."""
+    from whitenoise.middleware import WhiteNoiseMiddleware
+
+    found: dict[str, Any] = {}
+    look = WhiteNoiseMiddleware.add_files_from_finders
+
+    def look_once(middleware: WhiteNoiseMiddleware) -> None:
+        if not found:
+            before = dict(middleware.files)
+            look(middleware)
+            found.update(middleware.files.items() - before.items())
+        middleware.files.update(found)
+
+    WhiteNoiseMiddleware.add_files_from_finders = look_once
 
 
 def _start_servers(config: pytest.Config) -> None:
