@@ -481,8 +481,8 @@ def explain(err: Exception, request: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    # glibc keeps freed memory: fresh pages for each tensor would cost more than filling it. Of the largest it keeps none,
-    # as gaps between them would take a container's memory.
+    # glibc keeps freed memory: fresh pages for each tensor would cost more than filling it. Of the largest it keeps
+    # none, as gaps between them would take a container's memory.
     LIBC.mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
     LIBC.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
     torch.set_num_threads(len(os.sched_getaffinity(0)))

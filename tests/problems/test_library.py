@@ -71,10 +71,24 @@ def builds() -> Path:
 
 @cache
 def judged(slug: str, *options: str) -> Verdicts:
-    """Verdicts from judged_here.py, made once per test run by the first of its processes; the rest wait for them."""
+    """Verdicts from judged_here.py, made once per test run by the first of its processes. One that would wait for
+    another's judges the next problems meanwhile."""
+    found = _judged_once(slug, *options, wait=False)
+    for other in SLUGS[SLUGS.index(slug) + 1 :]:
+        if found is None:
+            _judged_once(other, *options, wait=False)
+            found = _judged_once(slug, *options, wait=False)
+    return found or _judged_once(slug, *options, wait=True) or {}
+
+
+def _judged_once(slug: str, *options: str, wait: bool) -> Verdicts | None:
+    """Verdicts, or None while another process makes them and `wait` is false."""
     kept = Path(os.environ["PHOTOFINISH_TEST_JUDGE_LOCK"]).with_name("-".join(("judged", slug, *options)) + ".json")
     with kept.open("a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return None
         file.seek(0)
         if not (text := file.read()):
             text = _judged(slug, *options)
