@@ -93,8 +93,10 @@ def faults_of(watched: Watched, entry: Entry, keys: dict[str, Any]) -> list[str]
 def axe_faults(page: Page, options: dict[str, Any]) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, options={"resultTypes": ["violations"]} | options)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(Axe().axe_script)
+    run = "options => axe.run(options).then(found => found.violations)"
     return [
         f"{rule['id']} at {', '.join(' '.join(map(str, node['target'])) for node in rule['nodes'][:3])}"
-        for rule in found.response["violations"]
+        for rule in page.evaluate(run, {"resultTypes": ["violations"]} | options)
     ]
