@@ -45,7 +45,7 @@ def test_every_address_is_in_the_table() -> None:
     assert not sorted(set(TABLE) - known), "TABLE has addresses that the site has not: take them out"
 
 
-@pytest.mark.timeout(900)  # some 3,000 requests
+@pytest.mark.timeout(900)  # some 9,000 requests
 def test_everybody_gets_what_the_table_says(everything, browser) -> None:
     wrong = [
         f"{who} {method} {address}: {expected} expected, got {got}"
