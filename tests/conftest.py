@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _list_static_files_once() -> None:
-    """Each test client makes the site's middleware anew, and its look at all static files takes longer than a page."""
+    """Share WhiteNoise's list of static files among the test clients: making it takes longer than a page."""
     from whitenoise.middleware import WhiteNoiseMiddleware
 
     found: dict[str, Any] = {}

@@ -71,8 +71,8 @@ def builds() -> Path:
 
 @cache
 def judged(slug: str, *options: str) -> Verdicts:
-    """Verdicts from judged_here.py, made once per test run by the first of its processes. One that would wait for
-    another's judges the next problems meanwhile."""
+    """Verdicts from judged_here.py, made once per test run. While another process makes them, this process judges the
+    next problems."""
     found = _judged_once(slug, *options, wait=False)
     for other in SLUGS[SLUGS.index(slug) + 1 :]:
         if found is None:
