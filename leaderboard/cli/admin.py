@@ -78,7 +78,7 @@ def codes(context: typer.Context, competition: str, as_json: AsJson = False) -> 
 def invite(
     context: typer.Context,
     competition: str,
-    count: Annotated[int, typer.Option(min=1, max=1_000, help="Number of codes.")] = 1,
+    count: Annotated[int, typer.Argument(min=1, max=1_000, metavar="[COUNT]", help="Number of codes.")] = 1,
     board: Annotated[list[str] | None, typer.Option(help="Only this board. Repeat it.")] = None,
     note: Annotated[str, typer.Option(help="Note for the owners.")] = "",
     as_json: AsJson = False,

@@ -48,7 +48,10 @@ def submit(
     files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Up to 256 source files.")],
     board: Annotated[str, typer.Option(help="Name of the board (default: the files' directives).")] = "",
     hardware: Annotated[str, typer.Option(help="Required for a board with several.")] = "",
-    mode: Annotated[str, typer.Option(help="test: checked; benchmark: also timed; ranked: for the board.")] = "test",
+    mode: Annotated[
+        str,
+        typer.Option(metavar="|".join(MODES), help="test: checked; benchmark: also timed; ranked: for the board."),
+    ] = "test",
     budget: Annotated[float, typer.Option(help="Device seconds of all files together.")] = 600.0,
     bar: Annotated[
         float | None,

@@ -78,7 +78,7 @@ def enter(
     accept_rules: Annotated[
         bool, typer.Option("--accept-rules", help="You have read the competition's rules and accept them.")
     ] = False,
-    division: Annotated[str, typer.Option(help="human, agent or mixed (default: human, if there is one).")] = "",
+    division: Annotated[str, typer.Option(metavar="human|agent|mixed", help="Default: human, if there is one.")] = "",
     model: Annotated[str, typer.Option(help="Model that writes the code, in the divisions agent and mixed.")] = "",
     as_json: AsJson = False,
 ) -> None:

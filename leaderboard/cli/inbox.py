@@ -76,7 +76,7 @@ def channels(
 def webhook(
     context: typer.Context,
     act: Annotated[str, typer.Argument(help=f"{', '.join(WEBHOOK_ACTS)}.")] = "show",
-    form: Annotated[str, typer.Option("--format", help="json, discord or slack.")] = "json",
+    form: Annotated[str, typer.Option("--format", metavar="json|discord|slack")] = "json",
     as_json: AsJson = False,
 ) -> None:
     """Show your webhook, or change it. `set` asks for the address, or reads stdin; `rotate` makes a new secret."""

@@ -66,7 +66,10 @@ def submit(
     ] = None,
     mode: Annotated[
         str,
-        typer.Option(help="test: checked; benchmark: also timed; ranked: for the board; profile: what bounds it."),
+        typer.Option(
+            metavar="|".join(MODES),
+            help="test: checked; benchmark: also timed; ranked: for the board; profile: what bounds it.",
+        ),
     ] = "test",
     licence: Annotated[str, typer.Option(help="Licence of the published code (default: the competition's).")] = "",
     filename: Annotated[str, typer.Option(help="Name of the file on the site (default: its own).")] = "",

@@ -124,7 +124,11 @@ def publish(
     """Let everybody see a competition. Owners only."""
     with connected(context) as site:
         done = site.edit_competition(competition, visibility="unlisted" if unlisted else "public")
-    Screen().answer(done, f"{line(done['name'])} is {line(done['visibility'], 32)}.", as_json)
+        is_empty = not site.organised_boards(competition, most=1)
+    text = f"{line(done['name'])} is {line(done['visibility'], 32)}."
+    if is_empty:
+        text += " It has no boards yet: `photofinish admin add-board` adds one."
+    Screen().answer(done, text, as_json)
 
 
 def clone(
@@ -178,7 +182,7 @@ def state(context: typer.Context, competition: str, as_json: AsJson = False) -> 
 def standing(
     context: typer.Context,
     competition: str,
-    act: Annotated[str, typer.Argument(help="freeze, unfreeze, reveal, finalise or reopen.")],
+    act: Annotated[str, typer.Argument(metavar="freeze|unfreeze|reveal|finalise|reopen")],
     reason: Annotated[str, typer.Option(help="Kept with the change.")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Finalise although work is open.")] = False,
     as_json: AsJson = False,
@@ -201,7 +205,7 @@ def boards(context: typer.Context, competition: str, as_json: AsJson = False) ->
 def add_board(
     context: typer.Context,
     competition: str,
-    digest: Annotated[str, typer.Argument(help="Version of the problem, from `admin boards`.")],
+    digest: Annotated[str, typer.Argument(help="Version of the problem, from `admin boards`, or its beginning.")],
     hardware: str,
     settings: Words = [],  # noqa: B006 - typer reads it
     as_json: AsJson = False,

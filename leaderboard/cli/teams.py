@@ -33,7 +33,7 @@ def create(
     context: typer.Context,
     competition: str,
     name: str,
-    division: Annotated[str, typer.Option(help="human, agent or mixed (default: your present one).")] = "",
+    division: Annotated[str, typer.Option(metavar="human|agent|mixed", help="Default: your present one.")] = "",
     model: Model = "",
     as_json: AsJson = False,
 ) -> None:

@@ -2072,6 +2072,8 @@ class QueueState(TypedDict):
     running: int
     own_queued: int
     own_running: int
+    requested_queued: int
+    requested_running: int
     runners: int
     oldest: str
 

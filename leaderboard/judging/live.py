@@ -12,12 +12,12 @@ from typing import Any, Final
 from django.db.models import Count, Min, Q
 
 from leaderboard.judging.lease import kinds
-from leaderboard.judging.models import QUEUED, RUNNING, Attempt, Epoch, Leased, Requested, Runner
+from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Epoch, Leased, Requested, Runner
 from runner.wire import Place
 
 SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
 
-
+REQUESTED_AS: Final = {QUEUED: "requested_queued", AT_WORK: "requested_running"}  # state → field of Queue
 EPOCH_WHY: Final = {  # reasons for an idle runner to leave timed work alone
     Epoch.PROPOSED: "measures in a timing epoch that waits for a decision",
     Epoch.DISMISSED: "measures in a dismissed timing epoch",
@@ -34,6 +34,8 @@ class Queue:
     runners: int  # able to take work now
     own_queued: int  # of the requested competition
     own_running: int
+    requested_queued: int  # admission tests, compiled timings and confirmations
+    requested_running: int
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,13 @@ def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> 
         found[row["hardware"]] |= row
     for work in runs:
         found[work["hardware"]] |= {"running": work["at_work"], "own_running": work["own_at_work"]}
+    for kind in Requested.__subclasses__():
+        open_work = kind._default_manager.filter(hardware__in=hardware, state__in=REQUESTED_AS)
+        for name, state, count in open_work.order_by().values_list("hardware", "state").annotate(count=Count("pk")):
+            found[name][REQUESTED_AS[state]] = found[name].get(REQUESTED_AS[state], 0) + count
     able = Runner.objects.able().filter(hardware__in=hardware, last_seen_at__gt=now - SILENT)
     there = dict(able.order_by().values_list("hardware").annotate(count=Count("pk")))
-    counts = ("queued", "running", "own_queued", "own_running")
+    counts = ("queued", "running", "own_queued", "own_running", *REQUESTED_AS.values())
     none: dict[str, Any] = {"oldest_at": None} | dict.fromkeys(counts, 0)
     return [
         Queue(**(none | {"hardware": name, "runners": there.get(name, 0)} | found.get(name, {})))

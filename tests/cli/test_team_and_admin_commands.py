@@ -64,7 +64,7 @@ def test_invites_are_listed_and_accepted(site: FakeSite, photofinish: Photofinis
     [
         (["stop"], "/admin/stop", {"accepting": False}, "takes no submissions"),
         (["start"], "/admin/start", {"accepting": True}, "The site takes submissions."),
-        (["invite", "summer", "--count", "2"], "/organise/summer/codes", {"codes": ["pfi_a", "pfi_b"]}, "pfi_a\npfi_b"),
+        (["invite", "summer", "2"], "/organise/summer/codes", {"codes": ["pfi_a", "pfi_b"]}, "pfi_a\npfi_b"),
         (
             ["revoke", "summer", "pfi_a"],
             "/organise/summer/codes/revoke",
@@ -73,7 +73,6 @@ def test_invites_are_listed_and_accepted(site: FakeSite, photofinish: Photofinis
         ),
         (["remove-board", "summer", "x"], "/organise/summer/boards/remove", {"removed": 1, "closed": 0}, "1 removed"),
         (["create", "summer", "Summer"], "/organise", {"name": "Summer"}, "/organise/summer"),
-        (["publish", "summer"], "/organise/summer", {"name": "Summer", "visibility": "public"}, "Summer is public."),
         (["delete", "summer", "--reason", "x", "--yes"], "/organise/summer/delete", {}, "summer is deleted."),
         (
             ["close-board", "summer", "softmax", "cpu", "--reason", "x"],
@@ -97,6 +96,22 @@ def test_admin_command_sends_its_act(
     assert ended.code == 0
     assert site.acts[0][0] == path
     assert expected in ended.out
+
+
+@pytest.mark.parametrize(
+    ("boards", "expected"),
+    [
+        ([{"slug": "softmax", "hardware": "cpu"}], "Summer is public.\n"),
+        ([], "Summer is public. It has no boards yet: `photofinish admin add-board` adds one.\n"),
+    ],
+)
+def test_publish_tells_a_missing_board(
+    site: FakeSite, photofinish: Photofinish, boards: list[dict[str, str]], expected: str
+) -> None:
+    site.act_answer = {"name": "Summer", "visibility": "public"}
+    site.more["/organise/summer/boards"] = boards
+    assert photofinish("admin", "publish", "summer").out == expected
+    assert site.acts == [("/organise/summer", {"reason": "", "visibility": "public"})]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from tests.cli.fake_site import TOKEN, FakeSite
         ("photofinish submit k.py --hard", {"--hardware"}),
         ("photofinish --profile x problem ne", {"new"}),
         ("photofinish match worklog p", {"pull", "push", "publish"}),
+        ("photofinish submit k.py --mode be", {"benchmark"}),
+        ("photofinish admin standing summer fr", {"freeze"}),
         ('photofinish submit ""', set()),  # bash then names files
     ],
 )

@@ -178,6 +178,8 @@ class QueueState(drf.Serializer[Any]):
     running = drf.IntegerField()
     own_queued = drf.IntegerField(help_text="Of this competition.")
     own_running = drf.IntegerField()
+    requested_queued = drf.IntegerField(help_text="Admission tests, compiled timings and confirmations.")
+    requested_running = drf.IntegerField()
     runners = drf.IntegerField(help_text="Runners that can take work now.")
     oldest = drf.CharField(help_text="Wait of the oldest, in words.")
 

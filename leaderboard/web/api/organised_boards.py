@@ -1,5 +1,6 @@
 """Boards of a competition over /api/v1, for its organisers."""
 
+import re
 from datetime import datetime
 from typing import Any, Final
 
@@ -47,12 +48,18 @@ def boards_of(competition: Competition, slug: str) -> list[Board]:
 
 
 def version_of(user: User, digest: str) -> ProblemVersion:
-    """Return the version with this digest, if the user may choose it for a board. Raise UserError."""
-    found = versions_seen_by(user).filter(digest=digest).first()
-    if found is None:
-        text = "no version of a problem that you see has this digest; `photofinish admin boards` lists digests"
-        raise UserError("digest", digest, text, 404)
-    return found
+    """Return the version with this digest, if the user may choose it for a board. Raise UserError.
+
+    A digest may be its beginning, such as sha256:9f86d081, if no other version begins so.
+    """
+    text = "no version of a problem that you see has this digest; `photofinish admin boards` lists digests"
+    if re.fullmatch(r"sha256:[0-9a-f]{8,64}", digest):
+        found = versions_seen_by(user).filter(digest__startswith=digest)[:2]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            text = "several versions begin with it: write more of the digest"
+    raise UserError("digest", digest, text, 404)
 
 
 class OrganisedBoard(drf.Serializer[Any]):
@@ -65,7 +72,7 @@ class OrganisedBoard(drf.Serializer[Any]):
 
 
 class NewBoard(drf.Serializer[Any]):
-    digest = drf.CharField(max_length=80, help_text="Digest of the problem's version.")
+    digest = drf.CharField(max_length=80, help_text="Digest of the problem's version, or its beginning: eight digits or more.")
     hardware = drf.CharField(max_length=64)
     slug = optional_text(checks.MAX_SLUG_CHARS, "Default: the problem's name.")
     deadline = drf.DateTimeField(allow_null=True, default=None)

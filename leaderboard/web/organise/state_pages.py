@@ -24,7 +24,9 @@ from leaderboard.standings.epochs import choose_epoch, dismiss_epoch, move_pin
 from leaderboard.web.organise.gate import Act, act_of, competition_page, press, restricted_page, shell
 from leaderboard.wording.figures import ago, span
 
-FIGURES: Final = ("hardware", "queued", "running", "own_queued", "own_running", "runners")  # of a queue
+FIGURES: Final = (  # of a queue
+    *("hardware", "queued", "running", "own_queued", "own_running", "requested_queued", "requested_running", "runners"),
+)
 TONES: Final = {
     "revoked": "bad",
     "suspended": "bad",

@@ -97,6 +97,21 @@ def test_an_owner_adds_and_closes_a_board(stage, tool) -> None:
     assert closed.json()["deadline"] is not None
 
 
+def test_a_version_may_be_named_by_the_beginning_of_its_digest(stage, tool) -> None:
+    from leaderboard.competitions.models import ProblemVersion
+
+    client, version = tool(owner_of(stage, stage.ben), "review"), stage.board.version
+    at, begun = "organise/kernels-101/boards", version.digest[:15]
+    assert send(client, at, digest=begun, hardware="H200").json()["digest"] == version.digest
+    twin = f"{begun}{'0' * (71 - len(begun))}"
+    other = ProblemVersion.objects.create(problem=version.problem, digest=twin, bundle=version.bundle)
+    stage.board.competition.boards.filter(hardware="H200").update(version=other)
+    several = send(client, at, digest=begun, hardware="H100")
+    assert several.status_code == 404
+    assert "write more of the digest" in several.json()["errors"][0]["message"]
+    assert send(client, at, digest=version.digest[:14], hardware="H100").status_code == 404, "too short to be one"
+
+
 def test_an_owner_deletes_an_unused_problem(stage, tool) -> None:
     from tests.leaderboard.stage import make_board
 

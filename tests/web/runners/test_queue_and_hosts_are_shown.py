@@ -58,7 +58,10 @@ def test_runner_that_does_an_admission_test_is_not_idle(stage, browser) -> None:
     assert pipeline.claim_work(runner=stage.rex, now=stage.later(1)) is not None
     [rex] = hosts(["cpu"], now=stage.now)
     assert (rex.state, rex.stage, rex.submission) == ("judging", "admission", None)
-    assert browser(stage.olga).get(f"{ADDRESS}.json").json()["runners"]["rex"]["doing"] == "admission"
+    told = browser(stage.olga).get(f"{ADDRESS}.json").json()
+    assert told["runners"]["rex"]["doing"] == "admission"
+    queue = told["queues"]["cpu"]
+    assert (queue["running"], queue["requested_running"], queue["requested_queued"]) == (0, 1, 0)
     assert '<span class="detail">admission</span>' in browser(stage.olga).get("/runners").content.decode()
 
 
