@@ -194,7 +194,7 @@ def _wheels(work: Path, hashed: Path) -> Path:
         part.mkdir(exist_ok=True)
         pip, python = [sys.executable, "-m", "pip"], sys.version_info[:2]
         torch = ["--constraint", str(VERSIONS), *torch_source(os.environ.get("TORCH_INDEX_URL")), "torch"]
-        for wanted in (torch, ["--require-hashes", "--requirement", str(hashed)]):
+        for wanted in (torch, ["--no-deps", "--require-hashes", "--requirement", str(hashed)]):
             done = captured(wheels_command(pip, wanted, part, python=python, machine=platform.machine()))
             if done.returncode:
                 raise SetupError(f"pip could not fetch the wheels of {hashed.name}: {done.stderr.strip()[-1500:]}")

@@ -65,6 +65,18 @@ LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: a smaller value is no meas
 DIGEST: Final = "sha256:[0-9a-f]{64}"  # of an image
 CORES: Final = r"([0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*)?"  # the kernel's short form, or nothing
 
+# What kernels may be written in: name in a runner's fingerprint, with its version in the containers → name for people.
+LANGUAGES: Final = {
+    "gxx": "C++ (g++)",
+    "nvcc": "CUDA C++ (nvcc)",
+    "nvrtc": "NVRTC",
+    "cutlass": "CUTLASS",
+    "triton": "Triton",
+    "helion": "Helion",
+    "cute_dsl": "CuTe DSL",
+    "tilelang": "TileLang",
+    "cuda_core": "cuda.core",
+}
 EXTENSIONS: Final = ("load_inline", "cpp_extension")  # names that a source with extensions has
 
 JSON = dict[str, Any]

@@ -70,7 +70,9 @@ def search(
         list[str] | None,
         typer.Option(metavar="WHERE", help="Known good kernels: file, folder of a search, or board. Repeat it."),
     ] = None,
-    mode: Annotated[str, typer.Option(metavar="benchmark|ranked", help="ranked: every kernel is for the board.")] = "benchmark",
+    mode: Annotated[
+        str, typer.Option(metavar="benchmark|ranked", help="ranked: every kernel is for the board.")
+    ] = "benchmark",
     into: Annotated[Path | None, typer.Option(help="Folder of the search (default: search-PROBLEM-HARDWARE).")] = None,
     model: Annotated[str, typer.Option(help="Model of a chat API.")] = "",
     temperature: Annotated[float | None, typer.Option(min=0, max=10, help="Of the model (default: its own).")] = None,

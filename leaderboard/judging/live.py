@@ -13,9 +13,10 @@ from django.db.models import Count, Min, Q
 
 from leaderboard.judging.lease import kinds
 from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Epoch, Leased, Requested, Runner
-from runner.wire import Place
+from runner.wire import LANGUAGES, Place
 
 SILENT: Final = timedelta(minutes=2)  # a runner is absent after this time without contact
+MOST_VERSION_CHARS: Final = 64
 
 REQUESTED_AS: Final = {QUEUED: "requested_queued", AT_WORK: "requested_running"}  # state → field of Queue
 EPOCH_WHY: Final = {  # reasons for an idle runner to leave timed work alone
@@ -104,6 +105,21 @@ def hosts(hardware: Collection[str], *, now: datetime) -> list[Host]:
             Host(runner.name, runner.hardware, state, why, since, runner.last_seen_at, runner.epoch, *work, place=place)
         )
     return found
+
+
+def languages(hardware: Collection[str]) -> dict[str, list[str]]:
+    """Return what kernels may be written in beside torch, with versions, by hardware: "Triton 3.6.0".
+
+    As the runners that may claim work state it. Several versions of one language are listed side by side.
+    """
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for name, fingerprint in Runner.objects.able().filter(hardware__in=hardware).values_list("hardware", "fingerprint"):
+        for language in LANGUAGES.keys() & fingerprint.keys():
+            found[name][language].add(str(fingerprint[language])[:MOST_VERSION_CHARS])
+    return {
+        name: [f"{shown} {' and '.join(sorted(known[key]))}" for key, shown in LANGUAGES.items() if key in known]
+        for name, known in sorted(found.items())
+    }
 
 
 def _state(runner: Runner, work: Leased | None, now: datetime) -> tuple[str, str, datetime | None]:

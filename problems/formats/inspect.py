@@ -20,7 +20,8 @@ BROUGHT: Final = frozenset(
     {"filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "ninja", "setuptools", "sympy", "triton"}
     | {"typing_extensions"}
 )
-LAYERS: Final = frozenset({"transformers"})  # only in an image that was built with IMAGE_EXTRAS (deploy/image.py)
+# Packages that only an image built with IMAGE_EXTRAS has (deploy/image.py) → its layer.
+LAYERS: Final = {"transformers": "transformers"} | dict.fromkeys(("cutlass", "helion", "tilelang"), "languages")
 GUIDE: Final = "docs/problems.md, section 6, shows the way out."
 
 
@@ -115,18 +116,18 @@ def result_function(reference: Code, entry: str) -> str:
 def why_imports_fail(files: Mapping[str, Code]) -> str:
     """Return "" if the judge's containers can have all unguarded imports of reference.py and its files, or a reason."""
     for name, absent in _absent(files):
-        if absent - LAYERS:
-            return f"Its {name} imports {_listed(absent - LAYERS)}, which the judge's containers do not have."
+        if missing := absent - LAYERS.keys():
+            return f"Its {name} imports {_listed(missing)}, which the judge's containers do not have."
     return ""
 
 
 def doubt_of_imports(files: Mapping[str, Code]) -> str:
     """Return "" if every sandbox image has the imports of reference.py and its files, else a warning for people."""
-    layers = sorted({layer for _, absent in _absent(files) for layer in absent & LAYERS})
-    if not layers:
+    packages = sorted({package for _, absent in _absent(files) for package in absent & LAYERS.keys()})
+    if not packages:
         return ""
-    image = f"a sandbox image made with IMAGE_EXTRAS={layers[0]} (problems/README.md)"
-    return f"it imports {', '.join(layers)}: its runners need {image}; the first run shows if they have it"
+    image = f"a sandbox image made with IMAGE_EXTRAS={LAYERS[packages[0]]} (problems/README.md)"
+    return f"it imports {', '.join(packages)}: its runners need {image}; the first run shows if they have it"
 
 
 def _absent(files: Mapping[str, Code]) -> Iterator[tuple[str, frozenset[str]]]:

@@ -31,6 +31,7 @@ from runner.host import accelerators, fleet, helper, image_versions
 from runner.host.container_probe import MOST_DEVICES
 from runner.judge.data.memory import SharedPages
 from runner.judge.device.make import Fit
+from runner.wire import LANGUAGES
 from sandbox import container, policy, protocol
 from sandbox.container import ImageMissing, SandboxError
 
@@ -189,6 +190,7 @@ class Powers(BaseModel):
     protocol: int | None
     files: dict[str, str]
     torch: Annotated[str, Field(max_length=64)]
+    languages: Annotated[dict[str, Annotated[str, Field(pattern="^[!-~]{1,64}$")]], Field(max_length=32)]
     devices: Annotated[Texts, Field(max_length=MOST_DEVICES)]
 
 
@@ -293,6 +295,7 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
     yield harness(seen)
     yield from walls(seen, cpus)
     yield freezer(seen)
+    yield languages(seen)
     if not make.on_host:
         devices, why = make.nodes(seen["devices"]), "The container needs its one GPU, and must not see another."
         yield checked("GPU in a container", len(devices) == 1, ", ".join(devices) or "none", why, gpu_remedy)
@@ -414,6 +417,14 @@ def freezer(seen: dict[str, Any]) -> Check:
     found, good = f"{seen['freeze_us']:.0f} µs to freeze", seen["freeze_us"] <= SLOW_FREEZE_US
     remedy = "Something keeps the kernel from stopping threads: look at the load."
     return checked("freezer", good, found, why, remedy, WARNING)
+
+
+def languages(seen: dict[str, Any]) -> Check:
+    """Name what kernels may be written in here, beside torch."""
+    found = [f"{shown} {seen['languages'][name]}" for name, shown in LANGUAGES.items() if name in seen["languages"]]
+    why = "Boards of this hardware list them for competitors."
+    remedy = "Build an image with a C++ compiler: `make image` makes one; problems/README.md has layers."
+    return checked("languages", bool(found), ", ".join(found) or "none but torch", why, remedy, WARNING)
 
 
 def lock(settings: config.JudgeSettings) -> Check:

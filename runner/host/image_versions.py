@@ -1,4 +1,5 @@
-"""Versions of torch and of a device's libraries in containers: a part of the timing epoch that the host cannot report.
+"""Versions of torch and of a device's libraries in containers: a part of the timing epoch that the host cannot report;
+and of the languages for kernels, which competitors read.
 
 A probe container under a tenant's policy reports them. Its report is kept for the image and the driver in
 RUNNER_STATE/versions, which saves a container per job. If containers mount the host's own stack, which changes without
@@ -19,12 +20,14 @@ from runner import config
 from runner.daemon.spool import write_durably
 from runner.errors import ConfigError
 from runner.host import accelerators, container_probe
+from runner.wire import LANGUAGES
 from sandbox import container, policy
 from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.host.image_versions")
 
 FOLDER: Final = "versions"
+FORMAT: Final = 2  # of the kept files; another number asks every image anew
 PROGRAM: Final = Path(container_probe.__file__).read_text()
 PROBE_S: Final = 60.0  # from the start of a probe's container until its line
 VERSION: Final = re.compile("[!-~]{1,64}")  # an untrusted image may print anything
@@ -44,11 +47,13 @@ def chosen_image(client: Any, settings: config.JudgeSettings) -> list[str]:
 def versions_inside(
     client: Any, settings: config.JudgeSettings, *, gpu: policy.Gpu | None, cpus: str, driver: str
 ) -> dict[str, str]:
-    """Return the versions by name: torch's and those of the hardware's make. Raises ConfigError if one cannot be read:
-    there is then no epoch."""
+    """Return the versions by name: torch's, those of the hardware's make, and those of LANGUAGES that are there.
+
+    Raises ConfigError if one of the first two cannot be read: there is then no epoch.
+    """
     image = container.image_id(client, settings.sandbox_image)
     stack = "" if gpu is None else gpu.stack
-    name = hashlib.sha256(json.dumps([image, stack, driver]).encode()).hexdigest()[:32]
+    name = hashlib.sha256(json.dumps([FORMAT, image, stack, driver]).encode()).hexdigest()[:32]
     path = settings.runner_state / FOLDER / f"{name}.json"
     if stack != policy.HOST:
         with suppress(OSError, ValueError):
@@ -92,7 +97,8 @@ def ask(client: Any, settings: config.JudgeSettings, gpu: policy.Gpu | None, cpu
     with container.Container(client, probe_policy(settings, gpu, cpus), settings.runner_id) as box:
         box.start()
         found = {name: str(value) for name, value in await_line(box).items() if isinstance(value, str | int | float)}
-    return {name: found[name] for name in accelerators.version_names() if VERSION.fullmatch(found.get(name, ""))}
+    names = (*accelerators.version_names(), *LANGUAGES)
+    return {name: found[name] for name in names if VERSION.fullmatch(found.get(name, ""))}
 
 
 def _object(line: str) -> dict[str, Any]:

@@ -72,7 +72,9 @@ class OrganisedBoard(drf.Serializer[Any]):
 
 
 class NewBoard(drf.Serializer[Any]):
-    digest = drf.CharField(max_length=80, help_text="Digest of the problem's version, or its beginning: eight digits or more.")
+    digest = drf.CharField(
+        max_length=80, help_text="Digest of the problem's version, or its first eight digits or more."
+    )
     hardware = drf.CharField(max_length=64)
     slug = optional_text(checks.MAX_SLUG_CHARS, "Default: the problem's name.")
     deadline = drf.DateTimeField(allow_null=True, default=None)

@@ -14,6 +14,7 @@ from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.checks import LICENCES
 from leaderboard.competitions.models import DIVISIONS, GROUPS, Competition
 from leaderboard.errors import UserError
+from leaderboard.judging.live import languages
 from leaderboard.standings.publish import NO_TELEMETRY
 from leaderboard.standings.read.code import lineage_seen, origin_seen, remixes_seen
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
@@ -112,6 +113,9 @@ class BoardDetail(Board):
     cases = drf.SerializerMethodField(help_text="Arguments of the public cases: `tests` and `benchmarks`.")
     benchmarks_on = drf.SerializerMethodField(help_text="Timed cases by hardware.")
     epochs = drf.SerializerMethodField(help_text="Timing epochs with entries by hardware, current first.")
+    languages = drf.SerializerMethodField(
+        help_text="What kernels may be written in beside PyTorch, with versions, by hardware: as the runners state it."
+    )
 
     def get_description(self, card: Card) -> str:
         return str(card.version.part("description", ""))
@@ -135,6 +139,10 @@ class BoardDetail(Board):
     @extend_schema_field(drf.DictField(child=drf.ListField(child=drf.DictField())))
     def get_benchmarks_on(self, card: Card) -> dict[str, Any]:
         return {hardware: version.part("benchmarks", []) for hardware, version in card.versions.items()}
+
+    @extend_schema_field(drf.DictField(child=drf.ListField(child=drf.CharField())))
+    def get_languages(self, card: Card) -> dict[str, list[str]]:
+        return languages(card.hardware)
 
     @extend_schema_field(drf.DictField(child=Epoch(many=True)))
     def get_epochs(self, card: Card) -> dict[str, Any]:

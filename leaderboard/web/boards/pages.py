@@ -23,6 +23,7 @@ from leaderboard.competitions.models import DIVISIONS, Board, Role
 from leaderboard.competitions.permissions import boards_seen_by, competitions_seen_by, has_role
 from leaderboard.desk.undo import renamed
 from leaderboard.entrants.teams import open_invites_of
+from leaderboard.judging.live import languages
 from leaderboard.standings.ranking.overall import SHOWN, relative, score, standings
 from leaderboard.standings.read.boards import Collection, lines_of
 from leaderboard.standings.read.boards import collection as read_collection
@@ -80,6 +81,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
         "tabs": starter_code.tabs(text, card.versions, starter_outcomes(verdicts)),
         "tests": starter_code.case_names(text.tests),
         "ranges": starter_code.secret_ranges(text),
+        "languages": languages(card.hardware),
         "timed": starter_code.timed_names(card.versions),
         "news": news_for(request.user, timezone.now(), card.competition),
         **refused_and_unseen(card.places),

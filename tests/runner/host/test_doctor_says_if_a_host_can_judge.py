@@ -45,6 +45,7 @@ GOOD_SEEN = {
     "protocol": protocol.VERSION,
     "files": {path.name: doctor.digest(path) for path in doctor.inside_files()},
     "torch": "2.11.0",
+    "languages": {"gxx": "12.2.0", "triton": "3.6.0"},
     "devices": [],
     "freezer": "",
     "freeze_us": 40.0,
@@ -187,6 +188,7 @@ def test_siblings_among_the_tenants_are_no_fault() -> None:
         (MadeUpEngine(seen={"cpus": "0-3"}), "cores of a tenant", UNFIT),
         (MadeUpEngine(seen={"freezer": "this host cannot"}), "freezer", NOT_CERTIFIED),
         (MadeUpEngine(seen={"freeze_us": 90_000.0}), "freezer", WARNING),
+        (MadeUpEngine(seen={"languages": {}}), "languages", WARNING),
         (MadeUpEngine(seen={"interfaces": []}), "network", OK),
     ],
 )
@@ -324,6 +326,7 @@ def test_the_sandbox_of_this_machine_has_all_its_walls(settings: JudgeSettings) 
     found = {check.name: check for check in doctor.check_engine(settings, doctor.Host(), engine)}
     assert {name: check.found for name, check in found.items() if check.result == UNFIT} == {}
     assert {"seccomp", "network", "freezer"} <= set(found)
+    assert found["languages"].found.startswith("C++ (g++) 12.")
 
 
 def test_the_command_says_it_for_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

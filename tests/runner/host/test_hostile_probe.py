@@ -15,7 +15,7 @@ from sandbox import container, protocol
 from sandbox.container import SandboxError
 from sandbox.protocol import clean_text
 
-NAMES = ("torch", "torch_cuda", "cuda", "more")
+NAMES = ("torch", "torch_cuda", "cuda", "gxx", "triton", "more")
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=70) | st.just("2.9.0+cu130"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
@@ -59,6 +59,7 @@ POWERS: dict[str, Any] = {
     "protocol": protocol.VERSION,
     "files": {},
     "torch": "2.9.0",
+    "languages": {"gxx": "12.2.0"},
     "devices": [],
 }
 
@@ -72,7 +73,7 @@ POWERS: dict[str, Any] = {
 def test_report_of_a_probe_is_a_table_or_an_error_of_the_sandbox(changes: dict[str, Any]) -> None:
     with suppress(SandboxError):
         seen = doctor.powers_of(POWERS | changes)
-        lines = [doctor.harness(seen), *doctor.walls(seen, "0-1,4")]
+        lines = [doctor.harness(seen), *doctor.walls(seen, "0-1,4"), doctor.languages(seen)]
         assert all(len(line.found) < 25_000 for line in lines)
 
 
@@ -95,6 +96,6 @@ LINE = (st.dictionaries(st.sampled_from(NAMES), VALUE) | VALUE).map(json.dumps).
 def test_versions_of_a_probe_are_plain_texts_or_an_error_of_the_sandbox(printed: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch, suppress(SandboxError):
         found = asked(printed, patch)
-        assert found.keys() <= set(NAMES[:3])
+        assert found.keys() <= set(NAMES[:-1])
         assert all(value.isascii() and value.isprintable() and len(value) <= 64 for value in found.values())
         check_storable(found, "fingerprint")

@@ -96,3 +96,21 @@ def test_hardware_without_a_runner_is_marked(stage, browser) -> None:
     stage.submit()
     Runner.objects.update(last_seen_at=timezone.now() - timedelta(days=1))
     assert browser(stage.olga).get(f"{ADDRESS}.json").json()["queues"]["cpu"]["tone"] == "bad"
+
+
+def test_problem_page_and_api_list_the_languages_of_each_hardware(stage, browser, tool) -> None:
+    make_board(hardware="H200")
+    make_runner("big", hardware="H200")
+    told = {"gxx": "12.2.0", "triton": "3.6.0", "python": "3.12.1"}
+    Runner.objects.filter(name="big").update(fingerprint=told)
+    make_runner("other", hardware="H200")
+    Runner.objects.filter(name="other").update(fingerprint={"triton": "3.7.0"})
+    expected = ["C++ (g++) 12.2.0", "Triton 3.6.0 and 3.7.0"]
+    assert tool(stage.ada).get("/api/v1/boards/softmax").json()["languages"]["H200"] == expected
+    page = browser(None).get("/boards/softmax")
+    check(page)
+    assert (
+        "<dt>Languages on H200</dt><dd>PyTorch, C++ (g++) 12.2.0, Triton 3.6.0 and 3.7.0</dd>" in page.content.decode()
+    )
+    Runner.objects.filter(hardware="H200").update(suspended_at=stage.now)
+    assert "Languages on" not in browser(None).get("/boards/softmax").content.decode()
