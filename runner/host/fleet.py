@@ -14,7 +14,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -109,12 +109,15 @@ def read_nodes(available: Collection[int], read: Read = read) -> list[Node]:
         if core not in taken:
             whole.append(core)
         taken |= {core} | listed(read(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"))
-    found = []
-    for number in sorted(listed(read(f"{NODES}/online"))):
+    found, online = [], sorted(listed(read(f"{NODES}/online")))
+    for number in online:
         cores = listed(read(f"{NODES}/node{number}/cpulist"))
         if mine := tuple(core for core in whole if core in cores):
             found.append(Node(number, mine, _memory(read(f"{NODES}/node{number}/meminfo"))))
-    return found or [Node(0, tuple(whole), _memory(read("/proc/meminfo")))]  # a kernel without NUMA
+    host = _memory(read("/proc/meminfo"))
+    if len(found) == len(online) == 1:  # the host; some virtual machines tell a node's memory as it was before it grew
+        return [replace(found[0], memory_bytes=max(host, found[0].memory_bytes))]
+    return found or [Node(0, tuple(whole), host)]  # a kernel without NUMA
 
 
 def _memory(meminfo: str) -> int:

@@ -190,3 +190,13 @@ def test_host_is_named_by_its_operator_or_by_a_hash_of_its_id() -> None:
     assert named not in files["/etc/machine-id"]
     assert fleet.host_id(lambda path: "") == ""
     assert fleet.place_of(settings(runner_host="rack-7", runner_gpu=3)).host == "rack-7"
+
+
+def test_only_node_has_the_hosts_memory_where_its_own_figure_is_older() -> None:
+    read = {
+        f"{fleet.NODES}/online": "0",
+        f"{fleet.NODES}/node0/cpulist": "0-1",
+        f"{fleet.NODES}/node0/meminfo": "Node 0 MemTotal:       4096 kB",
+        "/proc/meminfo": "MemTotal:       16384 kB",
+    }
+    assert fleet.read_nodes({0, 1}, lambda path: read.get(path, "")) == [Node(0, (0, 1), 16 << 20)]
