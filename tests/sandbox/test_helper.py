@@ -172,7 +172,7 @@ def test_helper_starts_its_own_policy(connect: Callable[[], socket.socket], dock
     judge = connect()
     answer = ask(judge, START)
     assert answer is not None
-    assert answer.keys() == {"id", "pid", "freezer"}
+    assert answer.keys() == {"id", "pid", "freezer"}, answer
     (found,) = containers(docker_client)
     host = found.attrs["HostConfig"]
     assert found.attrs["Image"] == container.image_id(docker_client, IMAGE)
