@@ -216,7 +216,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Tests with containers run late, as their image may still be built. Of the rest and of these, long tests run first,
     so that no process is left with one at the end. A `timed` test runs last, alone on the machine: two judges would
-    share the cores that each of them measures.
+    share the cores that each of them measures. Those of a module stay together, as they may share a site.
     """
     costs = json.loads(COSTS.read_text())
     for item in items:
@@ -224,9 +224,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.fixturenames.insert(0, "_docker_or_out")  # type: ignore[attr-defined]
         if function_of(item.nodeid) in costs:
             item.add_marker("slow")
-    items.sort(
-        key=lambda item: (*map(bool, map(item.get_closest_marker, LATE)), -costs.get(function_of(item.nodeid), 0.0))
-    )
+
+    def order(item: pytest.Item) -> tuple[bool, bool, float]:
+        timed, docker = (item.get_closest_marker(mark) is not None for mark in LATE)
+        return timed, docker, 0.0 if timed else -costs.get(function_of(item.nodeid), 0.0)
+
+    items.sort(key=order)
 
 
 def function_of(nodeid: str) -> str:

@@ -331,6 +331,7 @@ class BoardDetail(TypedDict):
     cases: dict[str, list[dict[str, Any]]]
     benchmarks_on: dict[str, list[dict[str, Any]]]
     epochs: dict[str, list[Epoch]]
+    languages: dict[str, list[str]]
 
 
 class BoardName(TypedDict):

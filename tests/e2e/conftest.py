@@ -186,8 +186,8 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.fixture
-def empty_stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Stage]:
+@contextmanager
+def made_stage(folder: Path, database: str, founded: Founded) -> Iterator[Stage]:
     """A stage on which no process runs yet."""
     url = f"http://127.0.0.1:{free_port()}"
     broker = os.environ["BROKER_URL"]
@@ -200,22 +200,46 @@ def empty_stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Sta
         "RENEW_S": "0.5",
         "SWEEP_EVERY_S": "0.5",
         "PHOTOFINISH_URL": url,
-        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
     }
-    stage = Stage(tmp_path, url, database, environment)
-    (tmp_path / "accounts.json").write_text(founded.accounts)
+    stage = Stage(folder, url, database, environment)
+    (folder / "accounts.json").write_text(founded.accounts)
     environment["PHOTOFINISH_TOKEN"] = json.loads(founded.accounts)["ada"]["token"]
-    yield stage
-    stage.end()
+    try:
+        yield stage
+    finally:
+        stage.end()
+
+
+def begin_site(stage: Stage) -> None:
+    port = stage.url.rpartition(":")[2]
+    stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", port, "--log-level", "warning")
+    stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
+    await_that(lambda: _answers(f"{stage.url}/api/v1/boards"), within_s=60, every_s=0.1)
+
+
+@pytest.fixture
+def empty_stage(tmp_path: Path, database: str, founded: Founded) -> Iterator[Stage]:
+    with made_stage(tmp_path, database, founded) as stage:
+        yield stage
 
 
 @pytest.fixture
 def stage(empty_stage: Stage) -> Stage:
-    port = empty_stage.url.rpartition(":")[2]
-    empty_stage.begin("site", "uvicorn", "leaderboard.asgi:application", "--port", port, "--log-level", "warning")
-    empty_stage.begin("sweeper", "leaderboard.manage", "sweep", "--forever")
-    await_that(lambda: _answers(f"{empty_stage.url}/api/v1/boards"), within_s=60, every_s=0.1)
+    begin_site(empty_stage)
     return empty_stage
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory, founded: Founded) -> Iterator[Stage]:
+    """A site with a runner, for all tests of a module."""
+    with (
+        made_database(founded.database) as name,
+        made_stage(tmp_path_factory.mktemp("judged"), url_of(name), founded) as stage,
+    ):
+        begin_site(stage)
+        stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
+        yield stage
 
 
 def _answers(address: str) -> bool:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 LEAPER, COPIER, CORRECTED = "emil", "ben", "entrant-02"
 FROZEN = ("0.55", "1.818")  # sent while frozen: its ratio in the API, its speed-up on a page
-HONEST = 36  # entrants whose kernels are from 0.60 to 0.95 of the baseline's time
+HONEST = 20  # entrants whose kernels are from 0.60 to 0.95 of the baseline's time
 JUDGE = [sys.executable, str(Path(__file__).with_name("scripted_judge.py"))]
 AGAIN = "rex-again"  # the host of a newer judge
 

@@ -33,12 +33,6 @@ def training(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-@pytest.fixture
-def judged(stage: Stage) -> Stage:
-    stage.begin_runner("rex", stage.manage("create_runner", "rex", "--hardware", "cpu").strip())
-    return stage
-
-
 def test_reward_function_for_trl_ranks_scripted_completions(judged: Stage, training: ModuleType) -> None:
     completions = [
         f"I leave the maximum out.\n```python\n{WRONG}```",
@@ -52,8 +46,8 @@ def test_reward_function_for_trl_ranks_scripted_completions(judged: Stage, train
         wrong, good, empty, broken = reward_func(prompts=["Write a softmax."] * 4, completions=completions, **columns)
         assert (wrong, empty, broken) == (0.0, 0.0, 0.0)
         assert 0.3 < good <= 4.3
-        [newest] = [one for one in site.submissions() if one["outcome"] == "passed"]
-        assert good == pytest.approx(0.3 + 1 / newest["ratio"]), "the reward is that of the stored verdict"
+        ratios = [one["ratio"] for one in site.submissions() if one["outcome"] == "passed" and one["ratio"]]
+        assert good in [pytest.approx(0.3 + 1 / ratio) for ratio in ratios], "the reward is that of the stored verdict"
 
 
 def test_reward_function_for_verifiers_takes_the_board_from_info(judged: Stage, training: ModuleType) -> None:

@@ -48,7 +48,7 @@ def test_boards(stage, browser) -> None:
     }
     detail = browser(None).get("/api/v1/boards/softmax").json()
     assert board.items() <= detail.items()
-    more = {"description", "templates", "reference", "ranking_by", "cases", "benchmarks_on", "epochs"}
+    more = {"description", "templates", "reference", "ranking_by", "cases", "benchmarks_on", "epochs", "languages"}
     assert set(detail) - set(board) == more
     assert detail["reference"].startswith("def ref_kernel")
     assert detail["cases"]["benchmarks"][0]["rows"] == 512

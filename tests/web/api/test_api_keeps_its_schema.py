@@ -14,7 +14,7 @@ import pytest
 from tests.web.live_site import live_site
 from tests.web.matrix_stage import build
 
-EXAMPLES = os.environ.get("API_EXAMPLES", "2")
+EXAMPLES = os.environ.get("API_EXAMPLES", "1")
 PHASES = "coverage,fuzzing" if "API_EXAMPLES" in os.environ else "fuzzing"
 CHECKS = (
     "not_a_server_error",
