@@ -174,9 +174,8 @@ def submit_batch(
     with transaction.atomic():
         account = _lock_account(owner)
         _check_batch_usage(account, len(uploads), budget_s, now, token)
-        batch = Batch.objects.create(
-            owner=account, mode=mode, budget_s=budget_s, bar=bar, size=len(uploads), created_at=now
-        )
+        told: dict[str, Any] = {"mode": mode, "budget_s": budget_s, "bar": bar, "may_repeat": may_repeat}
+        batch = Batch.objects.create(owner=account, size=len(uploads), created_at=now, **told)
         verdicts: list[Result | None] = [None] * len(uploads)
         if may_repeat:
             verdicts = repeats.stored_verdicts(submissions, owner=owner, now=now)

@@ -23,7 +23,8 @@ from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import CHANNEL, call_off
-from leaderboard.judging.models import CANCELLED, DONE, LOST, QUEUED, REJUDGE, Attempt
+from leaderboard.judging.models import CANCELLED, DONE, FIRST, LOST, QUEUED, REJUDGE, Attempt
+from leaderboard.judging.repeats import answer, stored_verdicts
 from leaderboard.submissions.ledger import give_back
 from leaderboard.submissions.models import Batch, Candidate
 
@@ -69,10 +70,12 @@ def counts_of(batches: Iterable[int]) -> dict[int, tuple[Counter[str], Counter[s
 
 @transaction.atomic
 def settle(batch_id: int, *, now: datetime) -> None:
-    """Number the ends that came, and end the waiting candidates of a batch that has spent its budget."""
+    """Number the ends that came. Answer waiting candidates that equal a judged kernel; end those beyond the budget."""
     batch = Batch.objects.select_for_update(no_key=True).get(pk=batch_id)
     if batch.settled_at is not None:
         return
+    if batch.may_repeat:
+        _answer_equal(batch, now)
     if spent_s([batch.pk], now)[batch.pk] >= batch.budget_s:
         rest = _waiting(batch)
         call_off(rest, now=now, message=SPENT.format(budget=batch.budget_s), reason=Batch.BUDGET_SPENT)
@@ -99,11 +102,28 @@ def settle(batch_id: int, *, now: datetime) -> None:
             cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, TOPIC.format(batch.pk)])
 
 
+def _answer_equal(batch: Batch, now: datetime) -> None:
+    """Answer waiting candidates whose kernel has a verdict by now. Their quota tokens come back."""
+    waiting = [
+        attempt
+        for attempt in _waiting(batch)
+        if attempt.cause == FIRST and attempt.version_id == attempt.submission.board.version_id
+    ]
+    verdicts = stored_verdicts([attempt.submission for attempt in waiting], owner=batch.owner, now=now)
+    for attempt, verdict in zip(waiting, verdicts, strict=True):
+        if verdict is not None:
+            answer(attempt.submission, verdict, now=now, waiting=attempt)
+            give_back(submission=attempt.submission, now=now)
+            Candidate.objects.filter(submission=attempt.submission).update(same_as=verdict.attempt.submission)
+
+
 def _waiting(batch: Batch) -> list[Attempt]:
     """Return the batch's waiting attempts, locked. A claim that is taking one of them keeps it."""
     waiting = Attempt.objects.current().filter(submission__candidate__batch=batch, state=QUEUED)
     locked = waiting.select_for_update(of=("self",), skip_locked=True).order_by("pk")
-    return list(locked.select_related("submission__owner", "submission__board__competition"))
+    return list(
+        locked.select_related("submission__owner", "submission__board__competition").defer("submission__source")
+    )
 
 
 def settle_unsettled(*, now: datetime) -> int:

@@ -1,5 +1,8 @@
 """Candidates of batches that were judged before: the stored verdict answers a kernel that its sender tests again.
 
+A candidate is looked up when its batch is sent, and as long as it waits, whenever a verdict of its batch comes: equal
+candidates of one batch are judged once.
+
 A stored verdict answers in mode test alone, as times must be measured anew. It is one on a submission of the sender's
 own or of their teams: an answer from somebody else's kernel would tell that this kernel exists. Both sources have the
 same tokens, and it was judged by the same version of the problem, on the same hardware, in the timing epoch that is
@@ -11,15 +14,15 @@ is answered there.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage, stage_of
 from leaderboard.competitions.models import Board, Prize
 from leaderboard.judging import archive
-from leaderboard.judging.attempts import end_at_once
+from leaderboard.judging.attempts import end, end_at_once
 from leaderboard.judging.epochs import current_epoch
-from leaderboard.judging.models import Result, ResultArchived
+from leaderboard.judging.models import Attempt, Result, ResultArchived
 from leaderboard.judging.report import KEPT
 from leaderboard.submissions.models import Submission
 from leaderboard.submissions.permissions import is_own
@@ -86,15 +89,17 @@ def _without_contest(boards: Sequence[Board], now: datetime) -> set[int]:
     }
 
 
-def answer(submission: Submission, verdict: Result, *, now: datetime) -> None:
-    """End the submission's first attempt with a stored verdict and its report. No runner takes part."""
-    attempt = end_at_once(
-        submission=submission,
-        outcome=verdict.outcome,
-        reason=verdict.reason,
-        message=MESSAGE,
-        now=now,
-    )
+def answer(submission: Submission, verdict: Result, *, now: datetime, waiting: Attempt | None = None) -> None:
+    """End the submission's first attempt with a stored verdict and its report. No runner takes part.
+
+    `waiting`: the attempt, where it is queued already; the caller has locked it.
+    """
+    told: dict[str, Any] = {"outcome": verdict.outcome, "reason": verdict.reason, "message": MESSAGE, "now": now}
+    if waiting is None:
+        attempt = end_at_once(submission=submission, **told)
+    else:
+        attempt = waiting
+        end(attempt, **told)
     columns = {name: getattr(verdict, name) for name in (*KEPT, "flags", "epoch", "stage")}
     place = getattr(verdict, "archived", None)
     archive.create(

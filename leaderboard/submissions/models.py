@@ -104,6 +104,7 @@ class Batch(models.Model):
     budget_s = models.FloatField()  # device seconds, of all candidates together
     bar = models.FloatField(null=True)  # candidate / baseline: a benchmark that cannot beat it ends after a first look
     size = models.PositiveSmallIntegerField()  # its candidates
+    may_repeat = models.BooleanField(default=False, db_default=False)  # stored verdicts may answer, judging/repeats.py
     ended_as = models.CharField(max_length=16, blank=True)  # why the rest was not judged; "": it was
     created_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True)  # since then each candidate has its end

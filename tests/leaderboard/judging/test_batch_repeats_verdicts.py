@@ -16,7 +16,7 @@ from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Batch, Candidate, QuotaLine, Takedown
 from leaderboard.submissions.tokens import verbatim_digest
 from leaderboard.web.submissions.feedback import feedback_on
-from tests.leaderboard.stage import Stage, current, make_board, make_problem
+from tests.leaderboard.stage import Stage, current, make_board, make_problem, make_runner
 
 KERNEL = "def custom_kernel(data):\n    # first try\n    return (data,)\n"
 COMMENTED = "# second try\n\ndef custom_kernel( data ):\n  return (data,)  # done\n"
@@ -108,6 +108,50 @@ def test_the_newest_judgement_answers(stage: Stage) -> None:
     fresh = send(stage, KERNEL, fresh=True).candidates.get()
     stage.report(stage.claim(), outcome="wrong")
     assert states(send(stage, KERNEL)) == [("done", "wrong", fresh.submission_id)]
+
+
+def test_equal_candidates_of_a_batch_are_judged_once(stage: Stage) -> None:
+    batch = send(stage, KERNEL, KERNEL.replace("data", "rows"), COMMENTED)
+    before = QuotaLine.objects.filter(act="given_back").count()
+    job = stage.claim()
+    assert job.submission_id == str(batch.candidates.get(number=1).submission_id)
+    stage.report(job, outcome="wrong", message="case 2 differs")
+    first = batch.candidates.get(number=1)
+    assert states(batch) == [("done", "wrong", None), QUEUED, ("done", "wrong", first.submission_id)]
+    arrived = batch.candidates.exclude(arrival=None).order_by("arrival")
+    assert list(arrived.values_list("number", flat=True)) == [1, 3]
+    assert QuotaLine.objects.filter(act="given_back").count() == before + 1, "of the candidate that was not judged"
+    feedback = feedback_on([batch.candidates.get(number=3).submission], stage.ada)[0]
+    assert feedback.message == "case 2 differs"
+    stage.report(stage.claim())
+    batch.refresh_from_db()
+    assert batch.settled_at is not None
+
+
+def test_equal_candidates_are_all_judged_where_the_batch_asks_for_it(stage: Stage) -> None:
+    batch = send(stage, KERNEL, COMMENTED, fresh=True)
+    stage.report(stage.claim())
+    assert states(batch) == [("done", "passed", None), QUEUED]
+
+
+def test_equal_candidate_that_a_runner_holds_is_judged(stage: Stage) -> None:
+    other = make_runner("other")
+    batch = send(stage, KERNEL, COMMENTED, KERNEL)
+    job = stage.claim()
+    held = stage.claim(other)
+    stage.report(job)
+    first = batch.candidates.get(number=1).submission_id
+    assert states(batch) == [("done", "passed", None), ("claimed", "", None), ("done", "passed", first)]
+    stage.report(held)
+
+
+def test_equal_candidate_is_answered_although_the_budget_is_spent(stage: Stage) -> None:
+    batch = send(stage, KERNEL, COMMENTED, KERNEL + "x = 1\n")
+    job = stage.claim()
+    stage.later(200)
+    stage.report(job)
+    first = batch.candidates.get(number=1).submission_id
+    assert states(batch) == [("done", "passed", None), ("done", "passed", first), ("cancelled", "", None)]
 
 
 def test_another_version_or_hardware_is_judged_anew(stage: Stage) -> None:
