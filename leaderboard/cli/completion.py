@@ -65,7 +65,7 @@ def _words(command: Any, path: str) -> Iterator[tuple[str, Words]]:
     below = getattr(command, "commands", {})
     shown = [one for one in command.params if not getattr(one, "hidden", False)]
     options = [name for one in shown for name in (*one.opts, *one.secondary_opts) if name.startswith("--")]
-    names, valued = [*below], {}
+    names, valued = [*below], dict[str, list[str]]()
     for one in shown:
         values = one.metavar.split("|") if "|" in (one.metavar or "") else []
         if one.param_type_name == "argument":

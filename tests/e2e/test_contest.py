@@ -83,7 +83,7 @@ def test_a_competition_from_its_announcement_to_the_award(play: Scripted) -> Non
     final(play)
     assert award(play) == [
         ("Overall", 1, LEAPER, "1000.00"),
-        ("Overall", 2, "entrant-30", "500.00"),
+        ("Overall", 2, "entrant-15", "500.00"),
         ("Overall", 3, "entrant-00", "250.00"),
         ("Twice", 1, "entrant-00", ""),
     ]
@@ -130,17 +130,17 @@ def rank_of(number: int) -> int:
 def frozen(play: Scripted) -> None:
     play.now("freeze_at")
     before = play.board()
-    play.send("entrant-30", kernel(400), ratio=0.55)
+    play.send("entrant-15", kernel(400), ratio=0.55)
     play.judged()
     assert play.board() == before
-    assert play.board("olga", full="true")[0] == (1, "entrant-30")
+    assert play.board("olga", full="true")[0] == (1, "entrant-15")
     play.hidden(LEAPER, "liar", COPIER, *FROZEN)
 
 
 def review(play: Scripted) -> None:
     play.send("entrant-01", kernel(500), status=409)
     decide(play, LEAPER, COPIER, "liar", *FROZEN)
-    assert play.board("olga", full="true")[:2] == [(1, LEAPER), (2, "entrant-30")]
+    assert play.board("olga", full="true")[:2] == [(1, LEAPER), (2, "entrant-15")]
 
 
 def judge_again(play: Scripted) -> None:
@@ -163,7 +163,7 @@ def final(play: Scripted) -> None:
     """Revealed, then final: the public standing is correct, line by line."""
     reveal(play)
     honest = [f"entrant-{number:02}" for number in range(HONEST)]
-    order = [LEAPER, "entrant-30", *(name for name in honest if name not in ("entrant-30", CORRECTED))]
+    order = [LEAPER, "entrant-15", *(name for name in honest if name not in ("entrant-15", CORRECTED))]
     order.insert(order.index("entrant-05") + 1, "twin")
     order.insert(order.index("entrant-10"), CORRECTED)
     ranks = list(range(1, len(order) + 1))
