@@ -21,6 +21,7 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.models import (
     CANCELLED,
+    CLAIMED,
     DONE,
     FIRST,
     LOST,
@@ -104,10 +105,18 @@ def _attempt(submission: Submission, *, number: int, now: datetime, **told: Any)
     )
 
 
-def end_at_once(*, submission: Submission, outcome: str, reason: str, message: str, now: datetime) -> Attempt:
-    """Store a first attempt that ends as it begins, without a runner."""
-    attempt = _attempt(submission, number=1, now=now, state=DONE, outcome=outcome, reason=reason, finished_at=now)
-    attempt.save(force_insert=True)
+def end_at_once(
+    *, submission: Submission, outcome: str, reason: str, message: str, now: datetime, waiting: Attempt | None = None
+) -> Attempt:
+    """Store a first attempt that ends as it begins, without a runner.
+
+    `waiting`: the attempt, where it is queued already; the caller has locked it. No other queued attempt gets an
+    outcome.
+    """
+    attempt = waiting or _attempt(submission, number=1, now=now)
+    check_move(attempt.state, CLAIMED)  # it is queued
+    attempt.state, attempt.outcome, attempt.reason, attempt.finished_at = DONE, outcome, reason, now
+    attempt.save()
     append_states([attempt], now=now, message=message)
     return attempt
 

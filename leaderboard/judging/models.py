@@ -40,7 +40,7 @@ FINISHED: Final = (DONE, LOST, CANCELLED)
 STATES: Final = UNFINISHED + FINISHED
 
 NEXT: Final[dict[str, frozenset[str]]] = {
-    QUEUED: frozenset({CLAIMED, CANCELLED, DONE}),  # done: by a stored verdict (repeats.py)
+    QUEUED: frozenset({CLAIMED, CANCELLED}),
     # A runner's stages go forward only; a mode may skip a stage (test mode has no timing).
     **{state: frozenset({*RUNNING[index:], *FINISHED, QUEUED}) for index, state in enumerate(RUNNING, start=1)},
     **{state: frozenset() for state in FINISHED},

@@ -14,13 +14,13 @@ is answered there.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage, stage_of
 from leaderboard.competitions.models import Board, Prize
 from leaderboard.judging import archive
-from leaderboard.judging.attempts import end, end_at_once
+from leaderboard.judging.attempts import end_at_once
 from leaderboard.judging.epochs import current_epoch
 from leaderboard.judging.models import Attempt, Result, ResultArchived
 from leaderboard.judging.report import KEPT
@@ -94,12 +94,14 @@ def answer(submission: Submission, verdict: Result, *, now: datetime, waiting: A
 
     `waiting`: the attempt, where it is queued already; the caller has locked it.
     """
-    told: dict[str, Any] = {"outcome": verdict.outcome, "reason": verdict.reason, "message": MESSAGE, "now": now}
-    if waiting is None:
-        attempt = end_at_once(submission=submission, **told)
-    else:
-        attempt = waiting
-        end(attempt, **told)
+    attempt = end_at_once(
+        submission=submission,
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        message=MESSAGE,
+        now=now,
+        waiting=waiting,
+    )
     columns = {name: getattr(verdict, name) for name in (*KEPT, "flags", "epoch", "stage")}
     place = getattr(verdict, "archived", None)
     archive.create(
