@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
@@ -74,23 +74,17 @@ def settle(batch_id: int, *, now: datetime) -> None:
     batch = Batch.objects.select_for_update(no_key=True).get(pk=batch_id)
     if batch.settled_at is not None:
         return
-    if batch.may_repeat:
+    if batch.may_repeat and _arriving(batch).exists():
         _answer_equal(batch, now)
     if spent_s([batch.pk], now)[batch.pk] >= batch.budget_s:
-        rest = _waiting(batch)
+        rest = _locked(_waiting(batch))
         call_off(rest, now=now, message=SPENT.format(budget=batch.budget_s), reason=Batch.BUDGET_SPENT)
         for attempt in rest:
             give_back(submission=attempt.submission, now=now)
         if rest:
             batch.ended_as = Batch.BUDGET_SPENT
     known = Candidate.objects.filter(batch=batch, arrival__isnull=False).count()
-    ended = Candidate.objects.filter(
-        batch=batch,
-        arrival=None,
-        submission__attempts__is_current=True,
-        submission__attempts__state__in=(DONE, CANCELLED),
-    )
-    fresh = list(ended.order_by("submission__attempts__finished_at", "number"))
+    fresh = list(_arriving(batch).order_by("submission__attempts__finished_at", "number"))
     for arrival, candidate in enumerate(fresh, known + 1):
         candidate.arrival = arrival
     Candidate.objects.bulk_update(fresh, ["arrival"])
@@ -103,27 +97,35 @@ def settle(batch_id: int, *, now: datetime) -> None:
 
 
 def _answer_equal(batch: Batch, now: datetime) -> None:
-    """Answer waiting candidates whose kernel has a verdict by now. Their quota tokens come back."""
-    waiting = [
-        attempt
-        for attempt in _waiting(batch)
-        if attempt.cause == FIRST and attempt.version_id == attempt.submission.board.version_id
-    ]
+    """Answer waiting candidates whose kernel has a verdict by now. Their quota tokens come back.
+
+    Only these are locked: claims skip locked attempts, and would find no work.
+    """
+    open_to_repeats = {"cause": FIRST, "version": F("submission__board__version")}
+    waiting = list(_waiting(batch).filter(**open_to_repeats))
     verdicts = stored_verdicts([attempt.submission for attempt in waiting], owner=batch.owner, now=now)
-    for attempt, verdict in zip(waiting, verdicts, strict=True):
-        if verdict is not None:
-            answer(attempt.submission, verdict, now=now, waiting=attempt)
-            give_back(submission=attempt.submission, now=now)
-            Candidate.objects.filter(submission=attempt.submission).update(same_as=verdict.attempt.submission)
+    found = {attempt.pk: verdict for attempt, verdict in zip(waiting, verdicts, strict=True) if verdict is not None}
+    for attempt in _locked(_waiting(batch).filter(pk__in=found)):
+        verdict = found[attempt.pk]
+        answer(attempt.submission, verdict, now=now, waiting=attempt)
+        give_back(submission=attempt.submission, now=now)
+        Candidate.objects.filter(submission=attempt.submission).update(same_as=verdict.attempt.submission)
 
 
-def _waiting(batch: Batch) -> list[Attempt]:
-    """Return the batch's waiting attempts, locked. A claim that is taking one of them keeps it."""
-    waiting = Attempt.objects.current().filter(submission__candidate__batch=batch, state=QUEUED)
-    locked = waiting.select_for_update(of=("self",), skip_locked=True).order_by("pk")
-    return list(
-        locked.select_related("submission__owner", "submission__board__competition").defer("submission__source")
-    )
+def _arriving(batch: Batch) -> QuerySet[Candidate]:
+    """Return the candidates whose end has no number yet."""
+    ended = {"submission__attempts__is_current": True, "submission__attempts__state__in": (DONE, CANCELLED)}
+    return Candidate.objects.filter(batch=batch, arrival=None, **ended)
+
+
+def _waiting(batch: Batch) -> QuerySet[Attempt]:
+    waiting = Attempt.objects.current().filter(submission__candidate__batch=batch, state=QUEUED).order_by("pk")
+    return waiting.select_related("submission__owner", "submission__board__competition").defer("submission__source")
+
+
+def _locked(attempts: QuerySet[Attempt]) -> list[Attempt]:
+    """Return waiting attempts, locked. A claim that is taking one of them keeps it."""
+    return list(attempts.select_for_update(of=("self",), skip_locked=True))
 
 
 def settle_unsettled(*, now: datetime) -> int:

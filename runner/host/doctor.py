@@ -423,7 +423,7 @@ def languages(seen: dict[str, Any]) -> Check:
     """Name what kernels may be written in here, beside torch."""
     found = [f"{shown} {seen['languages'][name]}" for name, shown in LANGUAGES.items() if name in seen["languages"]]
     why = "Boards of this hardware list them for competitors."
-    remedy = "Build an image with a C++ compiler: `make image` makes one; problems/README.md has layers."
+    remedy = "Build an image with a C++ compiler (`make image`); docs/gpu-hosts.md has a layer of further languages."
     return checked("languages", bool(found), ", ".join(found) or "none but torch", why, remedy, WARNING)
 
 
