@@ -190,9 +190,13 @@ class JudgeProcess:
         return self._output.report
 
     def renew(self) -> bool:
-        """Wait after a report until the judge waits for a further job. Returns False if it does not; then `finish`."""
+        """Have the judge renew itself after a report, and wait until it waits for a further job. Returns False if it
+        does not; then `finish`."""
         if self._process is not None:
+            assert self._process.stdin is not None
             try:
+                with suppress(BlockingIOError, BrokenPipeError):  # its silence or its end must explain that
+                    os.write(self._process.stdin.fileno(), b"\n")
                 self._follow(lambda: self._output.is_ready_again, min(CLEAR_LIMIT_S, self._limit_s))
             except JudgeFault as fault:
                 log.error("judge_not_renewed", reason=fault.reason, error=str(fault))

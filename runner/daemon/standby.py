@@ -2,7 +2,7 @@
 
 On `cpu`, RUNNER_STANDBY judges for tests, which need no baseline's container, wait beside a judge with all sides. There
 the next judges are prepared, and the last judge is renewed or cleared away, in the background, so that a test waits for
-neither. A judge for tests renews itself (runner/job/judge_main.py): its next test of the same problem finds it loaded.
+neither. A renewed judge for tests (runner/job/judge_main.py) finds the next test of the same problem loaded.
 On a GPU, and with RUNNER_STANDBY=0, there is one judge at a time, and each is gone before the next is prepared. On a
 GPU it renews itself after a test, with RUNNER_STANDBY containers that import torch ahead; timed work gets a judge that
 had no job before.
@@ -28,6 +28,7 @@ import structlog
 
 from runner.daemon.judge_handle import JudgeProcess
 from runner.errors import JudgeFault, JudgeStopped
+from runner.host import accelerators
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
@@ -74,8 +75,8 @@ class Standby:
         self._renewing: set[Future[Judge | None]] = set()  # those of `_preparing` that had a job before
         self._clearing: set[Future[None]] = set()
         self._preparer = ThreadPoolExecutor(1, thread_name_prefix="prepare")
-        # Each loads torch: more at once than cores would all be ready late.
-        at_once = min(SLOTS, len(os.sched_getaffinity(0)))
+        # Each loads torch on the tenants' cores: more at once than those would all be ready late.
+        at_once = min(SLOTS, len(accelerators.share_out(sorted(os.sched_getaffinity(0))).tenant))
         self._renewer = ThreadPoolExecutor(at_once, thread_name_prefix="renew")
         self._clearer = ThreadPoolExecutor(SLOTS, thread_name_prefix="clear")
         self._failures = 0

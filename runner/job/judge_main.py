@@ -5,11 +5,12 @@
                                             as `built`, in base64; prints JSON lines {"event": …}, at last
                                             {"report": …}; only then removes its containers
     python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs. After
-                                            a test it replaces the submission's container and is ready again: the next
-                                            test of the same problem finds the oracle loaded. Takes MOST_TESTS jobs
+                                            a test an empty line on stdin has it replace the submission's container and
+                                            be ready again: the next test of the same problem finds the oracle loaded.
+                                            Takes MOST_TESTS jobs
     python -m runner.job.judge_main --spares N
-                                            the same with both sides: after a test it is ready for another, and N
-                                            containers import torch ahead for tests to come
+                                            the same with both sides: after a test and an empty line it is ready for
+                                            another, and N containers import torch ahead for tests to come
     python -m runner.job.judge_main --reap OWNER…
                                             removes the containers that earlier judges of these names left behind
 
@@ -72,7 +73,7 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
             if not further or not job.is_test or report.set_aside or report.outcome == "infra_error":
                 return
             signal.signal(signal.SIGTERM, _on_term)
-            if told:
+            if told or not sys.stdin.buffer.readline():  # the daemon says when there are cores for it
                 return
             ready.renew(spares)
 

@@ -2,9 +2,9 @@
 
 "pass", "die", "hang", "stubborn" (hangs, ignores SIGTERM), "orphan" (leaves a child that holds stdout), "flood",
 "nonsense", "nan", "stranger" (reports for another attempt), "slow SECONDS", "silent" (no report, exit 0), "chatty N",
-"again" (is ready for a further job after the report), "linger SECONDS" (after the report), "linger_stubborn" (the same
-for ever), "stale N" (the first N judges give up), "aside REASON" (sets the device aside). A canary obeys the next line
-of RUNNER_STATE/canaries and passes without a line.
+"again" (is ready for a further job after the report and an empty line), "linger SECONDS" (after the report),
+"linger_stubborn" (the same for ever), "stale N" (the first N judges give up), "aside REASON" (sets the device aside). A
+canary obeys the next line of RUNNER_STATE/canaries and passes without a line.
 The pids of judges with a job and of waiting judges are in RUNNER_STATE/judge.pid and waiting.pid. RUNNER_STATE/lives
 gets a line when a judge begins, waits, and ends in peace, with its pid, its sides and the name of its containers.
 RUNNER_STATE/reaped gets the names whose containers are removed. A file RUNNER_STATE/unprepared chooses how preparing
@@ -91,7 +91,7 @@ def judge() -> bool:
     say(report=report)
     if what.startswith("linger"):
         time.sleep(float(argument or 600))
-    return what == "again"
+    return what == "again" and bool(sys.stdin.readline())
 
 
 def is_canary(job: dict[str, str]) -> bool:

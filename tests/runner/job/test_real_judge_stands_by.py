@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import select
 import signal
 import subprocess
 import sys
@@ -59,6 +60,13 @@ class Judge:
         assert self.process.stdin is not None
         self.process.stdin.write(f"{dump(job)}\n".encode())
         self.process.stdin.flush()
+
+    def renew(self) -> dict[str, Any]:
+        """Have it renew itself after a test; return the line in which it is ready."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        return self.line()
 
     def report(self) -> dict[str, Any]:
         while "report" not in (line := self.line()):
@@ -162,12 +170,25 @@ def test_a_judge_for_tests_keeps_the_oracle_of_a_problem_and_no_container_of_a_s
         judge.send(replace(job, attempt_id=f"a{number}"))
         report = judge.report()
         assert (report["attempt_id"], report["outcome"]) == (f"a{number}", outcome)
-        assert judge.line()["ready"]["fingerprint"] == report["evidence"]["fingerprint"]
+        assert judge.renew()["ready"]["fingerprint"] == report["evidence"]["fingerprint"]
         after = {one.id for one in judge.containers()}
         assert len(after) == 2
         kept.append(len(before & after))
         before = after
     assert kept == [1, 1, 1, 0], "the last test is of another problem"
+    judge.forget()
+    assert judge.process.wait(PATIENCE_S) == 0
+    assert judge.containers() == []
+
+
+def test_a_judge_for_tests_is_renewed_only_when_told(begin: Callable[..., Judge]) -> None:
+    judge = begin("--tests")
+    judge.send(a_job())
+    assert judge.report()["outcome"] == "passed"
+    before = {one.id for one in judge.containers()}
+    assert judge.process.stdout is not None
+    assert not select.select([judge.process.stdout], [], [], 3.0)[0]
+    assert {one.id for one in judge.containers()} == before
     judge.forget()
     assert judge.process.wait(PATIENCE_S) == 0
     assert judge.containers() == []
@@ -187,7 +208,7 @@ def test_a_judge_for_tests_starts_afresh_after_its_last_test(begin: Callable[...
     judge = begin("--tests", program=OF_FEW_TESTS)
     for number in range(TESTS):
         if number:
-            assert "ready" in judge.line()
+            assert "ready" in judge.renew()
         judge.send(replace(a_job(), attempt_id=f"a{number}"))
         assert judge.report()["outcome"] == "passed"
     assert judge.process.wait(PATIENCE_S) == 0

@@ -1,5 +1,6 @@
 """SIGTERM while the judge process writes a report: the report is whole, and the process takes no further job."""
 
+import io
 import os
 import signal
 import threading
@@ -52,6 +53,7 @@ def stand_by(monkeypatch: pytest.MonkeyPatch, heeding: None) -> Callable[..., No
         monkeypatch.setattr(judge_main, "_await_job", lambda _: (job, b""))
         monkeypatch.setattr(judge_main, "execute", lambda *_: Report(attempt_id="a1", token=1, outcome="passed"))
         monkeypatch.setattr(judge_main, "_say", say)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"\n")))
         judge_main.stand_by(SimpleNamespace(), (B,))  # type: ignore[arg-type]
 
     return stand_by
