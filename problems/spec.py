@@ -51,6 +51,7 @@ FORMATS: Final = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp
 BUNDLE_VERSION: Final = 1
 MAX_BUNDLE_BYTES: Final = 1_000_000  # of canonical JSON
 MAX_FILES: Final = 64
+MOST_RANKS: Final = 8
 MAX_CASES: Final = 256  # tests, benchmarks and secret cases together; the capacity of one report
 MAX_TIMEOUT_S: Final = 3600.0
 DEFAULT_TIMEOUT_S: Final = 180.0
@@ -387,6 +388,8 @@ class Problem(Record):
     submission_name: str = field(default="submission.py", metadata=by(_file_name))
     entry: str = field(default="custom_kernel", metadata=by(as_entry))
     build: Build | None = field(default=None, metadata=by(Build.from_json, omitted=True))  # of `lang: cu`
+    # devices that it runs on at once, each with a rank of its own
+    ranks: int = field(default=1, metadata=by(partial(as_whole, least=1, most=MOST_RANKS), omitted=True))
     interface: str = field(default=FUNCTION, metadata=by(partial(_one_of, allowed=INTERFACES), omitted=True))
     templates: dict[str, str] = field(default_factory=dict, metadata=by(_templates))
     test_timeout_s: float = field(default=DEFAULT_TIMEOUT_S, metadata=by(as_timeout))
@@ -462,6 +465,7 @@ def _check_together(problem: Problem) -> None:
     if problem.unsupported:
         return
     is_native = problem.lang == "cu"
+    _check_ranks(problem)
     if is_native != (problem.build is not None):
         raise ProblemError("build", "belongs to lang: cu, and to nothing else")
     if is_native and not problem.submission_name.endswith(SUFFIXES):
@@ -473,6 +477,20 @@ def _check_together(problem: Problem) -> None:
     for name in problem.build.sources if problem.build else ():
         if name not in problem.files:
             raise ProblemError("build.sources", f"there is no file {shown(name)} among the problem's files")
+
+
+def _check_ranks(problem: Problem) -> None:
+    if problem.ranks == 1:
+        return
+    if problem.lang != "py" or problem.interface != FUNCTION:
+        raise ProblemError("ranks", "of a problem in Python with a function alone; leave it out")
+    listed = {"tests": problem.tests, "benchmarks": problem.benchmarks}
+    listed |= {f"benchmarks_on.{hardware}": cases for hardware, cases in problem.benchmarks_on.items()}
+    for where, cases in listed.items():
+        for number, case in enumerate(cases):
+            if (size := case.get("world_size", problem.ranks)) != problem.ranks:
+                fault = f"{shown(size)}, and the problem is for {problem.ranks} GPUs; make them the same"
+                raise ProblemError(f"{where}[{number}].world_size", fault)
 
 
 def _check_hardware(problem: Problem) -> None:

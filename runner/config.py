@@ -119,6 +119,13 @@ class JudgeSettings(_Settings):
         description="`nvidia-smi`'s number of the GPU: one runner each, with its own cores and its own `RUNNER_STATE`, "
         "as `runner fleet` gives them",
     )
+    runner_gpus: int = Field(
+        default=1,
+        ge=1,
+        le=8,
+        description="GPUs from `RUNNER_GPU` on that this runner judges on together: a problem for several GPUs "
+        "(`n_gpus`) needs as many; on `cpu` any number is judged",
+    )
     runner_gpu_stack: str = Field(
         default="toolkit",
         pattern=r"^(toolkit|cdi|host)$",

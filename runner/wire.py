@@ -258,6 +258,12 @@ class Job:
     wire: Version = WIRE_VERSION
 
     @property
+    def ranks(self) -> int:
+        """Devices that its problem runs on at once."""
+        ranks: int = self.problem.get("ranks", 1)
+        return ranks
+
+    @property
     def is_test(self) -> bool:
         """Whether it judges a submission without timing it, so that nothing of it ranks."""
         return self.mode == TEST and self.task == JUDGE

@@ -7,6 +7,7 @@ Pure.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +36,12 @@ SECCOMP_PROFILE: Final = Path(__file__).with_name("seccomp.json").read_text()
 # Nsight Compute makes named pipes and locks a file. The call succeeds and locks nothing: a container's locks could fill
 # the host's memory.
 _PIPES: Final = {"index": 2, "value": 0o170000, "valueTwo": 0o010000, "op": "SCMP_CMP_MASKED_EQ"}  # of the mode
+# Of ranks: NCCL and gloo meet over loopback, ask which interfaces there are (netlink), and pass descriptors on.
+RANKS_RULES: Final = (
+    {"names": ["socket"], "action": "SCMP_ACT_ALLOW", "args": [{"index": 0, "value": 2, "op": "SCMP_CMP_EQ"}]},
+    {"names": ["socket"], "action": "SCMP_ACT_ALLOW", "args": [{"index": 0, "value": 16, "op": "SCMP_CMP_EQ"}]},
+    {"names": ["sendmsg"], "action": "SCMP_ACT_ALLOW"},
+)
 COUNTERS_RULES: Final = (
     {"names": ["mknodat"], "action": "SCMP_ACT_ALLOW", "args": [_PIPES]},
     *(
@@ -61,7 +68,7 @@ class Gpu:
     """
 
     stack: str
-    device_id: str  # as the toolkit knows it
+    device_ids: tuple[str, ...]  # as the toolkit knows them
     cdi_kind: str
     nodes: tuple[str, ...]  # files in /dev, for the host's stack
     programs: str  # folder of the vendor's compiler
@@ -80,6 +87,7 @@ class Policy:
     cpus: str
     memory_bytes: int = 2048 * MIB  # swap is off: this is the whole memory, tmpfs included
     tmpfs_bytes: int = 512 * MIB  # /tmp, executable: extensions are compiled and loaded there
+    shm_bytes: int = 16 * MIB  # /dev/shm
     pids: int = 128
     open_files: int = 1024
     file_bytes: int = 512 * MIB
@@ -98,6 +106,26 @@ class Policy:
 def tenant(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container of a submission, or of the baseline that it is compared with."""
     return _with_gpu(Policy(image=image, command=(*PYTHON, HARNESS), uid=uid, cpus=cpus), gpu)
+
+
+def of_ranks(ranks: int, role: Callable[..., Policy]) -> Callable[..., Policy]:
+    """Return the role with the memory and processes of so many ranks, and shared memory for their messages."""
+
+    def made(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
+        one = role(image, uid, cpus, gpu)
+        kind, shm_bytes = f"{one.kind}-{ranks}", ranks * RANK_SHM_BYTES
+        seccomp = json.loads(one.seccomp)
+        seccomp["syscalls"] += RANKS_RULES
+        return replace(
+            one,
+            memory_bytes=ranks * one.memory_bytes + shm_bytes,
+            pids=ranks * one.pids,
+            shm_bytes=shm_bytes,
+            kind=kind,
+            seccomp=json.dumps(seccomp),
+        )
+
+    return made if ranks > 1 else role
 
 
 def oracle(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
@@ -138,6 +166,7 @@ def counters(permission: str, image: str, uid: int, cpus: str, gpu: Gpu | None =
     return replace(made, uid=0, capability=permission.upper()) if permission == PERFMON else made
 
 
+RANK_SHM_BYTES: Final = 256 * MIB  # of NCCL and gloo
 GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a context on the device alone needs some
 GPU_TMPFS_BYTES: Final = 2 << 30
 GPU_HARNESS_FOLDER: Final = "/photofinish"  # in the image of mount points; /opt is the host's there
@@ -183,7 +212,7 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
         "ipc_mode": "private",
         "read_only": True,
         "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,size={policy.tmpfs_bytes},mode=1777"},  # noqa: S108
-        "shm_size": 16 * MIB,
+        "shm_size": policy.shm_bytes,
         "volumes": {str(socket_folder): {"bind": SOCKET_FOLDER, "mode": "ro"}},
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true", f"seccomp={policy.seccomp}"],
@@ -210,9 +239,11 @@ def container_options(policy: Policy, *, socket_folder: Path, owner: str) -> dic
     if gpu.library_path:
         options["environment"]["LD_LIBRARY_PATH"] = gpu.library_path
     if gpu.stack == TOOLKIT:
-        options["device_requests"] = [{"device_ids": [gpu.device_id], "capabilities": [["gpu"]]}]
+        options["device_requests"] = [{"device_ids": [*gpu.device_ids], "capabilities": [["gpu"]]}]
     elif gpu.stack == CDI:
-        options["device_requests"] = [{"driver": "cdi", "device_ids": [f"{gpu.cdi_kind}={gpu.device_id}"]}]
+        options["device_requests"] = [
+            {"driver": "cdi", "device_ids": [f"{gpu.cdi_kind}={one}" for one in gpu.device_ids]}
+        ]
     else:
         options["devices"] = [f"{name}:{name}:rw" for name in gpu.nodes]
         options["volumes"] |= {folder: {"bind": folder, "mode": "ro"} for folder in gpu.host_folders}

@@ -1,6 +1,6 @@
 """Protocol between judge and harness, byte for byte. Standard library only: the same file is in the image.
 
-There are two channels. The first is one connection. It carries the arena with its four descriptors, answered when the
+There are two channels. The first is one connection. It carries the arena with its descriptors, answered when the
 arena is mapped; then, when there is a job, the sources with two descriptors, which the tenant prints into from then on,
 and with a third one where the submission was built ahead: of the files that its import left in a container without a
 device (sandbox/inside/builder.py).
@@ -15,6 +15,9 @@ means that the rest is there. On a GPU two more words of the answers belong to t
 device writes the nonce there when it has done a call's work, and the judge's device waits for that. The gate: the
 judge's device writes the nonce there when the inputs have come, and the tenant's device, which received the call's work
 before, waits for that. No host code therefore lies between the inputs and the read of the output.
+
+A problem for several devices has a rank for each: inputs and outputs of its own, and answers of its own, which lie one
+behind the other. All ranks obey the same orders, and each slot of a layout names its rank.
 """
 
 import json
@@ -27,13 +30,15 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-VERSION = 16  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 17  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
 HEADER_BYTES = 64
 ECHO_OFFSET = 32  # of the word that the tenant's device writes
 GATE_OFFSET = 40  # of the word that the judge's device writes
+MOST_RANKS = 8  # of a problem for several devices
+MOST_DESCRIPTORS = 4 * MOST_RANKS  # with the arena
 MAX_MESSAGE_BYTES = 8 << 20  # over the socket: the sources of a problem and a submission
 MAX_TEXT_BYTES = 16_000  # read from the answers page
 

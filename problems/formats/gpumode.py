@@ -41,7 +41,7 @@ _AS_IN_BUNDLE: Final = (
     *("lang", "ranking_by", "gpus", "untuned_on", "tolerance", "precision", "speed_of_light", "level", "tags"),
     *_CASES,
 )
-_ACCEPTED: Final = {"config", "multi_gpu", "libraries", "seed", "validation", "compile_baseline"}
+_ACCEPTED: Final = {"config", "multi_gpu", "n_gpus", "libraries", "seed", "validation", "compile_baseline"}
 _OURS: Final = {"title", "entry", "fuzz", "baseline"}
 _KNOWN: Final = frozenset({"files", "description", "templates", *_AS_IN_BUNDLE, *_TIMEOUTS, *_ACCEPTED, *_OURS})
 _FILE_KEYS: Final = frozenset({"name", "source"})
@@ -295,9 +295,22 @@ class _Task:
             or self._unsupported(task_files, called)
             or not_built,
             "benchmarks": [],
+            **self._ranks(),
             **{key: self.fields.data[key] for key in _AS_IN_BUNDLE if self.fields.data.get(key) is not None},
             **{f"{key}_s": self.fields.optional(key, as_timeout, None) for key in _TIMEOUTS},
         }
+
+    def _ranks(self) -> dict[str, int]:
+        """Return the number of GPUs of a problem for several: `n_gpus`, or the `world_size` of its cases."""
+        several, count = self.fields.optional("multi_gpu", as_bool, False), self.fields.data.get("n_gpus")
+        if not several:
+            return {}
+        cases = [case for key in ("benchmarks", "tests") for case in self.fields.data.get(key) or ()]
+        sizes = [case["world_size"] for case in cases if isinstance(case, dict) and "world_size" in case]
+        if count is None and not sizes:
+            fault = "missing; multi_gpu: true needs a number of GPUs here, or world_size in its cases"
+            raise ProblemError("n_gpus", fault)
+        return {"ranks": sizes[0] if count is None else count}
 
     def _files(self) -> tuple[str, dict[str, str], tuple[str, ...]]:
         """Return the submission's name, the task's files, and the functions of a submission that the set calls.
@@ -361,8 +374,9 @@ class _Task:
         return {"args": {name: choice for name, choice in fuzz.items() if name != "cases"}, "cases": fuzz["cases"]}
 
     def _unsupported(self, files: dict[str, str], called: tuple[str, ...]) -> str:
-        if self.fields.optional("multi_gpu", as_bool, False):
-            return "It runs on several GPUs at once (multi_gpu), which this judge cannot do yet."
+        several = self.fields.optional("multi_gpu", as_bool, False)
+        if several and self.fields.data.get("lang") == "cu":
+            return "It runs on several GPUs at once (multi_gpu), which this judge does with Python alone."
         if len(called) > 1:
             functions = ", ".join(called)[:200]
             return f"It calls several functions of a submission ({functions}); this judge calls one. {inspect.GUIDE}"
@@ -372,6 +386,8 @@ class _Task:
         timed_on = self.fields.data.get("benchmarks_on")
         if isinstance(timed_on, dict):
             lists |= {f"benchmarks_on.{hardware}": cases for hardware, cases in timed_on.items()}
+        if self.fields.optional("multi_gpu", as_bool, False) and self.fields.data.get("lang") == "cu":
+            return "It runs on several GPUs at once (multi_gpu), which this judge does with Python alone."
         arguments = {  # of each public case; the bundle parser reports bad cases
             f"{key}[{n}]": [name for name in case if isinstance(name, str)]
             for key, listed in lists.items()
@@ -385,7 +401,7 @@ class _Task:
         return (
             inspect.why_reference_is_not_enough(reference)
             or inspect.why_imports_fail(codes)
-            or inspect.why_cases_do_not_fit(reference, arguments)
+            or inspect.why_cases_do_not_fit(reference, arguments, several=several)
         )
 
 

@@ -143,17 +143,25 @@ def _absent(files: Mapping[str, Code]) -> Iterator[tuple[str, frozenset[str]]]:
         seen |= more
 
 
-def why_cases_do_not_fit(reference: Code | None, cases: Mapping[str, Iterable[str]]) -> str:
+RANK: Final = "rank"  # arguments of generate_input, of a problem for several GPUs
+WORLD_SIZE: Final = "world_size"
+
+
+def why_cases_do_not_fit(reference: Code | None, cases: Mapping[str, Iterable[str]], *, several: bool = False) -> str:
     """Return "" if generate_input takes the arguments of each case and needs no more, else the reason for people.
 
-    The judge sets a seed where generate_input takes it.
+    The judge sets a seed where generate_input takes it. A problem for `several` GPUs is told its rank, and the number
+    of ranks where it takes that.
     """
     if reference is None or reference.inputs is None:
         return ""
     known, needed = reference.inputs
+    if several and known is not None and RANK not in known:
+        return f"Its generate_input takes no {RANK}, and each of several GPUs needs its own data."
+    told = {SEED, RANK, WORLD_SIZE} if several else {SEED}
     for where, names in cases.items():
         given = frozenset(names)
-        if missing := needed - given - {SEED}:
+        if missing := needed - given - told:
             return f"Its generate_input needs {_listed(missing)}, which {where} does not give."
         if known is not None and (extra := given - known):
             return f"Its generate_input does not take {_listed(extra)}, which {where} gives."

@@ -23,6 +23,7 @@ from runner import __version__
 from runner.errors import ConfigError, DeviceBusy
 from runner.judge.device.make import Cpu, Make
 from runner.judge.device.nvidia import Nvidia
+from sandbox.protocol import MOST_RANKS
 
 MOST_TENANT_CORES: Final = 4
 UIDS: Final = range(200_000, 600_000)  # of containers; no user of a host lies here
@@ -57,6 +58,11 @@ def device_of(hardware: str, index: int = 0) -> Device:
         needed = f"{hardware!r} needs {' or '.join(make.name for make in MAKES)}, and this host shows none"
         raise ConfigError(f"RUNNER_HARDWARE: {needed}; 'cpu' needs none")
     return Device(hardware, 0 if make.on_host else index)
+
+
+def most_ranks(hardware: str, gpus: int) -> int:
+    """Return how many devices a problem may run on at once here; `gpus`: RUNNER_GPUS. Ranks share a host's cores."""
+    return MOST_RANKS if make_of(hardware).on_host else gpus
 
 
 class DeviceLock:

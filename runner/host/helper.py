@@ -80,10 +80,13 @@ def judge_user(settings: config.JudgeSettings) -> JudgeUser | None:
 
 def rules_of(settings: config.JudgeSettings, user: JudgeUser) -> Rules:
     """Return all that this host's helper makes. Raises ConfigError."""
-    gpu = accelerators.make_of(settings.runner_hardware).equipment(settings)
+    make = accelerators.make_of(settings.runner_hardware)
+    gpu = make.equipment(settings)
+    several = range(2, accelerators.most_ranks(settings.runner_hardware, settings.runner_gpus) + 1)
 
-    def role(make: Callable[..., policy.Policy]) -> Callable[[str, str], policy.Policy]:
-        return lambda image, cpus: make(image, accelerators.draw_uid(), cpus, gpu)
+    def role(of: Callable[..., policy.Policy], ranks: int = 1) -> Callable[[str, str], policy.Policy]:
+        equipment = gpu if ranks == 1 else make.equipment(settings, ranks)
+        return lambda image, cpus: of(image, accelerators.draw_uid(), cpus, equipment)
 
     def probe(image: str, cpus: str) -> policy.Policy:
         return image_versions.probe_policy(settings.model_copy(update={"sandbox_image": image}), gpu, cpus)
@@ -100,6 +103,8 @@ def rules_of(settings: config.JudgeSettings, user: JudgeUser) -> Rules:
         policies={
             "tenant": role(policy.tenant),
             "oracle": role(policy.oracle),
+            **{f"tenant-{ranks}": role(policy.of_ranks(ranks, policy.tenant), ranks) for ranks in several},
+            **{f"oracle-{ranks}": role(policy.of_ranks(ranks, policy.oracle), ranks) for ranks in several},
             "profiler": role(policy.profiler),
             "compiler": role(policy.compiler),
             "builder": role(policy.builder),

@@ -85,7 +85,11 @@ def execute(
         with ExitStack() as stack:
             with course.phase("start"):
                 if ready is None:
-                    ready = stack.enter_context(prepare.prepared(settings, sides_of(job)))
+                    most = accelerators.most_ranks(settings.runner_hardware, settings.runner_gpus)
+                    if problem.ranks > most:
+                        fault = f"needs {problem.ranks} GPUs at once, and this runner judges on {most} (RUNNER_GPUS)"
+                        raise ProblemError("n_gpus", fault)
+                    ready = stack.enter_context(prepare.prepared(settings, sides_of(job), problem.ranks))
                 for name in set(sides_of(job)) - set(ready.sides):
                     ready.add_side(name)
                 ready.take_problem(problem)

@@ -62,11 +62,13 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
             if given is None:
                 return
             job, built = given
-            if job.incumbent is None:
+            if job.incumbent is None and job.ranks == ready.hardware.ranks:
                 report = execute(job, settings, lambda event: _say("event", event.to_json()), ready, built)
             else:
-                stack.close()  # each run of a confirmation has containers of its own
-                report = confirm(job, settings, lambda event: _say("event", event.to_json()))
+                stack.close()  # each run of a confirmation has containers of its own, and so have several ranks
+                judge = execute if job.incumbent is None else confirm
+                report = judge(job, settings, lambda event: _say("event", event.to_json()))
+                further = 0
             # SIGTERM cuts no report off. If no further job follows, only the work that it demands is left.
             signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
             _say("report", report.to_json())

@@ -50,25 +50,31 @@ class Hardware:
     steps: Steps = ALL
 
     @classmethod
-    def of(cls, settings: config.JudgeSettings) -> Hardware:
-        """Return the hardware of these settings. Raises ConfigError, and SandboxError if the GPU is not fit for a
-        job."""
+    def of(cls, settings: config.JudgeSettings, ranks: int = 1) -> Hardware:
+        """Return the hardware of these settings, for so many ranks. Raises ConfigError, and SandboxError if a GPU is
+        not fit for a job."""
         try:
             steps = Steps.without(settings.runner_leave_out)
         except ValueError as err:
             raise ConfigError(f"RUNNER_LEAVE_OUT: {err}") from None
         make = accelerators.make_of(settings.runner_hardware)
-        make.claim(settings.runner_gpu)
-        if wrong := _wrong_with(make, settings.runner_gpu):
+        make.claim(settings.runner_gpu, settings.runner_gpus)
+        if wrong := _wrong_with(make, settings):
             raise SandboxError(wrong)
-        memory = make.memory(steps)
-        return cls(make, memory, make.profile, make.equipment(settings), *memory.region_bytes(), steps)
+        memory = make.memory(steps, ranks)
+        return cls(make, memory, make.profile, make.equipment(settings, ranks), *memory.region_bytes(), steps)
+
+    @property
+    def ranks(self) -> int:
+        return self.memory.ranks
 
 
-def _wrong_with(make: Make, gpu: int) -> str:
-    """Return why this device may not begin a job, with a remedy; "" if it may."""
-    wrong = [f"{fit.name}: {fit.found}. {fit.remedy}" for fit in make.job_fit(gpu) if not fit.ok]
-    return f"GPU {gpu} is not fit to judge: {' '.join(wrong)}" if wrong else ""
+def _wrong_with(make: Make, settings: config.JudgeSettings) -> str:
+    """Return why these devices may not begin a job, with a remedy; "" if they may."""
+    for gpu in range(settings.runner_gpu, settings.runner_gpu + settings.runner_gpus):
+        if wrong := [f"{fit.name}: {fit.found}. {fit.remedy}" for fit in make.job_fit(gpu) if not fit.ok]:
+            return f"GPU {gpu} is not fit to judge: {' '.join(wrong)}"
+    return ""
 
 
 class Prepared:
@@ -202,7 +208,7 @@ class Prepared:
                 return "the device, its driver or its limits changed"
         except (SandboxError, ConfigError) as err:
             return str(err)
-        return _wrong_with(self.hardware.make, settings.runner_gpu)
+        return _wrong_with(self.hardware.make, settings)
 
     def pids(self) -> frozenset[int]:
         """Return the pids of this judge and of the first program in each of its containers."""
@@ -220,6 +226,7 @@ class Prepared:
 
     def _start(self, role: Callable[..., policy.Policy], cores: Sequence[int]) -> container.Container:
         uid, cpus = accelerators.draw_uid(), accelerators.cpuset(cores)
+        role = policy.of_ranks(self.hardware.ranks, role)
         wanted = role(self.image, uid, cpus, self.hardware.gpu)  # by its id: the name may move
         new = self._stack.enter_context(container.Container(self._client, wanted, self.settings.runner_id))
         new.start()
@@ -227,14 +234,14 @@ class Prepared:
 
 
 @contextmanager
-def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A)) -> Iterator[Prepared]:
-    """Yield a set of containers and the judge's core, until the context ends. Raises SandboxError, OSError,
-    ConfigError."""
+def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A), ranks: int = 1) -> Iterator[Prepared]:
+    """Yield a set of containers for so many ranks and the judge's core, until the context ends. Raises SandboxError,
+    OSError, ConfigError."""
     before = os.sched_getaffinity(0)
     cores = accelerators.share_out(sorted(before))
     os.sched_setaffinity(0, cores.judge)
     try:
-        hardware = Hardware.of(settings)
+        hardware = Hardware.of(settings, ranks)
         _release(hardware)  # also memory that an exception of the run before held until its traceback was gone
         try:
             with ExitStack() as stack:

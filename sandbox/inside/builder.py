@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import built
 import harness
 import native
+import problem_code
 import protocol
 
 
@@ -33,6 +34,7 @@ def main() -> None:
     if job["capability"]:
         native.without_device(job["capability"])
     with contextlib.suppress(BaseException):  # SystemExit, too
+        problem_code.put(sources, harness.WORK)
         load = {name: value for name, value in job["load"].items() if name != "files"}
         harness.load(sources, **load, on_device=job["on_device"])
     built.pack(fds[2], harness.HOME, given)

@@ -17,9 +17,12 @@ class DeviceError(Exception):
     """A driver call failed; the text is its name and the driver's error."""
 
 
-def start() -> None:
-    """Make the device's primary context current in this thread: torch and the driver calls below share it."""
-    torch.cuda.set_device(0)
+def start(number: int = 0) -> None:
+    """Make the device's primary context current in this thread: torch and the driver calls below share it.
+
+    All functions here work on the current device.
+    """
+    torch.cuda.set_device(number)
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
 
@@ -54,8 +57,8 @@ def adopt(fd: int, size: int) -> torch.Tensor:
 
 
 def device_address(address: int, size: int) -> int:
-    """Return the device's address of these bytes of the host, and let the device write them from now on."""
-    _call("cuMemHostRegister", address, size, driver.CU_MEMHOSTREGISTER_DEVICEMAP)
+    """Return the device's address of these bytes of the host, and let all devices write them from now on."""
+    _call("cuMemHostRegister", address, size, driver.CU_MEMHOSTREGISTER_DEVICEMAP | driver.CU_MEMHOSTREGISTER_PORTABLE)
     (found,) = _call("cuMemHostGetDevicePointer", address, 0)
     return int(found)
 
@@ -83,7 +86,7 @@ def reset_persisting_cache() -> None:
 def _location() -> Any:
     place = driver.CUmemLocation()
     place.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    place.id = 0
+    place.id = torch.cuda.current_device()
     return place
 
 
@@ -94,7 +97,7 @@ def _map(handle: Any, size: int) -> torch.Tensor:
     access.location = _location()
     access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
     _call("cuMemSetAccess", address, size, [access], 1)
-    return torch.as_tensor(_Raw(int(address), size), device="cuda:0")
+    return torch.as_tensor(_Raw(int(address), size), device=torch.device("cuda", torch.cuda.current_device()))
 
 
 class _Raw:

@@ -34,6 +34,7 @@ import slots
 import stand_in
 import torch
 import tree
+import world
 from slots import Refused, name_of
 
 gc.enable()
@@ -53,16 +54,18 @@ clock = time.perf_counter_ns
 
 
 class Harness:
-    """The arena, the two pages, and the submission after loading."""
+    """The arena, the two pages, and the submission after loading; with several ranks those of one of them."""
 
-    def __init__(self, arena: dict[str, Any], fds: tuple[int, ...]) -> None:
-        inputs, outputs, orders, answers = fds
+    def __init__(self, arena: dict[str, Any], fds: tuple[int, ...], rank: int = 0) -> None:
+        self.rank, self.ranks = rank, arena["ranks"]
+        inputs, outputs, (orders, answers) = fds[rank], fds[self.ranks + rank], fds[2 * self.ranks :]
         self.on_device = arena["device"] != "cpu"
-        self.timer = importlib.import_module(arena["module"]).Timer() if arena["module"] else HostTimer()
+        self.timer = importlib.import_module(arena["module"]).Timer(rank) if arena["module"] else HostTimer()
         self.inputs = self.timer.map(inputs, arena["input_bytes"])
         self.outputs = self.timer.map(outputs, arena["output_bytes"])
         self.orders = map_shared(orders, protocol.ORDERS_BYTES, mmap.PROT_READ)
-        self.answers = map_shared(answers, protocol.ANSWERS_BYTES)
+        pages = map_shared(answers, self.ranks * protocol.ANSWERS_BYTES)
+        self.answers = pages[rank * protocol.ANSWERS_BYTES :][: protocol.ANSWERS_BYTES]
         self.timer.use(self.answers)
         for fd in fds:
             os.close(fd)
@@ -80,14 +83,17 @@ class Harness:
         self._seen = 0  # the last order's nonce
         self._vectors: list[torch.Tensor] = []  # of the harness's own kernel
 
-    def await_job(self, connection: socket.socket) -> None:
-        """Take the sources, and obey the orders that the judge asks for before them.
+    def await_job(self, connection: socket.socket, others: list[socket.socket]) -> None:
+        """Take the sources, and obey the orders that the judge asks for before them; `others`: of further ranks, which
+        get them, too.
 
         No code of the sources runs before the order to load. But for these orders, the judge keeps the container frozen
         here until there is a job.
         """
         while True:
             job, fds = protocol.receive(connection, descriptors=3)
+            for other in others:
+                protocol.send(other, job, fds)
             if "orders" not in job:
                 break
             self.obey(job["orders"])
@@ -158,9 +164,12 @@ class Harness:
 
     def _load(self) -> None:
         if self.built >= 0:
-            built.unpack(self.built, HOME)
+            if not self.rank:
+                built.unpack(self.built, HOME)
             os.close(self.built)
         submission, sources, self.sources = self.submission, self.sources, {}
+        problem_code.put({} if self.rank else sources, WORK)
+        world.meet()
         self.function = load(sources, submission, self.entry, self.interface, self.build, on_device=self.on_device)
 
     def _settle(self, number: int) -> None:
@@ -169,19 +178,22 @@ class Harness:
             return
         layout, self._number = self._layout, -1
         inputs, outputs = self._regions_at(number)
-        bases = {}
-        for index, slot in enumerate(layout["slots"]):
-            if slot["role"] != "view":
+        bases, named = {}, layout["slots"]
+        data, result = layout["data"], layout["result"]
+        if self.ranks > 1:
+            data, result = data["of"][self.rank], result["of"][self.rank]
+        for index, slot in enumerate(named):
+            if slot["role"] != "view" and slot.get("rank", 0) == self.rank:
                 region, where = (inputs, "input") if slot["role"] == "in" else (outputs, "output")
                 bases[index] = slots.view(region, slot, where)
-        self.tensors = slots.views(layout["slots"], bases)
-        self.data = tree.build(layout["data"], self.tensors)
-        self.renewed = layout["data"] if tree.has_module(layout["data"]) else None
+        self.tensors = slots.views(named, bases)
+        self.data = tree.build(data, self.tensors)
+        self.renewed = data if tree.has_module(data) else None
         if isinstance(self.function, native.Kernel):
             self.function.lay_out(layout, self.tensors)
         elif isinstance(self.function, modelnew.Candidate):
             self.function.lay_out(self.data)
-        self.result, self._number = layout["result"], number
+        self.result, self._number = result, number
 
     def _renew(self) -> None:
         if self.renewed is not None:
@@ -197,9 +209,8 @@ def load(
     *,
     on_device: bool,
 ) -> Any:
-    """Import a submission, or compile it as `build` specifies, and return its entry. Empties `sources`. Raises Refused
-    and whatever the submission raises."""
-    problem_code.put(sources, WORK)
+    """Import a submission that lies in WORK, or compile it as `build` specifies, and return its entry. Empties
+    `sources`. Raises Refused and whatever the submission raises."""
     if build is not None:
         sources.clear()
         native.compile_library(submission, build)
@@ -231,7 +242,7 @@ def load(
 class HostTimer:
     """Timer for host memory, by this process's clock. There is no gate: work is done at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int = 0) -> None:
         self._took_ns = 0
 
     @staticmethod
@@ -365,10 +376,19 @@ def main() -> None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})
-    harness = Harness(*protocol.receive(connection, descriptors=4))
-    protocol.send(connection, {"mapped": True})
-    harness.await_job(connection)
-    connection.close()  # from here on the container holds only memory
+    arena, fds = protocol.receive(connection, descriptors=protocol.MOST_DESCRIPTORS)
+    rank, links = world.fork(arena["ranks"])
+    harness = Harness(arena, fds, rank)
+    if arena["ranks"] > 1:
+        world.join(rank, arena["ranks"], on_device=harness.on_device)
+    if rank:
+        connection.close()
+        (connection,), links = links, []
+    else:
+        protocol.send(connection, {"mapped": True})
+    harness.await_job(connection, links)
+    for one in (connection, *links):
+        one.close()  # from here on the container holds only memory
     harness.obey()
 
 

@@ -24,8 +24,8 @@ class Timer:
     submission's, is part of the time that the judge's clock measures.
     """
 
-    def __init__(self) -> None:
-        device.start()
+    def __init__(self, rank: int = 0) -> None:
+        device.start(rank)
         self.map = device.adopt
         self._echo = self._gate = 0
         self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -62,12 +62,17 @@ class Watch:
     host takes to launch a kernel.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: int = 1) -> None:
         device.start()
-        self.map = device.adopt
+        self._devices = range(ranks)
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._used = 0  # bytes of tensors, after the last request
+
+    def map(self, fd: int, size: int, rank: int = 0) -> torch.Tensor:
+        with torch.cuda.device(rank):
+            found: torch.Tensor = device.adopt(fd, size)
+            return found
 
     def start(self) -> None:
         torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
@@ -75,11 +80,12 @@ class Watch:
 
     def stop_ns(self) -> int:
         self._last.record()
-        torch.cuda.synchronize()
+        self.wait()
         return int(self._first.elapsed_time(self._last) * 1e6)
 
     def wait(self) -> None:
-        torch.cuda.synchronize()
+        for number in self._devices:
+            torch.cuda.synchronize(number)
 
     def finish(self) -> dict[str, int]:
         """Wait for all work, and give back much memory kept for the next input, since processes share a device.
@@ -87,7 +93,7 @@ class Watch:
         Returns the memory that this process holds, the most that it held, and the most that its tensors took beyond
         those of the request before.
         """
-        torch.cuda.synchronize()
+        self.wait()
         kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
         reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
         peak, most_used = (kept[name]["all"]["peak"] for name in ("reserved_bytes", "allocated_bytes"))

@@ -21,6 +21,9 @@ call of the case took.
 Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
 previous input ends.
 `near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near`.
+With several ranks (world.py) each region has a part for each, and the descriptors come region by region. There are
+no outputs in double precision then.
+
 `fp64`: `values` of the outputs in `wide`, and behind them their `spread`; `terms` and `condition` come with the spread
 (widen.py). `condition` asks for these two alone: they are kept by case, and a spread is made if the case has none yet.
 """
@@ -98,7 +101,7 @@ class HostWatch:
     input."""
 
     @staticmethod
-    def map(fd: int, size: int) -> Any:
+    def map(fd: int, size: int, rank: int = 0) -> Any:
         return memoryview(mmap.mmap(fd, size))
 
     def start(self) -> None:
@@ -143,8 +146,13 @@ class Oracle:
         wide_bytes = min(protocol.WIDE_FACTOR * arena["output_bytes"], protocol.WIDE_MOST_BYTES)
         sizes = (arena["input_bytes"], *2 * (arena["output_bytes"],), wide_bytes)
         self.device = arena["device"]
-        self.watch: HostWatch = importlib.import_module(arena["module"]).Watch() if arena["module"] else HostWatch()
-        self.regions = [self.watch.map(fd, size) for fd, size in zip(fds, sizes, strict=True)]
+        self.ranks = ranks = arena["ranks"]
+        made = importlib.import_module(arena["module"]).Watch(ranks) if arena["module"] else HostWatch()
+        self.watch: HostWatch = made
+        mapped = [made.map(fd, sizes[place // ranks], place % ranks) for place, fd in enumerate(fds)]
+        if ranks > 1:
+            mapped = [slots.Parts(mapped[start : start + ranks]) for start in range(0, len(mapped), ranks)]
+        self.regions = mapped
         self.problem: Any = None  # of these files, once `load` has loaded it
         self.files: dict[str, str] = {}
         self.sizes = sizes
@@ -165,7 +173,7 @@ class Oracle:
         Loaded again, it begins anew: all that was found with earlier data is forgotten.
         """
         if self.problem is None:
-            self.problem = problem_code.Problem(request["files"], self.device, WORK, request["init_seed"])
+            self.problem = problem_code.Problem(request["files"], self.device, WORK, request["init_seed"], self.ranks)
             self.files = request["files"]
         elif request["files"] != self.files:
             raise ValueError("another problem is loaded here")
@@ -235,10 +243,13 @@ class Oracle:
     def _draw(self, case: dict[str, Any], seed: int) -> slots.Drawn:
         """Draw fresh data and give every slot its role."""
         drawn = slots.take_apart(self.problem.generate(case, seed))
+        if self.ranks > 1:
+            slots.give_ranks(drawn.node, drawn.slots)
         told = {name: value for name, value in case.items() if type(value) is not int}
         key = json.dumps([told, [[slot["dtype"], slot.get("of")] for slot in drawn.slots]], sort_keys=True)
         if key not in self.roles:
-            self.roles[key] = roles.find(self._reference, drawn, with_places=not self.problem.is_model)
+            with_places = not self.problem.is_model and self.ranks == 1
+            self.roles[key] = roles.find(self._reference, drawn, with_places=with_places)
         for index, role in self.roles[key].by_slot.items():
             drawn.slots[index]["role"] = role
         self.places = self.roles[key].places
@@ -267,6 +278,8 @@ class Oracle:
             self.eager_ns = self.watch.stop_ns()
         fresh = [tensor for tensor in expected if roles.owner_of(tensor, work) is None]
         found = placed + [slots.slot_of(tensor, "out") for tensor in fresh]
+        if self.ranks > 1:
+            slots.give_ranks(result, found)
         input_bytes, output_bytes = self._place(found, case)
         for slot, tensor in zip(found[len(work) :], fresh, strict=True):
             slots.copy(slots.view(self.expected, slot, "output"), tensor)
@@ -294,6 +307,8 @@ class Oracle:
     def _widen(self, request: dict[str, Any], drawn: slots.Drawn, layout: Layout) -> tuple[str, Known]:
         """Write the wanted double-precision outputs into `wide`; return "" or a reason why not, and known figures."""
         wanted = request["fp64"]
+        if wanted and self.ranks > 1:
+            return "outputs of several ranks are compared with the reference alone", Known()
         shape = [{**request["case"], "seed": None}, [slot["shape"] for slot in layout["slots"]]]
         key = json.dumps(shape, sort_keys=True)
         if not wanted or (wanted == "condition" and key in self.known):
@@ -490,7 +505,7 @@ def main() -> None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})
-    oracle = Oracle(*protocol.receive(connection, descriptors=4))
+    oracle = Oracle(*protocol.receive(connection, descriptors=protocol.MOST_DESCRIPTORS))
     protocol.send(connection, {"mapped": True})
     while True:
         request, _ = protocol.receive(connection)

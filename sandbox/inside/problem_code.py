@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import modelnew
 import stand_in
 import torch
 import tree
+import world
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 PROBES = (7, (1 << 31) - 9)  # a small and a large seed
@@ -24,8 +26,11 @@ LOOKED_AT = 4096  # elements of a tensor
 class Problem:
     """A loaded problem. `checks`: it has its own check. `is_model`: it has an `init_seed` (modelnew.py)."""
 
-    def __init__(self, files: dict[str, str], device: str, folder: str, init_seed: int | None = None) -> None:
+    def __init__(
+        self, files: dict[str, str], device: str, folder: str, init_seed: int | None = None, ranks: int = 1
+    ) -> None:
         put(files, folder)
+        self._world = world.Threads(ranks, on_device=device != "cpu") if ranks > 1 else None
         self._device = device
         if device == "cpu" and stand_in.is_wanted(files):
             stand_in.install()
@@ -43,7 +48,7 @@ class Problem:
         self.answered_on_host = False  # the reference's last result lay on the host, though the data lie on a device
         self._seeds = 0  # not known yet
         taken = inspect.signature(self._module.generate_input).parameters
-        self._takes_seed = "seed" in taken
+        self._takes_seed, self._takes_world = "seed" in taken, "world_size" in taken
         self._takes_any = any(one.kind is one.VAR_KEYWORD for one in taken.values())
 
     def generate(self, case: dict[str, Any], seed: int) -> Any:
@@ -59,8 +64,19 @@ class Problem:
         return self._draw({**case, "seed": given % NARROW}, seed)
 
     def _draw(self, arguments: dict[str, Any], seed: int) -> Any:
-        modelnew.set_seed(seed)
-        return self._module.generate_input(**arguments)
+        """Draw the data, with several ranks those of each."""
+        if self._world is None:
+            modelnew.set_seed(seed)
+            return self._module.generate_input(**arguments)
+        ranks = range(self._world.ranks)
+        if self._takes_world:
+            arguments = {"world_size": len(ranks), **arguments}
+
+        def draw(rank: int) -> Any:
+            modelnew.set_seed(seed + rank)
+            return self._module.generate_input(rank=rank, **arguments)
+
+        return self._world.run_in_turn([partial(draw, rank) for rank in ranks])
 
     def _fresh_seeds(self, arguments: dict[str, Any]) -> int:
         """Return the bound below which fresh seeds stay: SMALL where the problem adds the seed to the data.
@@ -99,13 +115,20 @@ class Problem:
         return modelnew.fixed_slots(node) if self.is_model else frozenset()
 
     def reference(self, data: Any) -> Any:
-        assert self._reference is not None
-        with torch.no_grad():
-            result = self._reference(data)
+        """Answer the data, with several ranks those of each."""
+        if self._world is None:
+            result = self._answer(data)
+        else:
+            result = self._world.run([partial(self._answer, part) for part in data])
         if self._device != "cpu":
             found = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
             self.answered_on_host = bool(found) and all(one.device.type == "cpu" for one in found)
         return result
+
+    def _answer(self, data: Any) -> Any:
+        assert self._reference is not None
+        with torch.no_grad():
+            return self._reference(data)
 
     def check(self, data: Any, output: Any, *, on_host: bool = False) -> dict[str, Any]:
         """Run `check_implementation`, which returns (good, message), or a message that is empty where all is well.
@@ -113,9 +136,17 @@ class Problem:
         Public sets write a line's end as a backslash and an n, since their evaluators answer in lines. `on_host`: the
         reference answered on the host, and the check expects an output there.
         """
-        assert self._check is not None
         if on_host:
             output = tree_map_only(torch.Tensor, lambda tensor: tensor.cpu(), output)
+        if self._world is None:
+            return self._checked(data, output)
+        pairs = zip(data, output, strict=True)
+        found = self._world.run([partial(self._checked, *pair) for pair in pairs])
+        bad = [(rank, one["message"]) for rank, one in enumerate(found) if not one["good"]]
+        return {"good": not bad, "message": "\n".join(f"rank {rank}: {said}" for rank, said in bad)[:4000]}
+
+    def _checked(self, data: Any, output: Any) -> dict[str, Any]:
+        assert self._check is not None
         verdict = self._check(data, output)
         if isinstance(verdict, bool):
             verdict = (verdict, "")

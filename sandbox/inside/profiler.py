@@ -48,6 +48,7 @@ class Profiled(harness.Harness):  # type: ignore[misc]  # flat beside this file 
         self.on_device = job["device"] != "cpu"
         self.sources, self.submission, self.entry = dict(job["files"]), job["submission"], job["entry"]
         self.interface, self.build, self.built = job["interface"], job["build"], -1
+        self.rank, self.ranks = 0, 1
         self.function = self.data = self.renewed = self.result = None
         self._layout, self._number = json.loads(job["layout"]), -1
         with open(inputs, "rb") as file:

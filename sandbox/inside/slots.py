@@ -1,6 +1,8 @@
 """Places of the tensors of nested data: slots in two flat regions, `inputs` and `outputs`, and a result's way there.
 
 A layout is `{"slots": [slot…], "data": node, "result": node, "input_bytes": n, "output_bytes": n}`; nodes: tree.py.
+With several ranks data and result are lists of a node a rank, each slot has a `rank`, and offsets and sizes are those
+of one rank's regions.
 A slot has memory of its own, without gaps,
 
     {"role": "in" | "out" | "inout", "dtype", "shape", "stride", "nbytes", "input": offset or -1, "output": likewise}
@@ -27,6 +29,16 @@ DTYPES = (  # by name, in the order of native.py's enumeration
 )
 CARRIED = frozenset(getattr(torch, name) for name in DTYPES if hasattr(torch, name))
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class Parts:
+    """A region of several ranks, as a part for each. A slice is taken of all parts."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def __getitem__(self, place: slice) -> "Parts":
+        return Parts([part[place] for part in self.parts])
 
 
 # -- bits --------------------------------------------------------------------------------------------------------------
@@ -209,14 +221,26 @@ def slot_of(tensor: torch.Tensor, role: str) -> Slot:
 
 
 def place(slots: list[Slot]) -> tuple[int, int]:
-    """Give every slot its offsets; return the sizes of the two regions in bytes."""
-    ends = {"input": 0, "output": 0}
+    """Give every slot its offsets; return the sizes of the two regions in bytes, of the rank that needs most."""
+    ends: dict[str, dict[int, int]] = {"input": {}, "output": {}}
     for slot in slots:
         for region, roles in (("input", ("in", "inout")), ("output", ("out", "inout"))):
             if slot["role"] in roles:
-                slot[region] = ends[region]
-                ends[region] += -(-slot["nbytes"] // protocol.ALIGN) * protocol.ALIGN
-    return ends["input"], ends["output"]
+                rank = slot.get("rank", 0)
+                slot[region] = ends[region].get(rank, 0)
+                ends[region][rank] = slot[region] + -(-slot["nbytes"] // protocol.ALIGN) * protocol.ALIGN
+    return max(ends["input"].values(), default=0), max(ends["output"].values(), default=0)
+
+
+def give_ranks(node: tree.Node, slots: list[Slot]) -> None:
+    """Name the rank of each slot that this list of a node a rank names, and of the memory behind it."""
+    for rank, part in enumerate(node["of"]):
+        for index in tree.slots_of(part):
+            for slot in (slots[index], *([slots[slots[index]["of"]]] if "of" in slots[index] else [])):
+                if slot.setdefault("rank", rank) != rank:
+                    raise tree.TreeError(
+                        f"a tensor belongs to rank {slot['rank']} and to rank {rank}; give each its own"
+                    )
 
 
 def is_output(slot: Slot) -> bool:
@@ -234,6 +258,8 @@ def wide_places(slots: list[Slot]) -> tuple[list[int], int]:
 def view(region: Any, slot: Slot, where: str) -> torch.Tensor:
     """Return the tensor of a slot with memory of its own, as a view of shared memory."""
     dtype = getattr(torch, slot["dtype"])
+    if isinstance(region, Parts):
+        region = region.parts[slot["rank"]]
     if not isinstance(region, torch.Tensor):
         region = torch.frombuffer(region, dtype=torch.uint8)
     if slot["nbytes"] == 0:
@@ -244,8 +270,15 @@ def view(region: Any, slot: Slot, where: str) -> torch.Tensor:
 
 
 def views(slots: list[Slot], bases: dict[int, torch.Tensor]) -> list[torch.Tensor]:
-    """Return the tensor of every slot from the slots with memory of their own. A wider base makes its views wider."""
-    return [looked_at(slot, bases[slot["of"]]) if slot["role"] == "view" else bases[n] for n, slot in enumerate(slots)]
+    """Return the tensor of every slot from the slots with memory of their own. A wider base makes its views wider.
+
+    A slot whose memory is not among the bases, another rank's, gets an empty tensor.
+    """
+    found = [bases.get(slot.get("of", n)) for n, slot in enumerate(slots)]
+    return [
+        torch.empty(0) if base is None else looked_at(slot, base) if slot["role"] == "view" else base
+        for slot, base in zip(slots, found, strict=True)
+    ]
 
 
 def looked_at(slot: Slot, base: torch.Tensor) -> torch.Tensor:

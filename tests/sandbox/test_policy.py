@@ -138,7 +138,7 @@ def test_it_carries_its_owner_as_a_label(options: dict[str, Any]) -> None:
 
 GPU = policy.Gpu(
     policy.TOOLKIT,
-    device_id="GPU-aa",
+    device_ids=("GPU-aa",),
     cdi_kind="fake.example/gpu",
     nodes=("/dev/fake0", "/dev/fakectl"),
     programs="/opt/fake/bin",

@@ -13,8 +13,8 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from runner.judge.data.compare import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
 from runner.judge.data.memory import Memory, NoMemory
+from runner.judge.data.ranks import RanksMemory
 from sandbox.container import SandboxError
 from sandbox.inside import device
 
@@ -51,6 +52,10 @@ class DeviceRegion:
             self.bytes, self.size, self.fd = device.create(size)
         except device.DeviceError as err:
             raise SandboxError(f"no {size} bytes of device memory: {err}") from None
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        return (self.fd,)
 
     def close(self) -> None:
         """Unmap the allocation. It is freed when the container that maps it, too, is gone."""
@@ -140,10 +145,10 @@ class CudaMemory(Memory):
     snapshot_bytes = 24 << 30
     is_shared = True
 
-    def __init__(self, steps: Steps = ALL) -> None:
-        device.start()
-        self.steps = steps
-        l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    def __init__(self, steps: Steps = ALL, number: int = 0) -> None:
+        device.start(number)
+        self.steps, self.number = steps, number
+        l2 = torch.cuda.get_device_properties(number).L2_cache_size
         self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
         self._probe = torch.zeros(1, device="cuda")
         self._alone = False  # whether the device goes on without the host
@@ -155,6 +160,9 @@ class CudaMemory(Memory):
         self.put(other, some, 1024)
         self.copy(some, other, 1024)
         _start()
+
+    def here(self) -> AbstractContextManager[Any]:
+        return torch.cuda.device(self.number)
 
     def free_bytes(self) -> int:
         """Return the device's free memory and the judge's own buffers, which it can free."""
@@ -187,39 +195,55 @@ class CudaMemory(Memory):
             yield
         finally:
             self._alone = False
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(self.number)
 
     def _synchronize(self) -> None:
         if not self._alone:
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(self.number)
 
     def host_page(self, page: mmap.mmap) -> int:
         return device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(page)), mmap.PAGESIZE)
 
     def forget_page(self, page: mmap.mmap) -> None:
         """Forget the page, after the device has finished its work."""
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(self.number)
         device.forget_address(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 
-    def shoot(self, put: Callable[[], None], take: Callable[[], None], gate: int, echo: int, nonce: int) -> CudaShot:
-        shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream
-        self._reset()
+    def shoot(
+        self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
+    ) -> CudaShot:
         try:
-            self._alone = True
-            _start().hold(stream, nonce)
-            shot.mark(0)
+            shot = self.begin(nonce)
             put()
-            shot.mark(1)
-            if gate:
-                device.write_when_done(stream, gate, nonce)
-            device.wait_until(stream, echo, nonce)
-            shot.mark(2)
+            self.wait_for(shot, gates[0] if gates else 0, echoes[0], nonce)
             take()
             shot.mark(3)
         finally:
-            self._alone = False
-            _start().release(nonce)
+            self.end(nonce)
         return shot
+
+    def begin(self, nonce: int) -> CudaShot:
+        """Hold the device, and begin a shot; `end` lets it go."""
+        shot = CudaShot()
+        self._reset()
+        self._alone = True
+        _start().hold(torch.cuda.current_stream().cuda_stream, nonce)
+        shot.mark(0)
+        return shot
+
+    @staticmethod
+    def wait_for(shot: CudaShot, gate: int, echo: int, nonce: int) -> None:
+        """Have the device open the gate, if there is one, and wait for the echo."""
+        stream = torch.cuda.current_stream().cuda_stream
+        shot.mark(1)
+        if gate:
+            device.write_when_done(stream, gate, nonce)
+        device.wait_until(stream, echo, nonce)
+        shot.mark(2)
+
+    def end(self, nonce: int) -> None:
+        self._alone = False
+        _start().release(nonce)
 
     def _reset(self) -> None:
         if self.steps.reset:
@@ -281,3 +305,64 @@ class CudaMemory(Memory):
     def release(self) -> None:
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
         torch.cuda.empty_cache()
+
+
+class RanksShot:
+    """A shot on each device. Its times are those of the device that was done last."""
+
+    def __init__(self, shots: list[CudaShot]) -> None:
+        self._shots = shots
+
+    def is_put(self) -> bool:
+        return all(shot.is_put() for shot in self._shots)
+
+    def is_done(self) -> bool:
+        return all(shot.is_done() for shot in self._shots)
+
+    def times_ns(self) -> tuple[int, int, int]:
+        return max(shot.times_ns() for shot in self._shots)
+
+
+class CudaRanks(RanksMemory):
+    """Memory of several devices of this process.
+
+    All devices begin a shot at the same word of the host. Before it opens its gate, each waits for a word of every
+    other: work of a rank that needs another rank's inputs finds them there.
+    """
+
+    memories: Sequence[CudaMemory]
+
+    def __init__(self, steps: Steps, ranks: int) -> None:
+        super().__init__([CudaMemory(steps, number) for number in range(ranks)])
+        device.start(0)
+        self._page = mmap.mmap(-1, mmap.PAGESIZE)
+        first = self.host_page(self._page)
+        self._ready = [first + ctypes.sizeof(ctypes.c_uint64) * rank for rank in range(ranks)]
+
+    def host_page(self, page: mmap.mmap) -> int:
+        return self.memories[0].host_page(page)
+
+    def forget_page(self, page: mmap.mmap) -> None:
+        for memory in self.memories[1:]:
+            torch.cuda.synchronize(memory.number)
+        self.memories[0].forget_page(page)
+
+    def shoot(
+        self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
+    ) -> RanksShot:
+        try:
+            shots = [memory.begin(nonce) for (memory,) in self._each()]
+            put()
+            for rank, _ in enumerate(self._each()):
+                device.write_when_done(torch.cuda.current_stream().cuda_stream, self._ready[rank], nonce)
+            for rank, (memory,) in enumerate(self._each()):
+                for word in self._ready:
+                    device.wait_until(torch.cuda.current_stream().cuda_stream, word, nonce)
+                memory.wait_for(shots[rank], gates[rank] if gates else 0, echoes[rank], nonce)
+            take()
+            for rank, _ in enumerate(self._each()):
+                shots[rank].mark(3)
+        finally:
+            for memory in self.memories:
+                memory.end(nonce)
+        return RanksShot(shots)

@@ -163,9 +163,11 @@ def end_of_problem(end: Exit, memory_bytes: int, where: str) -> str:
     return f"ended its own process with exit status {end.code}{where}"
 
 
-def from_timeout(limit_s: float, when: str, share: Share | None = None) -> Fault:
+def from_timeout(limit_s: float, when: str, share: Share | None = None, silent: str = "") -> Fault:
+    """`silent`: which ranks gave no answer, of a problem for several devices."""
     reason = "import" if when == BUILD else "call"
-    return Fault("timeout", reason, f"No answer within {limit_s:g} s {when}.", share=share)
+    said = f"No answer within {limit_s:g} s {when}{f' from rank {silent}' if silent else ''}."
+    return Fault("timeout", reason, said, share=share)
 
 
 def _signal_name(number: int) -> str:

@@ -74,6 +74,7 @@ class Slot:
     nbytes: int
     input: int
     output: int
+    rank: int = 0  # whose regions these are, of a problem for several devices
 
     def at(self, output: int) -> Slot:
         """Return the same tensor at another place."""
@@ -81,7 +82,8 @@ class Slot:
 
     def overlaps(self, other: Slot) -> bool:
         """Return whether the two share bytes of the outputs."""
-        return self.output < other.output + other.nbytes and other.output < self.output + self.nbytes
+        apart = self.output >= other.output + other.nbytes or other.output >= self.output + self.nbytes
+        return self.rank == other.rank and not apart
 
     def index_of(self, position: int) -> list[int]:
         """Return the index, as its author writes it, of the element at `position` in memory order."""
@@ -120,8 +122,8 @@ def blaming_the_problem(sent: str = "a malformed layout") -> Iterator[None]:
         raise OracleFailed(f"the problem's container sent {sent}: {repr(err)[:500]}") from err
 
 
-def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
-    """Parse a layout. Raises OracleFailed if a slot is malformed or leaves its region."""
+def parse_layout(data: Any, input_limit: int, output_limit: int, ranks: int = 1) -> Layout:
+    """Parse a layout. Raises OracleFailed if a slot is malformed, leaves its region or has another rank."""
     with blaming_the_problem():
         given = data["slots"][: MOST_SLOTS + 1]
         slots = tuple(_view(item, given) if item["role"] == "view" else _slot(item) for item in given)
@@ -132,6 +134,8 @@ def parse_layout(data: Any, input_limit: int, output_limit: int) -> Layout:
     if len(slots) > MOST_SLOTS or not fits or not whole or len(text) > MAX_LAYOUT_BYTES:
         raise OracleFailed(f"a case of {len(slots)} tensors, {input_bytes} + {output_bytes} bytes is too large")
     for slot in slots:
+        if not 0 <= slot.rank < ranks:
+            raise OracleFailed(f"a tensor of rank {slot.rank}, where there are {ranks}")
         for offset, size in ((slot.input, input_bytes), (slot.output, output_bytes)):
             if offset != -1 and not 0 <= offset <= offset + slot.nbytes <= size:
                 raise OracleFailed("a tensor leaves its region")
@@ -151,7 +155,7 @@ def returned(layout: Layout) -> list[Slot]:
         data = json.loads(layout.text)
         numbers = dict.fromkeys(slots_of(data["result"]))
         found = [_dense(layout, number, data["slots"][number]) for number in numbers]
-    unique = {(slot.output, slot.nbytes): slot for slot in found if slot.output >= 0}
+    unique = {(slot.rank, slot.output, slot.nbytes): slot for slot in found if slot.output >= 0}
     return list(unique.values())
 
 
@@ -211,7 +215,8 @@ def _view(data: Any, slots: list[Any]) -> Slot:
 
 def _formed(data: Any, nbytes: int, first: int, second: int) -> Slot:
     shape, stride = (tuple(_whole(n, key) for n in data[key][: MOST_DIMS + 1]) for key in ("shape", "stride"))
-    slot = Slot(str(data["role"]), str(data["dtype"]), shape, stride, nbytes, first, second)
+    rank = _whole(data.get("rank", 0), "rank")
+    slot = Slot(str(data["role"]), str(data["dtype"]), shape, stride, nbytes, first, second, rank)
     if slot.dtype not in DTYPES:
         raise ValueError(f"dtype {slot.dtype} is not supported")
     if len(shape) > MOST_DIMS or len(stride) != len(shape) or any(n < 0 for n in (*shape, *stride)):

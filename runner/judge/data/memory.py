@@ -8,7 +8,7 @@ it returns.
 import fcntl
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
@@ -32,9 +32,12 @@ class NoMemory(Exception):
 
 
 class Region(Protocol):
-    """Memory that one container maps too. `bytes` is this side's view, `size` its length, `fd` its descriptor."""
+    """Memory that one container maps too. `bytes` is this side's view, `size` its length, `fds` its descriptors: one
+    a rank."""
 
-    fd: int
+    @property
+    def fds(self) -> tuple[int, ...]: ...
+
     size: int
     bytes: Buffer
 
@@ -65,9 +68,12 @@ class WaitingMemory(Protocol):
 
     def forget_page(self, page: mmap.mmap) -> None: ...
 
-    def shoot(self, put: Callable[[], None], take: Callable[[], None], gate: int, echo: int, nonce: int) -> Shot:
+    def shoot(
+        self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
+    ) -> Shot:
         """Start a shot. `put` and `take` request copies from this memory; it takes no other request until the shot is
-        done. `gate` and `echo`: addresses of two words of a container's answers; `gate` 0: no device waits for it."""
+        done. `gates` and `echoes`: addresses of words of a container's answers, one a rank; without gates, no device
+        waits for them."""
         ...
 
 
@@ -82,6 +88,10 @@ class SharedPages:
         seals = SIZE_SEALS | (F_SEAL_FUTURE_WRITE if for_reading_only else 0) | fcntl.F_SEAL_SEAL
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
         self.bytes: Buffer = np.frombuffer(self.map, dtype=np.uint8)
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        return (self.fd,)
 
     def close(self) -> None:
         """Close the descriptor. The memory itself is freed with its last view."""
@@ -104,6 +114,15 @@ class Memory:
     moves = False  # whether data change places in a region; every place that was used once stays taken
     snapshot_bytes = 2 << 30  # of the judge's memory for the inputs and outputs of one block
     is_shared = False  # whether containers allocate from the same memory, without a limit of their own
+    ranks = 1  # devices that a call works on at once (ranks.py)
+
+    def of(self, rank: int) -> "Memory":
+        """Return the memory of a rank."""
+        return self
+
+    def here(self) -> AbstractContextManager[Any]:
+        """Make this device the current one, where there are several."""
+        return nullcontext()
 
     def region_bytes(self) -> tuple[int, int]:
         """Return the sizes of a container's inputs and outputs."""

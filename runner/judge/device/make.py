@@ -15,6 +15,7 @@ from runner.evidence import schedule
 from runner.evidence.throttle import FULL, NONE
 from runner.judge.data.call import Steps
 from runner.judge.data.memory import Memory
+from runner.judge.data.ranks import RanksMemory
 from runner.judge.device.processor import STEAL_COLUMN, HostFolders, Pids
 from runner.judge.device.telemetry import CpuTelemetry, Telemetry
 from sandbox import policy
@@ -66,13 +67,14 @@ class Make(ABC):
         """Return the device's part of the fingerprint. Raises ConfigError if any that decides times is unreadable."""
 
     @abstractmethod
-    def claim(self, index: int) -> None:
-        """Make the device the only one that this process sees, before any use of it. Raises ConfigError."""
+    def claim(self, index: int, count: int = 1) -> None:
+        """Make this device, or `count` from it on, the only ones that this process sees, before any use of them.
+        Raises ConfigError."""
 
     @abstractmethod
-    def equipment(self, settings: JudgeSettings) -> policy.Gpu | None:
-        """Return what a container needs to see the device and no other; None if it needs nothing. Raises
-        ConfigError."""
+    def equipment(self, settings: JudgeSettings, count: int = 1) -> policy.Gpu | None:
+        """Return what a container needs to see the device, or `count` from it on, and no other; None if it needs
+        nothing. Raises ConfigError."""
 
     @abstractmethod
     def nodes(self, devices: Sequence[str]) -> list[str]:
@@ -100,8 +102,8 @@ class Make(ABC):
         """Return the device's temperature. May raise anything."""
 
     @abstractmethod
-    def memory(self, steps: Steps) -> Memory:
-        """Return the judge's memory on the claimed device."""
+    def memory(self, steps: Steps, ranks: int = 1) -> Memory:
+        """Return the judge's memory on the claimed device, or on `ranks` of them."""
 
     def building(self, index: int) -> tuple[str, tuple[int, ...]]:
         """Return the compiler of native submissions, and the architecture that it builds for where no device is
@@ -127,10 +129,10 @@ class Cpu(Make):
     def facts(self, index: int) -> dict[str, str | int]:
         return {}
 
-    def claim(self, index: int) -> None:
+    def claim(self, index: int, count: int = 1) -> None:
         """Do nothing: cores are shared out by runner/host/accelerators.py."""
 
-    def equipment(self, settings: JudgeSettings) -> None:
+    def equipment(self, settings: JudgeSettings, count: int = 1) -> None:
         return None
 
     def nodes(self, devices: Sequence[str]) -> list[str]:
@@ -152,8 +154,8 @@ class Cpu(Make):
         with closing(CpuTelemetry(own=frozenset)) as telemetry:
             return telemetry.temperature_c()
 
-    def memory(self, steps: Steps) -> Memory:
-        return Memory()
+    def memory(self, steps: Steps, ranks: int = 1) -> Memory:
+        return Memory() if ranks == 1 else RanksMemory([Memory() for _ in range(ranks)])
 
 
 def cpu_fit(folders: HostFolders | None = None) -> list[Fit]:

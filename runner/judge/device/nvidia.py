@@ -113,17 +113,18 @@ class Nvidia(Make):
         asked = {"gpu_uuid": uuid, "pcie": None if None in (generation, lanes) else f"gen {generation} x{lanes}"}
         return found | {name: str(value) for name, value in asked.items() if value is not None}
 
-    def claim(self, index: int) -> None:
-        config.show_only("CUDA_VISIBLE_DEVICES", names_of(index).uuid)
+    def claim(self, index: int, count: int = 1) -> None:
+        uuids = [names_of(number).uuid for number in range(index, index + count)]
+        config.show_only("CUDA_VISIBLE_DEVICES", ",".join(uuids))
 
-    def equipment(self, settings: config.JudgeSettings) -> policy.Gpu:
-        """Return the GPU for containers: the device's node goes by its minor number, which need not be NVML's."""
-        found = names_of(settings.runner_gpu)
+    def equipment(self, settings: config.JudgeSettings, count: int = 1) -> policy.Gpu:
+        """Return the GPUs for containers: a device's node goes by its minor number, which need not be NVML's."""
+        found = [names_of(number) for number in range(settings.runner_gpu, settings.runner_gpu + count)]
         return policy.Gpu(
             stack=settings.runner_gpu_stack,
-            device_id=found.uuid,
+            device_ids=tuple(one.uuid for one in found),
             cdi_kind=CDI_KIND,
-            nodes=(f"/dev/nvidia{found.minor}", "/dev/nvidiactl", "/dev/nvidia-uvm"),
+            nodes=(*(f"/dev/nvidia{one.minor}" for one in found), "/dev/nvidiactl", "/dev/nvidia-uvm"),
             programs="/usr/local/cuda/bin",
             interpreter=settings.runner_gpu_interpreter,
             library_path=settings.runner_gpu_library_path,
@@ -160,10 +161,10 @@ class Nvidia(Make):
         finally:
             library.nvmlShutdown()
 
-    def memory(self, steps: Steps) -> Memory:
-        from runner.judge.data.cuda import CudaMemory  # needs a GPU's stack, which a cpu host has not
+    def memory(self, steps: Steps, ranks: int = 1) -> Memory:
+        from runner.judge.data.cuda import CudaMemory, CudaRanks  # need a GPU's stack, which a cpu host has not
 
-        return CudaMemory(steps)
+        return CudaMemory(steps) if ranks == 1 else CudaRanks(steps, ranks)
 
     def building(self, index: int) -> tuple[str, tuple[int, ...]]:
         from runner.judge.data.cuda import CudaMemory

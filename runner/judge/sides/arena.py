@@ -1,4 +1,5 @@
-"""Memory that a tenant shares with the judge: an input and an output allocation, and two control pages.
+"""Memory that a tenant shares with the judge: an input and an output allocation, and two control pages. With several
+ranks each has allocations and answers of its own, and all read the same orders.
 
 No allocation is mapped by two tenants. The judge laid out every byte; all bytes that it reads back are data. Sizes are
 sealed: no truncation can take a page from under it. The tenant cannot write the page with orders.
@@ -9,13 +10,14 @@ import secrets
 import socket
 import time
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from runner.evidence.starved import Reading, Share
 from runner.judge.data import faults, room
 from runner.judge.data.call import Clock
 from runner.judge.data.layout import Buffer, Layout
 from runner.judge.data.memory import Memory, SharedPages, Shot, WaitingMemory
+from runner.judge.data.ranks import part_of
 from runner.judge.device.processor import WATCHED_S, Meter
 from sandbox import protocol
 from sandbox.container import Container, SandboxError
@@ -40,7 +42,7 @@ def connect(
                 f"the image's harness speaks protocol {version!r}, this judge {protocol.VERSION}: "
                 "build the image of this checkout with `make image`"
             )
-        on = {"device": memory.device, "module": memory.module}
+        on = {"device": memory.device, "module": memory.module, "ranks": memory.ranks}
         arena = {**on, "input_bytes": input_bytes, "output_bytes": output_bytes}
         protocol.send(connection, arena, descriptors)
         protocol.receive(connection, deadline_ns=deadline)
@@ -61,16 +63,20 @@ class Arena:
         self.inputs = memory.region("inputs", input_bytes)
         self.outputs = memory.region("outputs", output_bytes)
         self.orders = SharedPages("orders", protocol.ORDERS_BYTES, for_reading_only=True)
-        self.answers = SharedPages("answers", protocol.ANSWERS_BYTES)
-        self._answers = 0  # the device's address of that page
+        self.answers = SharedPages("answers", memory.ranks * protocol.ANSWERS_BYTES)
+        self.pages: list[Any] = [self.answers.map]  # of the answers, by rank
+        if memory.ranks > 1:
+            whole, size = memoryview(self.answers.map), protocol.ANSWERS_BYTES
+            self.pages = [whole[rank * size : (rank + 1) * size] for rank in range(memory.ranks)]
+        self._addresses: list[int] = []  # the device's, of those pages
         self.places = [(0, 0)]  # starts of the data in them, in units of PLACE_BYTES
         self._turns: list[tuple[int, int]] = []  # the next places, the last first
         self.place = self.places[0]  # the current place
         self._into, self._out_of = self.inputs.bytes, self.outputs.bytes  # the regions from there on
 
     @property
-    def descriptors(self) -> tuple[int, int, int, int]:
-        return self.inputs.fd, self.outputs.fd, self.orders.fd, self.answers.fd
+    def descriptors(self) -> tuple[int, ...]:
+        return *self.inputs.fds, *self.outputs.fds, self.orders.fd, self.answers.fd
 
     def spread(self, layout: Layout) -> None:
         """Draw the places for data of this layout, if the memory has more than one; `move` must follow.
@@ -128,7 +134,10 @@ class Arena:
         self.memory.put(self._into, inputs, layout.input_bytes, hot=hot)
         for slot in layout.slots:
             if slot.role == "inout":
-                self.memory.copy(self._out_of[slot.output :], inputs[slot.input :], slot.nbytes)
+                memory, rank = self.memory.of(slot.rank), slot.rank
+                into, out_of = part_of(self._out_of, rank), part_of(inputs, rank)
+                with memory.here():
+                    memory.copy(into[slot.output :], out_of[slot.input :], slot.nbytes)
 
     def take_outputs(self, layout: Layout, into: Buffer) -> None:
         """Copy the whole output into private memory."""
@@ -144,10 +153,11 @@ class Arena:
         """Run `put_inputs` and, when the tenant's device echoes the nonce, `take_outputs`, by a device alone. `gated`:
         in between it opens the gate to the tenant's device."""
         assert isinstance(self.memory, WaitingMemory)
-        self._answers = self._answers or self.memory.host_page(self.answers.map)
-        gate, echo = self._answers + protocol.GATE_OFFSET if gated else 0, self._answers + protocol.ECHO_OFFSET
+        self._addresses = self._addresses or [self.memory.host_page(page) for page in self.pages]
+        gates = [address + protocol.GATE_OFFSET for address in self._addresses] if gated else []
+        echoes = [address + protocol.ECHO_OFFSET for address in self._addresses]
         put, take = partial(self.put_inputs, layout, inputs, hot=hot), partial(self.take_outputs, layout, into)
-        return self.memory.shoot(put, take, gate, echo, nonce)
+        return self.memory.shoot(put, take, gates, echoes, nonce)
 
     def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
         return self.memory.same(self._out_of, snapshot, layout.output_bytes)
@@ -156,10 +166,11 @@ class Arena:
         return self.memory.same(self._into, inputs, layout.input_bytes)
 
     def close(self) -> None:
-        if self._answers:
+        if self._addresses:
             assert isinstance(self.memory, WaitingMemory)
-            self.memory.forget_page(self.answers.map)
-            self._answers = 0
+            for page in self.pages:
+                self.memory.forget_page(page)
+            self._addresses = []
         for region in (self.inputs, self.outputs, self.orders, self.answers):
             region.close()
 
@@ -190,42 +201,68 @@ class Orders:
         protocol.write_page(self._arena.orders.map, nonce, kind, self._arena.number, text)
 
     def answer(self, order: tuple[int, int], limit_s: float, when: str) -> int:
+        """Wait for the answer of every rank and return the largest number. A rank that failed is enough: the others
+        may wait for it."""
         kind, nonce = order
         self.wait(nonce, limit_s, when)
-        status, inner_ns, said = protocol.read_page(self._arena.answers.map, protocol.MAX_TEXT_BYTES)
-        if status != protocol.OK:
-            raise faults.from_answer(kind, status, protocol.clean_text(said))
-        return min(inner_ns, MOST_TOLD_NS)
+        largest = 0
+        for rank, page in enumerate(self._arena.pages):
+            if protocol.read_nonce(page) != nonce:
+                continue  # the rank that failed is another one
+            status, inner_ns, said = protocol.read_page(page, protocol.MAX_TEXT_BYTES)
+            if status != protocol.OK:
+                text = protocol.clean_text(said)
+                text = f"Rank {rank}: {text}" if len(self._arena.pages) > 1 else text
+                raise faults.from_answer(kind, status, text)
+            largest = max(largest, min(inner_ns, MOST_TOLD_NS))
+        return largest
 
     def wait(self, nonce: int, limit_s: float, when: str, *, by_device: bool = False) -> None:
         """Wait until the tenant answered with the nonce; with `by_device`, or its device did."""
         if not self.echoed(nonce, int(limit_s * 1e9), when, by_device=by_device):
             share = Share.between(self._watched, self._meter.read()) if self._watched and self._meter else None
-            raise faults.from_timeout(limit_s, when, share)
+            raise faults.from_timeout(limit_s, when, share, self._silent(nonce))
+
+    def _silent(self, nonce: int) -> str:
+        """Return which ranks have not answered; "" if there is only one."""
+        pages = self._arena.pages
+        silent = [str(rank) for rank, page in enumerate(pages) if protocol.read_nonce(page) != nonce]
+        return f"{', '.join(silent)} of {len(pages)}" if len(pages) > 1 else ""
+
+    def _has_failed(self, nonce: int) -> bool:
+        """Return whether one of several ranks has answered with a failure."""
+        pages = self._arena.pages if len(self._arena.pages) > 1 else []
+        return any(
+            protocol.read_nonce(page) == nonce and protocol.read_page(page, 0)[0] != protocol.OK for page in pages
+        )
 
     def echoed(self, nonce: int, limit_ns: int, when: str = faults.CALL, *, by_device: bool = False) -> bool:
-        """Return whether the answer came within the limit, in ns."""
-        answers, now = self._arena.answers.map, self._clock.now_ns
+        """Return whether the answers came within the limit, in ns, or a rank's failure did."""
+        now = self._clock.now_ns
         began = now()
         deadline = began + limit_ns
         look = began + POLL_ALIVE_NS
         self._watched = None
         spins = 0
         try:
-            while protocol.read_nonce(answers) != nonce:
-                if by_device and protocol.read_echo(answers) == nonce:
-                    return True
-                spins += 1
-                if spins % 64:
-                    continue
-                time.sleep(0)  # yields if judge and tenant share a core
-                moment = now()
-                if moment > deadline:
-                    return False
-                if moment > look:
+            for page in self._arena.pages:
+                while protocol.read_nonce(page) != nonce:
+                    if by_device and protocol.read_echo(page) == nonce:
+                        break
+                    spins += 1
+                    if spins % 64:
+                        continue
+                    time.sleep(0)  # yields if judge and tenant share a core
+                    moment = now()
+                    if moment > deadline:
+                        return False
+                    if moment <= look:
+                        continue
                     look = moment + POLL_ALIVE_NS
                     if not self._container.alive():
                         raise died(self._container, when)
+                    if self._has_failed(nonce):
+                        return True
                     if self._watched is None and self._meter is not None and moment - began > WATCHED_S * 1e9:
                         self._watched = self._meter.read()
             return True

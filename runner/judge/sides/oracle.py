@@ -72,7 +72,8 @@ class Oracle:
 
     def connect(self) -> None:
         """Wait until its program is ready: torch imported, the regions mapped, no file of a problem in it."""
-        descriptors = tuple(region.fd for region in (self._inputs, self._expected, self._answer, self._wide))
+        regions = (self._inputs, self._expected, self._answer, self._wide)
+        descriptors = tuple(fd for region in regions for fd in region.fds)
         sizes = self._inputs.size, self._expected.size
         self._connection = connect(self.container, self._memory, *sizes, descriptors)
         self.container.freeze()
@@ -170,7 +171,8 @@ class Oracle:
     ) -> Input:
         """Return an input from the answer. `begin`: its offsets in bytes in the regions of inputs, expected and wide
         outputs."""
-        layout = parse_layout(answer.get("layout"), self._inputs.size - begin[0], self._expected.size - begin[1])
+        room = self._inputs.size - begin[0], self._expected.size - begin[1]
+        layout = parse_layout(answer.get("layout"), *room, self._memory.ranks)
         is_near = answer.get("near") is True
         why_not = str(answer.get("fp64"))[:500]
         return Input(

@@ -299,7 +299,8 @@ class Tenant:
                 self._freeze(faults.CALL)
             shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
         except BaseException:
-            protocol.write_gate(self._arena.answers.map, nonce)  # leaves no device waiting
+            for page in self._arena.pages:
+                protocol.write_gate(page, nonce)  # leaves no device waiting
             raise
         with self._releasing(shot, nonce):
             give_up = now() + QUEUE_NS
@@ -365,8 +366,9 @@ class Tenant:
         necessary: a hostile tenant may write there, too, for as long as it lives. Raises SandboxError."""
         give_up = self._clock.now_ns() + RELEASE_NS
         while not shot.is_done():
-            if protocol.read_echo(self._arena.answers.map) != nonce:
-                protocol.write_echo(self._arena.answers.map, nonce)
+            for page in self._arena.pages:
+                if protocol.read_echo(page) != nonce:
+                    protocol.write_echo(page, nonce)
             if self._clock.now_ns() > give_up:
                 self.container.kill()
                 if self._clock.now_ns() > give_up + RELEASE_NS:

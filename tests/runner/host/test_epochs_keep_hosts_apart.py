@@ -172,7 +172,7 @@ def settings_of(tmp_path: Path, image: str = "a") -> JudgeSettings:
 
 def test_versions_inside_are_asked_once_an_image_and_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     images = asked(monkeypatch, {"torch": "2.11.0", "cuda": "13.0"})
-    toolkit = policy.Gpu("toolkit", device_id="GPU-aa", cdi_kind="", nodes=(), programs="")
+    toolkit = policy.Gpu("toolkit", device_ids=("GPU-aa",), cdi_kind="", nodes=(), programs="")
     for image, driver in (("a", "1"), ("a", "1"), ("b", "1"), ("b", "2"), ("b", "2")):
         told = {"gpu": toolkit, "cpus": "0", "driver": driver}
         assert inside.versions_inside(None, settings_of(tmp_path, image), **told)["torch"] == "2.11.0"

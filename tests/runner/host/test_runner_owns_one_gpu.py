@@ -45,7 +45,7 @@ def test_on_the_hosts_stack_a_container_gets_the_node_of_that_gpu_alone(tmp_path
 
 @pytest.mark.parametrize("stack", ["toolkit", "cdi"])
 def test_the_toolkit_is_asked_by_a_name_that_no_renumbering_changes(stack: str, tmp_path: Path) -> None:
-    assert gpu_of(settings(3, stack, tmp_path)).device_id == "GPU-dd"
+    assert gpu_of(settings(3, stack, tmp_path)).device_ids == ("GPU-dd",)
 
 
 def test_the_judge_sees_its_own_gpu_alone() -> None:

@@ -4,7 +4,7 @@
 import itertools
 import mmap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from runner.judge.data.memory import Memory
@@ -57,12 +57,15 @@ class TwoDevices(Memory):
         (address,) = [address for address, known in self.pages.items() if known is page]
         del self.pages[address]
 
-    def shoot(self, put: Callable[[], None], take: Callable[[], None], gate: int, echo: int, nonce: int) -> Any:
+    def shoot(
+        self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
+    ) -> Any:
+        (echo,) = echoes
         page = self.pages[echo - protocol.ECHO_OFFSET]
-        assert gate in (0, echo - protocol.ECHO_OFFSET + protocol.GATE_OFFSET)
+        assert list(gates) in ([], [echo - protocol.ECHO_OFFSET + protocol.GATE_OFFSET])
         put()
-        if gate:
+        if gates:
             protocol.write_gate(page, nonce)
-        self.gates.append(gate > 0)
+        self.gates.append(bool(gates))
         self.shots.append(Shot(page, nonce, take))
         return self.shots[-1]

@@ -1,0 +1,117 @@
+"""Ranks of a problem for several devices: processes of a submission, threads of the reference.
+
+A submission's ranks are processes of one container, joined by NCCL on GPUs and by gloo on the host; they are frozen and
+ended together. The reference's ranks are threads of the oracle, whose collectives copy between their tensors: all data
+of a case then lie in one process, in which nothing can be lost between ranks. In both, `torch.distributed` is ready,
+and a rank's own device is the current one.
+"""
+
+import importlib
+import os
+import queue
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore, HashStore, _set_thread_isolation_mode
+
+MEETING = "/tmp/ranks"  # noqa: S108  inside the container
+LONGEST = timedelta(hours=1)  # the judge's limits end a deadlock long before
+
+
+def fork(ranks: int) -> tuple[int, list[socket.socket]]:
+    """Fork all further ranks. Returns this process's rank and its connections: rank 0's to the others, theirs to it.
+
+    No thread runs yet, and no device is in use.
+    """
+    links: list[socket.socket] = []
+    for rank in range(1, ranks):
+        near, far = socket.socketpair()
+        if os.fork() == 0:
+            for link in (near, *links):
+                link.close()
+            return rank, [far]
+        far.close()
+        links.append(near)
+    return 0, links
+
+
+def join(rank: int, ranks: int, *, on_device: bool) -> None:
+    """Join the ranks' process group, and wait until all are in it."""
+    # Multicast over NVLink needs a right that containers have not, and only loopback is there to meet on.
+    os.environ.update(NCCL_NVLS_ENABLE="0", NCCL_SOCKET_IFNAME="lo", GLOO_SOCKET_IFNAME="lo")
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks))
+    here = {"device_id": torch.device("cuda", rank)} if on_device else {}
+    backend = "nccl" if on_device else "gloo"
+    dist.init_process_group(
+        backend, rank=rank, world_size=ranks, store=FileStore(MEETING, ranks), timeout=LONGEST, **here
+    )  # type: ignore[arg-type]
+    dist.barrier()
+
+
+def meet() -> None:
+    """Wait for all ranks; alone, do nothing."""
+    if dist.is_available() and dist.is_initialized():
+        dist.barrier()
+
+
+class Threads:
+    """Ranks as threads of this process. Their collectives are torch's own for tests of distributed code."""
+
+    def __init__(self, ranks: int, *, on_device: bool) -> None:
+        multi_threaded_pg: Any = importlib.import_module("torch.testing._internal.distributed.multi_threaded_pg")
+        _set_thread_isolation_mode(True)  # each thread has a group of the same name
+        multi_threaded_pg._install_threaded_pg()
+        self._group = multi_threaded_pg.ProcessLocalGroup
+        self.ranks = ranks
+        self._on_device = on_device
+        self._store = HashStore()
+        self._asked: list[queue.SimpleQueue[Callable[[], Any]]] = [queue.SimpleQueue() for _ in range(ranks)]
+        self._answers: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+        for rank in range(ranks):
+            threading.Thread(target=self._attend, args=(rank,), name=f"rank {rank}", daemon=True).start()
+        self.run([partial(self._join, rank) for rank in range(ranks)])
+
+    def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run one piece of work a rank, all at once; return their results. Raises the first error of any rank."""
+        for asked, work in zip(self._asked, works, strict=True):
+            asked.put(work)
+        results, errors = [None] * len(works), list[BaseException]()
+        for _ in works:
+            rank, results[rank], error = self._answers.get()
+            if error is not None and not isinstance(error, SystemExit):  # SystemExit: its collective was given up
+                errors.append(error)
+                self._group.exception_handle(error)  # the ranks that wait for this one
+        if errors:
+            self._group.reset()
+            raise errors[0]
+        return results
+
+    def run_in_turn(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run one piece of work a rank, one after the other: they draw from the same generators."""
+        found = []
+        for asked, work in zip(self._asked, works, strict=True):
+            asked.put(work)
+            _, result, error = self._answers.get()
+            if error is not None:
+                raise error
+            found.append(result)
+        return found
+
+    def _join(self, rank: int) -> None:
+        if self._on_device:
+            torch.cuda.set_device(rank)
+        dist.init_process_group("threaded", rank=rank, world_size=self.ranks, store=self._store)
+
+    def _attend(self, rank: int) -> None:
+        while True:
+            work = self._asked[rank].get()
+            try:
+                self._answers.put((rank, work(), None))
+            except BaseException as err:  # a problem's code may raise anything
+                self._answers.put((rank, None, err))
