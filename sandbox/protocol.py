@@ -46,6 +46,7 @@ MAX_TEXT_BYTES = 16_000  # read from the answers page
 LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: all steps of a call but the call; only the baseline gets it
 QUEUE, TELL = 5, 6  # QUEUE: a call's work behind the gate, answered once the device has it; TELL: the time it took
 OWN = 7  # as QUEUE, for a small kernel of the harness while there is no submission: the sum of two vectors
+FORGET = 8  # the allocator gives back memory that it keeps for further calls
 OWN_BYTES = 1 << 20  # of each vector of float32 in OWN: two where the inputs begin, the third where the outputs do
 PLACE_BYTES = 1 << 16  # unit of the places in an order's number
 

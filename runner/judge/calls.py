@@ -181,13 +181,18 @@ class Calls:
         except Fault as raised:
             stage.left_s()  # raises if the stage's time ran out, naming whose time it was
             fault = limit.explain(raised)
-            if side == A:
-                raise of_baseline(fault, "the baseline failed") from None
-            if side == I:
-                raise IncumbentFailed(fault.outcome, fault.reason, fault.share) from None
-            if public:
-                raise fault.about(given.case) from None
-            raise fault.without_data(compare.size_class(given.layout)) from None
+            if side == B:
+                fault = fault.about(given.case) if public else fault.without_data(compare.size_class(given.layout))
+            raise _blamed(side, fault) from None
+
+    def forget(self, side: str, stage: Stage) -> None:
+        """Have a side's allocator give back the memory that it keeps for further calls."""
+        limit_s = stage.left_s()
+        try:
+            with stage.spent_by(side):
+                self.sides[side].forget(limit_s)
+        except Fault as fault:
+            raise _blamed(side, fault.without_data()) from None
 
     def rule(self, case: Case) -> Rule:
         return Rule.of(self.problem, case, own_check=self.oracle.checks)
@@ -306,6 +311,13 @@ class Calls:
         slot = [slot for slot in given.layout.outputs if slot.nbytes][index]
         is_state = self.problem.interface == MODEL and slot.role == "inout"
         return f"{said} {CHANGED_IN_PLACE}" if is_state else said
+
+
+def _blamed(side: str, fault: Fault) -> Exception:
+    """Return the error that a fault of this side means."""
+    if side == A:
+        return of_baseline(fault, "the baseline failed")
+    return IncumbentFailed(fault.outcome, fault.reason, fault.share) if side == I else fault
 
 
 def _takes(oracle: Oracle, given: Input) -> bool:

@@ -70,6 +70,7 @@ class Trial:
         self._sizes = Sizes()  # the largest of the calls so far
         self._start: int | None = None  # free memory before any code of the job ran, in bytes
         self._taken = Counter[str]()  # bytes of a device's memory that the code of each side took since
+        self._case: Case = {}  # the present one
 
     @property
     def evidence(self) -> Evidence:
@@ -153,6 +154,7 @@ class Trial:
 
     def _check_case(self, plan: Planned, stage: Stage) -> bool:
         """Check a case, and keep none of its memory. Returns whether the output was right."""
+        self._begin(plan.case, stage)
         if self._is_large:
             self.calls.let_go()
         fp64 = self.calls.rule(plan.case).fp64(timed=False)
@@ -164,6 +166,14 @@ class Trial:
         check.arguments = dict(plan.case)
         self.recorder.add_check(check)
         return check.good
+
+    def _begin(self, case: Case, stage: Stage) -> None:
+        """Begin a case: no code keeps memory of the case before, unless it holds tensors."""
+        self._case = case
+        for name, side in self.calls.sides.items():
+            if self.calls.memory.is_shared and side.is_loaded:
+                self.calls.forget(name, stage)
+                self._charge(name)
 
     def _stage(self, name: str, limit_s: float) -> Stage:
         sides = list(self.calls.sides.values())
@@ -219,6 +229,7 @@ class Trial:
         self, case: Case, recorder: CaseRecorder, stage: Stage, telemetry: Telemetry, progress: dict[str, Any]
     ) -> Check | None:
         """Time one case. Returns the check of a wrong output, or None."""
+        self._begin(case, stage)
         self.calls.queueing = True
         (first,) = self.calls.make_all(case, [(fresh_seed(self.calls.chance), None)], fp64="")
         self.calls.oracle.release(first)

@@ -130,6 +130,8 @@ class Harness:
                     self.timer.begin(self._add, seen, behind_gate=True)
                 elif kind == protocol.TELL:
                     inner_ns = self.timer.told()
+                elif kind == protocol.FORGET:
+                    self.timer.forget()
                 status, sentence = protocol.OK, ""
             except Refused as refused:
                 status, sentence = refused.status, str(refused)
@@ -263,6 +265,9 @@ class HostTimer:
 
     def told(self) -> int:
         return self._took_ns
+
+    def forget(self) -> None:
+        """Do nothing: a container's own limit bounds what it keeps of the host's memory."""
 
 
 def print_into(fds: tuple[int, ...]) -> None:

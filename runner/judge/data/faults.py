@@ -26,15 +26,13 @@ class Fault(Exception):
         """Return the fault with the public case that it happened in."""
         return replace(self, message=f"Case {case}: {self.message}")
 
-    def without_data(self, elements: int) -> Fault:
-        """Return the fault for a secret case: event and size class, without text from the container."""
+    def without_data(self, elements: int = 0) -> Fault:
+        """Return the fault for a secret case: event and size class, without text from the container. Between two cases
+        there are no elements."""
         if not self.told_by_tenant:
             return self
-        return Fault(
-            self.outcome,
-            self.reason,
-            f"{SENTENCES[self.reason]}, in a secret case with about {elements} output elements.",
-        )
+        when = f"in a secret case with about {elements} output elements" if elements else "between two cases"
+        return Fault(self.outcome, self.reason, f"{SENTENCES[self.reason]}, {when}.")
 
     def __str__(self) -> str:
         return f"{self.outcome} ({self.reason}): {self.message}"
@@ -109,6 +107,7 @@ def from_answer(order: int, status: int, text: str) -> Fault:
     possible = {
         protocol.LOAD: (protocol.SYNTAX, protocol.COMPILE, protocol.IMPORT, protocol.MISSING, protocol.MEMORY),
         protocol.LAYOUT: (protocol.LAYOUT_FAILED, protocol.MEMORY),
+        protocol.FORGET: (),
     }.get(order, (protocol.RAISED, protocol.NONE, protocol.TYPE, protocol.SHAPE, protocol.DTYPE, protocol.MEMORY))
     if status not in possible:
         return Fault("policy", "protocol", "The answers page holds a status that does not belong there.")

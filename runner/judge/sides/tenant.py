@@ -61,6 +61,7 @@ class Tenant:
         self.meter = meter
         self.container = container
         self.certified = False  # whether this host can freeze it
+        self.is_loaded = False  # whether it has its sources, and obeys orders
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
         self._clock = WallClock()
@@ -109,6 +110,7 @@ class Tenant:
         self._connection = None
         self._orders.give(protocol.LOAD, b"", limit_s, faults.BUILD)
         self._freeze(faults.BUILD)
+        self.is_loaded = True
 
     def own_calls(self, count: int) -> list[Call]:
         """Make calls of the harness's own small kernel, before any submission is here: their extra time is this
@@ -140,6 +142,12 @@ class Tenant:
             self._orders.give(protocol.LAYOUT, layout.text, limit_s, when)
             self._freeze(faults.CALL)
             self._laid_out = layout.text
+
+    def forget(self, limit_s: float) -> None:
+        """Have the allocator of its code give back the memory that it keeps for further calls."""
+        self._thaw(faults.CALL)
+        self._orders.give(protocol.FORGET, b"", limit_s, faults.CALL)
+        self._freeze(faults.CALL)
 
     def _spread(self, layout: Layout) -> bool:
         """Draw places, if there are none for data of this size. Returns whether it drew."""
