@@ -24,7 +24,7 @@ from runner.host import accelerators, epochs
 from runner.job import prepare
 from runner.job.profile import profile
 from runner.judge.calls import Calls
-from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed, TooLarge
+from runner.judge.data.faults import UNENDED, Fault, IncumbentFailed, OracleFailed, TooLarge
 from runner.judge.device.telemetry import Blind, Telemetry
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
@@ -285,7 +285,7 @@ def end_foreign_code(sides: dict[str, Tenant], recorder: Recorder) -> None:
         if sides[name].container.wait_dead() or recorder.evidence.fault is not None:
             continue
         if name == B:
-            recorder.add_fault("policy", "unfreezable", "Your code could not be ended after its last call.")
+            recorder.add_fault("policy", "unfreezable", UNENDED)
         else:
             message = "The incumbent could not be ended after it was measured beside this submission."
             recorder.add_fault("unmeasurable", INCUMBENT_FAILED, message)

@@ -7,6 +7,7 @@ comparing happens between blocks, with every tenant frozen.
 import logging
 import re
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from runner.judge.calls import Calls, Stage
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import room
 from runner.judge.data.call import Input, WallClock
-from runner.judge.data.faults import Fault, IncumbentFailed, OracleFull, TooLarge, of_baseline
+from runner.judge.data.faults import UNENDED, BaselineFull, Fault, IncumbentFailed, OracleFull, TooLarge, of_baseline
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import NoMemory
 from runner.judge.data.room import Plan, Sizes
@@ -359,9 +360,10 @@ class Trial:
 
     def _allowed(self, sizes: Sizes) -> int:
         """Return the bytes that the submission may take of the device's memory, beside its regions: its share, or as
-        much as the baseline took and libraries."""
+        much as the baseline took and libraries. Without a baseline, the reference's peak in the oracle counts."""
         start = self._start or 0
-        return max(sizes.of_a_side(start), self._taken[A] + int(start * room.CODE))
+        known = self._taken[A] if A in self.calls.sides else self.calls.oracle.peak_bytes
+        return max(sizes.of_a_side(start), known + int(start * room.CODE))
 
     def _charge(self, side: str) -> None:
         """Count the memory that is gone since the last account as this side's: all other sides were frozen."""
@@ -379,12 +381,13 @@ class Trial:
             raise self._short_of_memory(err, room.CHECKED.needs(self._sizes)) from None
         except room.NoRoom as err:
             raise self._short_of_memory(err, err.need) from None
-        except OracleFull as err:
-            if not self.calls.memory.is_shared:  # its container's own limit
-                raise
-            raise self._short_of_memory(err, None) from None
+        except (OracleFull, BaselineFull, Fault) as err:
+            if not self.calls.memory.is_shared or (isinstance(err, Fault) and err.reason != "allocation"):
+                raise  # a container's own limit, or no want of memory
+            need = None if isinstance(err, OracleFull) else room.CHECKED.needs(self._sizes)
+            raise self._short_of_memory(err, need) from None
 
-    def _short_of_memory(self, err: BaseException, need: int | None) -> Exception:
+    def _short_of_memory(self, err: Exception, need: int | None) -> Exception:
         """Return the error of a case that finds too little memory. `need`: of the judge; None: the oracle had too
         little, and needs more than it took at most and was left."""
         log.warning("%s", err)
@@ -392,18 +395,47 @@ class Trial:
         memory, oracle, start = self.calls.memory, self.calls.oracle, self._start
         if (free := memory.free_bytes()) is None or start is None:
             return TooLarge(f"this case needs more memory than is free ({err}); choose smaller sizes")
-        need = oracle.peak_bytes + free if need is None else need
-        if not memory.is_shared and need <= start:  # no container takes from it beyond its own limit
+        least = oracle.peak_bytes + free if need is None else need
+        if not memory.is_shared and least <= start:  # no container takes from it beyond its own limit
             return SandboxError(
-                f"this case needs {room.in_gib(need)} of the host's memory, {room.in_gib(free)} are free, and "
+                f"this case needs {room.in_gib(least)} of the host's memory, {room.in_gib(free)} are free, and "
                 f"{room.in_gib(start)} were before the job: end the programs that took it"
             )
-        taken = self._taken[B]
-        others = oracle.held_bytes + sum(self._taken.values()) - taken
-        if room.is_submissions_fault(need, taken=taken, allowed=self._allowed(self._sizes), others=others, start=start):
-            sentence = room.left_too_little(need, taken, free)
-            return Fault("out_of_memory", "judge", sentence)
-        return TooLarge(room.refusal(need, free, start, where="device" if memory.is_shared else "host"))
+        too_large = TooLarge(room.refusal(least, free, start, where="device" if memory.is_shared else "host"))
+        taken, had, beside = self._taken[B], self._taken[B] + (memory.unused_bytes() or 0), {*self._taken} - {B}
+        if A in self.calls.sides and (isinstance(err, Fault) or taken > self._allowed(self._sizes)):
+            try:
+                self._call_baseline(err)
+            except (NoMemory, OracleFull, BaselineFull):
+                return too_large
+            least = oracle.peak_bytes if need is None else need
+        allowed = self._allowed(self._sizes)
+        if isinstance(err, Fault):  # the submission's own allocation failed
+            return err if had >= allowed else too_large
+        others = oracle.held_bytes + sum(self._taken[side] for side in beside)
+        if room.is_submissions_fault(least, taken=taken, allowed=allowed, others=others, start=start):
+            return Fault("out_of_memory", "judge", room.left_too_little(least, taken, free))
+        return too_large
+
+    def _call_baseline(self, err: BaseException | None) -> None:
+        """Find what the baseline takes in this case: it is called in the place of the submission, whose container
+        ends."""
+        while err is not None:
+            traceback.clear_frames(err.__traceback__)  # they hold buffers of the case
+            err = err.__context__
+        self.calls.let_go()
+        container = self.calls.sides[B].container
+        container.kill()
+        if not container.wait_dead():
+            raise Fault("policy", "unfreezable", UNENDED)
+        self.calls.oracle.load(dict(self.problem.files), self.evidence.init_seed)  # frees what it keeps
+        self._charge(B)
+        if not self.calls.sides[A].is_loaded:
+            self.load_baseline()
+        (given,) = self.calls.make_all(self._case, [(fresh_seed(self.calls.chance), None)], fp64="")
+        stage = Stage("A call of the baseline", self.problem.test_timeout_s, self.calls.oracle.asked)
+        self.calls.call(A, given, stage, 0)
+        self._charge(A)
 
 
 def to_load(problem: Problem, source: str, compiler: str) -> dict[str, Any]:

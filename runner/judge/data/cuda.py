@@ -166,8 +166,10 @@ class CudaMemory(Memory):
 
     def free_bytes(self) -> int:
         """Return the device's free memory and the judge's own buffers, which it can free."""
-        free, _ = torch.cuda.mem_get_info()
-        return int(free + torch.cuda.memory_reserved())
+        return self.unused_bytes() + torch.cuda.memory_reserved()
+
+    def unused_bytes(self) -> int:
+        return int(torch.cuda.mem_get_info()[0])
 
     def region_bytes(self) -> tuple[int, int]:
         total = int(torch.cuda.get_device_properties(0).total_memory)

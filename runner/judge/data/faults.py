@@ -72,6 +72,11 @@ class TooLarge(OracleFailed):
     problem's code."""
 
 
+class BaselineFull(OracleFailed):
+    """The baseline found too little of a device's memory. Others may have taken it: trial.py finds out."""
+
+
+UNENDED: Final = "Your code could not be ended after its last call."
 BUILD, CALL = "while it was being imported", "in a call of the kernel"
 CONSTRUCTION: Final = "while ModelNew was being constructed"
 
@@ -145,7 +150,7 @@ def of_baseline(fault: Fault, what: str) -> OracleFailed | SandboxError:
     problem's. `what` says what failed."""
     if fault.is_kill:
         return SandboxError("the baseline's container was killed from outside")
-    return OracleFailed(f"{what}: {fault}", fault.share)
+    return (BaselineFull if fault.reason == "allocation" else OracleFailed)(f"{what}: {fault}", fault.share)
 
 
 def end_of_problem(end: Exit, memory_bytes: int, where: str) -> str:

@@ -146,6 +146,10 @@ class Memory:
                     return int(line.split()[1]) * 1024
         return None
 
+    def unused_bytes(self) -> int | None:
+        """Return how many bytes any code could have now, beside the judge's own buffers; None if unknown."""
+        return self.free_bytes()
+
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         np.copyto(target[:count], source[:count])
 

@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import docker
 import pytest
@@ -24,10 +25,12 @@ from runner.job.execute import execute
 from runner.judge.data.room import PLACES
 from runner.judge.device.make import Fit
 from runner.judge.sides import tenant
+from runner.judge.sides.tenant import Tenant
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
 from tests.runner.job.fake_make import FACTS, HARDWARE, FakeMake
 from tests.runner.judge import two_devices
+from tests.runner.judge.two_devices import TwoDevices
 
 GOOD = "import torch\n\n\ndef custom_kernel(data):\n    return torch.add(*data[:2], out=data[2])\n"
 RAISES_MEMORY = "import torch\n\n\ndef custom_kernel(data):\n    raise torch.OutOfMemoryError('none is left')\n"
@@ -121,6 +124,23 @@ def test_a_submission_that_fails_on_another_make_gets_its_own_fault(
     report = judged(source, "test")
     assert (report.outcome, report.reason) == (outcome, reason)
     assert ("strangers" in make.asked) == (reason == "allocation"), "others may have taken the device's memory"
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(("left", "outcome"), [(1 << 30, "out_of_memory"), (1 << 20, "infra_error")])
+def test_the_baseline_is_called_in_the_place_of_a_submission_without_memory(
+    judged: Judge, monkeypatch: pytest.MonkeyPatch, left: int, outcome: str
+) -> None:
+    made = Mock(wraps=Tenant.call)
+    monkeypatch.setattr(Tenant, "call", lambda side, *given, **named: made(side, *given, **named))
+    monkeypatch.setattr(TwoDevices, "is_shared", True)
+    monkeypatch.setattr(TwoDevices, "free_bytes", lambda memory: 1 << 30)
+    monkeypatch.setattr(TwoDevices, "unused_bytes", lambda memory: left)
+    report = judged(RAISES_MEMORY, "ranked")
+    assert report.outcome == outcome, report.evidence.get("operator")
+    candidate, baseline = (call.args[0] for call in made.call_args_list[-2:])
+    assert candidate is not baseline
+    assert not candidate.container.alive()
 
 
 # -- around a job --------------------------------------------------------------------------------------------------
