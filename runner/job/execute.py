@@ -25,7 +25,7 @@ from runner.job import prepare
 from runner.job.profile import profile
 from runner.judge.calls import Calls
 from runner.judge.data.faults import UNENDED, Fault, IncumbentFailed, OracleFailed, TooLarge
-from runner.judge.device.telemetry import Blind, Telemetry
+from runner.judge.device.telemetry import Blind, Several, Telemetry
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
@@ -193,7 +193,10 @@ class _Course:
         telemetry: Telemetry = Blind()
         if ready.hardware.steps.telemetry:
             cores = (*ready.cores.judge, *ready.cores.tenant)
-            telemetry = ready.hardware.make.telemetry(ready.settings.runner_gpu, own=ready.pids, cores=cores)
+            make, first = ready.hardware.make, ready.settings.runner_gpu
+            devices = range(first, first + (1 if make.on_host else ready.hardware.ranks))
+            found = [make.telemetry(number, own=ready.pids, cores=cores) for number in devices]
+            telemetry = found[0] if len(found) == 1 else Several(found)
         with closing(telemetry):
             with self.phase("building"):
                 try:

@@ -87,6 +87,11 @@ class RanksMemory(Memory):
             return None
         return min(known) // (1 if self.is_shared else self.ranks)
 
+    def unused_bytes(self) -> int | None:
+        found: list[int | None] = [memory.unused_bytes() for (memory,) in self._each()]
+        known = [unused for unused in found if unused is not None]
+        return min(known) if len(known) == self.ranks else None
+
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
         for memory, into, out_of in self._each(target, source):
             memory.copy(into, out_of, count)

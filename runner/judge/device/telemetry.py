@@ -5,11 +5,14 @@ not report is None in the readings and lowers `level`, which never rises again i
 windows. The readers are CpuTelemetry and one of each make of accelerators (make.py).
 """
 
+import functools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from runner.evidence.throttle import NONE, Reading, Window, least, level_of
 from runner.judge.device.processor import (
@@ -60,6 +63,66 @@ class Blind:
 
     def close(self) -> None:
         pass
+
+
+class Several:
+    """Telemetry of all devices of a problem for several: a window holds the worst of each."""
+
+    def __init__(self, devices: Sequence[Telemetry]) -> None:
+        self._devices = devices
+
+    @property
+    def level(self) -> str:
+        return least(device.level for device in self._devices)
+
+    def begin(self) -> None:
+        for device in self._devices:
+            device.begin()
+
+    def end(self) -> Window:
+        windows = [device.end() for device in self._devices]
+        return Window(
+            worst([window.before for window in windows]),
+            worst([window.after for window in windows]),
+            tuple(sorted(poll for window in windows for poll in window.polls)),
+            any(window.inherited for window in windows),
+        )
+
+    def temperature_c(self) -> float | None:
+        return max((found for one in self._devices if (found := one.temperature_c()) is not None), default=None)
+
+    def close(self) -> None:
+        for device in self._devices:
+            device.close()
+
+
+def worst(readings: Sequence[Reading]) -> Reading:
+    """Return what throttle.py is to know of several devices: all reasons, sums of counters, the slowest clock."""
+    first = readings[0]
+
+    def known(name: str) -> list[Any]:
+        found = [getattr(reading, name) for reading in readings]
+        return [] if None in found else found
+
+    lanes = min(readings, key=lambda reading: (reading.pcie_width or 0) / (reading.pcie_width_most or 1))
+    masks = known("mask")
+    return replace(
+        first,
+        mask=functools.reduce(operator.or_, masks) if masks else None,
+        counters={
+            field: sum(reading.counters[field] for reading in readings)
+            for field in first.counters
+            if all(field in reading.counters for reading in readings)
+        },
+        limits={f"{name} {n}": value for n, reading in enumerate(readings) for name, value in reading.limits.items()},
+        pcie_width=lanes.pcie_width,
+        pcie_width_most=lanes.pcie_width_most,
+        xids=tuple(xid for reading in readings for xid in reading.xids),
+        lost=any(reading.lost for reading in readings),
+        **{name: min(known(name), default=None) for name in ("clock_mhz", "memory_mhz")},
+        **{name: max(known(name), default=None) for name in ("temperature_c", "power_w")},
+        **{name: sum(known(name)) if known(name) else None for name in ("ecc_errors", "strangers")},
+    )
 
 
 class CpuTelemetry:

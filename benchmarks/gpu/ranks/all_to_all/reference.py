@@ -2,7 +2,9 @@ import torch
 import torch.distributed as dist
 
 
-def generate_input(*, rows: int, width: int, seed: int, rank: int, world_size: int) -> tuple[torch.Tensor, torch.Tensor]:
+def generate_input(
+    *, rows: int, width: int, seed: int, rank: int, world_size: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     device = torch.device("cuda", rank) if torch.cuda.is_available() else torch.device("cpu")
     generator = torch.Generator(device=device).manual_seed(seed + rank)
     x = torch.randn(world_size, rows, width, generator=generator, device=device)
