@@ -119,9 +119,12 @@ def worst(readings: Sequence[Reading]) -> Reading:
         pcie_width_most=lanes.pcie_width_most,
         xids=tuple(xid for reading in readings for xid in reading.xids),
         lost=any(reading.lost for reading in readings),
-        **{name: min(known(name), default=None) for name in ("clock_mhz", "memory_mhz")},
-        **{name: max(known(name), default=None) for name in ("temperature_c", "power_w")},
-        **{name: sum(known(name)) if known(name) else None for name in ("ecc_errors", "strangers")},
+        clock_mhz=min(known("clock_mhz"), default=None),
+        memory_mhz=min(known("memory_mhz"), default=None),
+        temperature_c=max(known("temperature_c"), default=None),
+        power_w=max(known("power_w"), default=None),
+        ecc_errors=sum(known("ecc_errors")) if known("ecc_errors") else None,
+        strangers=sum(known("strangers")) if known("strangers") else None,
     )
 
 
