@@ -305,6 +305,7 @@ class _Task:
         several, count = self.fields.optional("multi_gpu", as_bool, False), self.fields.data.get("n_gpus")
         if not several:
             return {}
+        self.places["ranks"] = "n_gpus"
         cases = [case for key in ("benchmarks", "tests") for case in self.fields.data.get(key) or ()]
         sizes = [case["world_size"] for case in cases if isinstance(case, dict) and "world_size" in case]
         if count is None and not sizes:
@@ -386,8 +387,6 @@ class _Task:
         timed_on = self.fields.data.get("benchmarks_on")
         if isinstance(timed_on, dict):
             lists |= {f"benchmarks_on.{hardware}": cases for hardware, cases in timed_on.items()}
-        if self.fields.optional("multi_gpu", as_bool, False) and self.fields.data.get("lang") == "cu":
-            return "It runs on several GPUs at once (multi_gpu), which this judge does with Python alone."
         arguments = {  # of each public case; the bundle parser reports bad cases
             f"{key}[{n}]": [name for name in case if isinstance(name, str)]
             for key, listed in lists.items()

@@ -34,6 +34,8 @@ FORBIDDEN: Final = (
     "(docs/gpu-hosts.md); until then there is the trace of PyTorch alone."
 )
 
+OF_SEVERAL: Final = "Kernels of a problem for several GPUs are not profiled: a profiler sees one of its processes."
+
 Told = TypeVar("Told", bound=BaseModel)
 
 
@@ -43,6 +45,8 @@ class _Failed(Exception):
 
 def profile(job: Job, trial: Trial, ready: Prepared) -> Profiled:
     """Return the profile of the submission. Raises OracleFailed and SandboxError for the problem's code alone."""
+    if trial.problem.ranks > 1:
+        return profiled.on_cpu("", None, None, [OF_SEVERAL])
     given = _largest(trial)
     memory, size = trial.calls.memory, given.layout.input_bytes
     with closing(SharedPages("profile", max(size, protocol.ALIGN), for_reading_only=True)) as pages:

@@ -385,7 +385,7 @@ def main() -> None:
     rank, links = world.fork(arena["ranks"])
     harness = Harness(arena, fds, rank)
     if arena["ranks"] > 1:
-        world.join(rank, arena["ranks"], on_device=harness.on_device)
+        world.join(rank, arena["ranks"], f"{WORK}-ranks", on_device=harness.on_device)
     if rank:
         connection.close()
         (connection,), links = links, []

@@ -6,9 +6,11 @@ of a case then lie in one process, in which nothing can be lost between ranks. I
 and a rank's own device is the current one.
 """
 
+import ctypes
 import importlib
 import os
 import queue
+import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -20,19 +22,20 @@ import torch
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
-MEETING = "/tmp/ranks"  # noqa: S108  inside the container
+PR_SET_PDEATHSIG = 1
 LONGEST = timedelta(hours=1)  # the judge's limits end a deadlock long before
 
 
 def fork(ranks: int) -> tuple[int, list[socket.socket]]:
     """Fork all further ranks. Returns this process's rank and its connections: rank 0's to the others, theirs to it.
 
-    No thread runs yet, and no device is in use.
+    No thread runs yet, and no device is in use. A rank ends with rank 0.
     """
     links: list[socket.socket] = []
     for rank in range(1, ranks):
         near, far = socket.socketpair()
         if os.fork() == 0:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             for link in (near, *links):
                 link.close()
             return rank, [far]
@@ -41,13 +44,13 @@ def fork(ranks: int) -> tuple[int, list[socket.socket]]:
     return 0, links
 
 
-def join(rank: int, ranks: int, *, on_device: bool) -> None:
-    """Join the ranks' process group, and wait until all are in it."""
+def join(rank: int, ranks: int, meeting: str, *, on_device: bool) -> None:
+    """Join the ranks' process group, and wait until all are in it. `meeting`: path of a file in which they meet."""
     # Multicast over NVLink needs a right that containers have not, and only loopback is there to meet on.
     os.environ.update(NCCL_NVLS_ENABLE="0", NCCL_SOCKET_IFNAME="lo", GLOO_SOCKET_IFNAME="lo")
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks))
     backend, here = ("nccl", torch.device("cuda", rank)) if on_device else ("gloo", None)
-    store = c10d.FileStore(MEETING, ranks)
+    store = c10d.FileStore(meeting, ranks)
     dist.init_process_group(backend, timeout=LONGEST, world_size=ranks, rank=rank, store=store, device_id=here)
     dist.barrier()
 

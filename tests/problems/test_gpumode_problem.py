@@ -190,12 +190,36 @@ def test_a_reference_that_does_not_parse_is_an_error_with_its_line(write_problem
         load_problem(folder)
 
 
+RANKED = "def generate_input(size, seed, rank, world_size): ...\ndef ref_kernel(data): return data\n"
+
+
+@pytest.mark.parametrize(
+    ("extra", "ranks"),
+    [
+        ("n_gpus: 2\n", 2),
+        ("n_gpus: 4\ntests: [{size: 1, world_size: 4}]\n", 4),
+        ("tests: [{size: 1, world_size: 8}]\n", 8),
+    ],
+)
+def test_a_problem_for_several_gpus_has_as_many_ranks(write_problem, extra: str, ranks: int) -> None:
+    problem = load_problem(write_problem(extra=f"multi_gpu: true\n{extra}", **{"reference.py": RANKED}))
+    assert (problem.unsupported, problem.ranks) == ("", ranks)
+    assert Problem.from_bundle(problem.to_bundle()) == problem
+
+
+def test_cases_for_another_number_of_gpus_are_refused(write_problem) -> None:
+    extra = "multi_gpu: true\nn_gpus: 2\ntests: [{size: 1, world_size: 8}]\n"
+    folder = write_problem(extra=extra, **{"reference.py": RANKED})
+    with pytest.raises(ProblemError, match=r"tests\[0\].world_size: 8, and the problem is for 2 GPUs"):
+        load_problem(folder)
+
+
 @pytest.mark.parametrize(
     ("files", "extra", "reason"),
     [
         ({"eval.py": "from submission import f, g"}, "", "(f, g); this judge calls one. docs/problems.md, section 6"),
         ({"eval.py": "from submission import f, g\ny = f(1), g(2)"}, "", "several functions of a submission (f, g)"),
-        ({"eval.py": ""}, "multi_gpu: true\n", "several GPUs"),
+        ({"eval.py": ""}, "multi_gpu: true\nn_gpus: 2\n", "takes no rank"),
         ({"eval.py": "", "reference.py": "def ref_kernel(d): ..."}, "", "makes inputs; docs/problems.md, section 6"),
         ({"eval.py": "", "reference.py": "def generate_input(): ..."}, "", "no ref_kernel"),
     ],
@@ -343,6 +367,8 @@ def test_problem_code_is_not_executed(write_problem, tmp_path: Path) -> None:
         ("files: [{name: reference.py, source: reference.py}]\nbenchmarks: [3]\n", "benchmarks[0]", "mapping"),
         ("files: []\nfuzz: {size: [1]}\n", "fuzz.cases", "missing"),
         ("files: []\nmulti_gpu: maybe\n", "multi_gpu", "true or false"),
+        ("files: []\nmulti_gpu: true\n", "n_gpus", "missing"),
+        ("files: []\nmulti_gpu: true\nn_gpus: 9\n", "n_gpus", "9"),
         ("files: []\ncompile_baseline: maybe\n", "compile_baseline", "true or false"),
         ("files: []\nranked_timeout: 7200\n", "ranked_timeout", "outside"),
         ('files: []\ntest_timeout: "180"\n', "test_timeout", "write it without quotes"),

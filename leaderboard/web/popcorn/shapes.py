@@ -43,7 +43,7 @@ DESCRIPTION_LINES: Final = 6  # the client's chooser stays empty if a board take
 def leaderboards(cards: Iterable[Card]) -> list[dict[str, Any]]:
     """Return the leaderboards, without secret seeds and files: the site shows a problem's public files on its page."""
     found = list(cards)
-    keys = ("pk", "problem_id", *(f"bundle__{name}" for name in ("description", *TASK)))
+    keys = ("pk", "problem_id", *(f"bundle__{name}" for name in ("description", "ranks", *TASK)))
     times = (f"bundle__{name}_timeout_s" for name in TIMEOUTS)
     versions = ProblemVersion.objects.filter(pk__in=[card.version.pk for card in found])
     bundles = {row["pk"]: row for row in versions.order_by().values(*keys, *times)}
@@ -63,7 +63,7 @@ def _leaderboard(card: Card, bundle: dict[str, Any]) -> dict[str, Any]:
         "forum_id": None,
         "task": task
         | {f"{name}_timeout": bundle[f"bundle__{name}_timeout_s"] for name in TIMEOUTS}
-        | {"multi_gpu": False},
+        | {"multi_gpu": (bundle["bundle__ranks"] or 1) > 1},
     }
 
 

@@ -174,7 +174,11 @@ def test_what_would_now_do_something_else_is_shown_again(stage, browser) -> None
 
 def test_refused_and_unsupported_problems_are_told_with_field_and_reason(stage, browser) -> None:
     text = SET + "  - {directory: c/gone, name: gone}\n  - {directory: c/many, name: many, gpus: [H200]}\n"
-    files = FILES | {"set.yaml": text, "c/many/task.yml": TASK + "multi_gpu: true\n", "c/many/reference.py": REFERENCE}
+    files = FILES | {
+        "set.yaml": text,
+        "c/many/task.yml": TASK + "multi_gpu: true\nn_gpus: 2\n",
+        "c/many/reference.py": REFERENCE,
+    }
     client = browser(stage.olga)
     shown = client.get(send(client, packed(files))["Location"])
     page = shown.content.decode()
@@ -184,7 +188,7 @@ def test_refused_and_unsupported_problems_are_told_with_field_and_reason(stage, 
 
 
 def test_a_board_that_is_not_judged_says_so_on_its_card(stage, browser) -> None:
-    files = FILES | {"c/scale/task.yml": TASK + "multi_gpu: true\n"}
+    files = FILES | {"c/scale/task.yml": TASK + "multi_gpu: true\nn_gpus: 2\n"}
     client = browser(stage.olga)
     client.post(send(client, packed(files))["Location"] + "/apply")
     page = client.get("/boards").content.decode()
