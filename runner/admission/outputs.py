@@ -20,6 +20,7 @@ from runner.judge.data.call import Call, Input
 from runner.judge.data.error_model import UNIT
 from runner.judge.data.layout import DTYPES, Buffer, Layout, Slot, blaming_the_problem, returned, slots_of
 from runner.judge.data.memory import Memory
+from runner.judge.data.ranks import part_of
 from runner.judge.trial import Trial
 from runner.wire import Expectation
 
@@ -117,7 +118,7 @@ class EachOutput:
             if not was_zero:
                 changed_output = trial.calls.buffer(PLACE, given.layout.output_bytes)
                 trial.calls.memory.copy(changed_output, output, given.layout.output_bytes)
-                changed_output[slot.output : slot.output + slot.nbytes] = 0
+                part_of(changed_output, slot.rank)[slot.output : slot.output + slot.nbytes] = 0
                 is_wrong = trial.calls.judge_output(given, call, changed_output, public=True).good is not True
             one.was_more |= not was_zero
             one.add(wrong=is_wrong, public=public)
@@ -143,7 +144,7 @@ class EachOutput:
 
 def is_zero(slot: Slot, output: Buffer) -> bool:
     """Return whether the output is all zeros, including -0.0."""
-    whole = output[slot.output : slot.output + slot.nbytes]
+    whole = part_of(output, slot.rank)[slot.output : slot.output + slot.nbytes]
     if slot.dtype not in SIGNED_ZERO:
         return not int(whole.max())
     parts = whole.reshape(-1, SIGNED_ZERO[slot.dtype])
@@ -155,8 +156,9 @@ def _first_changed(trial: Trial, given: Input, changed: Sequence[Slot]) -> str:
     filled."""
     for slot in changed:
         words = slot.nbytes // WORD * WORD
-        before, after = given.inputs[max(slot.input, 0) :], given.expected[slot.output :]
-        if slot.input < 0 or (words and not trial.calls.memory.same(before, after, words)):
+        inputs, expected = (part_of(buffer, slot.rank) for buffer in (given.inputs, given.expected))
+        before, after, memory = inputs[max(slot.input, 0) :], expected[slot.output :], trial.calls.memory.of(slot.rank)
+        if slot.input < 0 or (words and not memory.same(before, after, words)):
             return described(slot)
     return ""
 
@@ -239,8 +241,8 @@ def _unlike(memory: Memory, one: Input, other: Input) -> Iterator[int]:
             yield number
         elif slot.input >= 0:
             words, end = slot.nbytes // WORD * WORD, slot.nbytes
-            left, right = (given.inputs[slot.input :] for given in (one, other))
-            whole = not words or memory.same(left, right, words)
+            left, right = (part_of(given.inputs, slot.rank)[slot.input :] for given in (one, other))
+            whole = not words or memory.of(slot.rank).same(left, right, words)
             if not whole or not bool((left[words:end] == right[words:end]).all()):
                 yield number
 

@@ -6,7 +6,7 @@ A node is one of
     {"kind": "tensor", "slot": n, "shape": of the slot's one element if it differs, "also": a dtype or ANY_FLOAT}
     {"kind": "value", "value": null, true, 3 or "text"}           {"kind": "special", "type": …, "value": text}
     {"kind": "tuple" | "list" | "size", "of": [node…]}            {"kind": "dict" | "ordered", "of": [[key, node]…]}
-    {"kind": "namedtuple" | "dataclass", "type": "module:Name", "of": [[field, node]…]}
+    {"kind": "namedtuple" | "dataclass" (also a plain object), "type": "module:Name", "of": [[field, node]…]}
     {"kind": "module", "type": "module:Name", "of": [[attribute, node]…], "held": ["parameter" | "buffer" | …]}
 
 `number` occurs in results alone: there a number is as secret as a tensor, and its value travels in a slot. `build`
@@ -33,10 +33,13 @@ MOST_NODES = 10_000
 MOST_CHARS = 50_000  # of a text
 WHOLE = range(-(2**63), 2**64)  # numbers that a language with machine integers can hold
 SIGNED = range(-(2**63), 2**63)
+HEAP_TYPE = 1 << 9  # of CPython: a class that Python code defines
 NUMBERS: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 KEYS = (str, int, bool, type(None))
 OF_MODULES = frozenset(vars(torch.nn.Module()))  # attributes of every module
-POSSIBLE = "tensors, numbers, text, None, tuples, lists, dicts, dataclasses, named tuples and torch modules"
+POSSIBLE = (
+    "tensors, numbers, text, None, tuples, lists, dicts, dataclasses, named tuples, plain objects and torch modules"
+)
 
 
 class TreeError(Exception):
@@ -115,9 +118,18 @@ class _Walk:
             if extra := set(getattr(data, "__dict__", ())).difference(names):
                 raise TreeError(f"{path}.{min(extra)} is no field of its dataclass; declare it, or leave it out")
             return "dataclass", [(name, getattr(data, name)) for name in names]
+        if _is_object(data):
+            return "dataclass", list(vars(data).items())
         shown = f"a {kind.__module__}.{kind.__qualname__}".replace("a builtins.", "a ")
         shown = f"the callable {getattr(data, '__qualname__', kind.__name__)}" if callable(data) else shown
         raise TreeError(f"{path} is {shown}, which cannot travel to a submission; possible are {POSSIBLE}")
+
+
+def _is_object(data: Any) -> bool:
+    """Return whether an object's attributes are all that it holds: its classes are Python's, without slots."""
+    *own, _ = type(data).__mro__
+    written = all(kind.__flags__ & HEAP_TYPE and "__slots__" not in vars(kind) for kind in own)
+    return bool(own) and written and hasattr(data, "__dict__") and not isinstance(data, type) and not callable(data)
 
 
 def _plain(data: Any, path: str) -> Node | None:

@@ -245,6 +245,25 @@ def test_what_cannot_travel_is_refused_by_name(inside: dict[str, ModuleType], sa
     assert said in str(refused.value)
 
 
+class Drawn:
+    """Plain class whose constructor computes."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.x = size, torch.arange(float(size))
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+
+def test_a_plain_object_travels_with_its_attributes(inside: dict[str, ModuleType]) -> None:
+    drawn = inside["slots"].take_apart([Drawn(3)])
+    (back,) = inside["tree"].build(json.loads(json.dumps(drawn.node)), drawn.views())
+    assert (type(back), back.size, back.x.tolist()) == (Drawn, 3, [0.0, 1.0, 2.0])
+    with pytest.raises(inside["tree"].TreeError, match=r"data\[0\] is a .*Slotted, which cannot travel"):
+        inside["slots"].take_apart([Slotted()])
+
+
 def test_a_class_that_submissions_do_not_have_is_refused(inside: dict[str, ModuleType]) -> None:
     @dataclass
     class Local:
