@@ -9,7 +9,8 @@
 `Model` is sent as `ModelNew`, GPU MODE's reference as the submission. FOLDER has some 4 MB and travels to the host.
 
 `run`, on the host after `source benchmarks/gpu/setup.sh`, judges each problem at its own sizes, as ranked, in a process
-of its own, and appends a line to JOURNAL. Problems with a line are left out, so that an interrupted run continues.
+of its own, and appends a line to JOURNAL, and its report to JOURNAL.reports.gz, a line of JSON as well. Problems with a
+line are left out, so that an interrupted run continues.
 A problem whose inputs have no room on RUNNER_HARDWARE gets its line at once.
 --only: problems with NAME in their name, in the order of the names. --seconds: no problem is started later. --limit: a
 problem that takes longer is ended, with a line (default 540). --gpus: so many of the host's devices side by side, each
@@ -22,6 +23,7 @@ baseline, so its ratio should lie within 0.97 and 1.03.
 """
 
 import argparse
+import gzip
 import json
 import os
 import queue
@@ -212,13 +214,15 @@ def _line(prepared: Line, **told: Any) -> Line:
     return {"name": prepared["name"], "set": prepared["set"]} | told
 
 
-def judge_apart(path: Path, number: int, limit_s: float, turns: list[threading.Lock] | None = None) -> Line:
-    """Judge a prepared file in a process of its own, on cores of its own.
+def judge_apart(
+    path: Path, number: int, limit_s: float, turns: list[threading.Lock] | None = None, *, reports: Path
+) -> Line:
+    """Judge a prepared file in a process of its own, on cores of its own, and append its report to `reports`.
 
     `turns`: a lock for each GPU, which the judge has while it works; without them, each worker has a GPU of its own.
     """
-    place, gpu = Path(os.environ.get("OUT") or tempfile.gettempdir()), number // (AT_ONCE if turns else 1)
-    kept = place / f"sets-{path.stem}.json"
+    gpu = number // (AT_ONCE if turns else 1)
+    kept = Path(tempfile.gettempdir(), f"sets-{path.stem}.json")
     kept.unlink(missing_ok=True)
     cores = f"{number * CORES_EACH}-{(number + 1) * CORES_EACH - 1}"
     pinned = ["taskset", "-c", cores] if (number + 1) * CORES_EACH <= (os.cpu_count() or 1) else []
@@ -235,7 +239,11 @@ def judge_apart(path: Path, number: int, limit_s: float, turns: list[threading.L
         return {"outcome": OVER, "reason": f"It took longer than {limit_s:g} s on this host."}
     line = {"outcome": DIED, "reason": f"The judge's process ended: {words[-SAID_CHARS:]}"}
     if kept.exists():
-        line = line_of(Report.from_json(json.loads(kept.read_text())))
+        report = json.loads(kept.read_text())
+        with reports.open("ab", buffering=0) as file:  # a single write, so that workers mix no lines
+            file.write(gzip.compress(json.dumps({"file": path.stem, "report": report}).encode() + b"\n"))
+        kept.unlink()
+        line = line_of(Report.from_json(report))
     return line | {"outcome": NO_ROOM} if turns and lacks_memory(line) else line
 
 
@@ -416,7 +424,7 @@ def main(words: list[str]) -> None:
         left = run(
             given.folder,
             given.journal,
-            judge=partial(judge_apart, turns=turns),
+            judge=partial(judge_apart, turns=turns, reports=Path(f"{given.journal}.reports.gz")),
             only=given.only,
             seconds=given.seconds,
             limit_s=given.limit,

@@ -1,6 +1,9 @@
 """benchmarks/gpu/sets.py prepares the public sets, resumes from its journal, and prints a table of it."""
 
+import gzip
 import json
+import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -163,13 +166,30 @@ def test_a_line_keeps_the_operators_detail_of_a_failure() -> None:
     assert (line["device"], line["ratio"]) == ("NVIDIA H200", None)
 
 
-def test_a_judge_that_dies_or_hangs_leaves_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OUT", str(tmp_path))
-    missing = tmp_path / "missing.json"
-    died = sets.judge_apart(missing, 0, 60.0)
+def test_a_judge_that_dies_or_hangs_leaves_a_line(tmp_path: Path) -> None:
+    missing, reports = tmp_path / "missing.json", tmp_path / "reports.gz"
+    died = sets.judge_apart(missing, 0, 60.0, reports=reports)
     assert died["outcome"] == sets.DIED
     assert "FileNotFoundError" in died["reason"]
-    assert sets.judge_apart(missing, 0, 0.01)["outcome"] == sets.OVER
+    assert sets.judge_apart(missing, 0, 0.01, reports=reports)["outcome"] == sets.OVER
+    assert not reports.exists()
+
+
+def test_reports_of_all_problems_are_lines_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports, report = tmp_path / "journal.jsonl.reports.gz", Report("1", 1, "wrong")
+
+    def judged(process: subprocess.Popen[bytes], limit_s: float, turn: threading.Lock) -> bool:
+        process.communicate()
+        Path(process.args[-1]).write_text(json.dumps(report.to_json()))  # type: ignore[index, arg-type]
+        return True
+
+    monkeypatch.setattr(sets, "_ended", judged)
+    for name in ("one", "two"):
+        assert sets.judge_apart(tmp_path / f"{name}.json", 0, 60.0, reports=reports)["outcome"] == "wrong"
+    with gzip.open(reports, "rt") as file:
+        lines = [json.loads(text) for text in file]
+    assert [line["file"] for line in lines] == ["one", "two"]
+    assert all(Report.from_json(line["report"]) == report for line in lines)
 
 
 @pytest.mark.parametrize(
