@@ -11,6 +11,7 @@ from problems.spec import Precision
 from runner.config import JudgeSettings
 from runner.evidence import throttle
 from runner.evidence.ceilings import Ceilings
+from runner.evidence.sample import Sample
 from runner.evidence.schedule import CPU, GPU, A, B, I
 from runner.job.confirm import confirm, fit
 from runner.job.execute import OnEvent
@@ -223,7 +224,7 @@ def _idle(far: float) -> JSON:
     made = cpu(1.0, baseline_ns=5.0, noise=0.1, profile=replace(CPU, most_quads=8, noisy_quads=8))
     way = 300_000.0
     made.idle = lambda side: [  # type: ignore[method-assign]
-        [round(way * (1.0 if n < 1 else far)) + 70_000, 40_000, 30_000, 5, 0, 55_000, 28_000] for n in range(7)
+        Sample(round(way * (1.0 if n < 1 else far)) + 70_000, 40_000, 30_000, 5, 0, 55_000, 28_000) for n in range(7)
     ]
     return run(made)
 
@@ -285,7 +286,7 @@ def hardware() -> Made:
 
     def eager(times: float) -> JSON:
         made = timing_of(cpu(0.9, **FLAT), eager_ns=times * 0.9 * 4e6)
-        return run(made)
+        return run(made, tuned=True)
 
     yield from both("faster_than_eager", eager, 8.0, 12.0, {}, {"known": {"case_ratios": {"n=1": 0.5}}})
     slow = timing_of(cpu(1.1, **FLAT), eager_ns=60e6)
@@ -948,8 +949,8 @@ def apart() -> Made:
 
     steady = cpu(1.0, seed=2, **FLAT)
     yield "wavering-faster_than_best", golden(run(wavering(cpu, 4e6, 0.3), steady, tuned=True))
-    slow = timing_of(wavering(cpu, 4e6, 0.5), eager_ns=30e6)
-    yield "wavering-faster_than_eager", golden(run(slow))
+    slow = timing_of(wavering(cpu, 4e6, 0.6), eager_ns=36e6)
+    yield "wavering-faster_than_eager", golden(run(slow, tuned=True))
     limits = bounded(COPY, {"n": 1 << 28}, ceilings(copy_bytes_per_s=4.2e12))
     measured, hard = (limits["cases"][0][name]["ns"] for name in ("measured", "hard"))
     for name, base in (("beyond_measured_ceiling", 0.9 * measured), ("beyond_hard_ceiling", 0.9 * hard)):
