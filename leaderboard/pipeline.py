@@ -374,12 +374,12 @@ def revise_problem(*, actor: User, now: datetime, **draft: Any) -> list[Board]:
 
 
 @transaction.atomic
-def claim_work(*, runner: Runner, now: datetime) -> Job | None:
+def claim_work(*, runner: Runner, now: datetime, building: str = "") -> Job | None:
     """Return the runner's next job: an attempt; if none waits, a confirmation, admission test or compiled timing.
 
     Work that has waited longer than its patience takes turns with attempts, so that the import of a whole set does not
     delay submissions until it is finished. A runner that already holds work gets it again, so a claim whose answer was
-    lost may be repeated. The lock on the runner's row serialises its claims, whatever kind of work they find.
+    lost may be repeated. `building`: see claim_next. The lock on the runner's row serialises its claims, whatever kind of work they find.
     """
     before = transaction.savepoint()  # without the lock on the runner
     may_work = lock_able(runner, now=now)
@@ -404,7 +404,7 @@ def claim_work(*, runner: Runner, now: datetime) -> Job | None:
         }
         if job := claim_test(**due) or claim_confirmation(**due) or claim_compiled(**due):
             return job
-    if job := claim_next(runner=runner, now=now):
+    if job := claim_next(runner=runner, now=now, building=building):
         return job
     # A verdict of a moment ago: its competitor may send the next version, and would wait for work that nobody awaits.
     ended = Attempt.objects.filter(hardware=runner.hardware, rejudge_set=None, finished_at__gt=now - CALM)

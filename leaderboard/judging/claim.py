@@ -7,7 +7,8 @@ Concurrent claims skip each other's rows and never wait. The order is fair rathe
 3. The account with the least recent device time on this hardware comes first, so that competitors take turns.
 4. Submissions by hand come before candidates of a batch: a person waits for them, and no other account pays for it.
 5. Ranked comes before practice.
-6. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
+6. A submission that this runner is building ahead comes after others of its account and kind: it would wait for that.
+7. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
    calmer machine (`not_before`) counts as sent when its wait is over.
 
 A claim costs a pass over the waiting rows and few index probes, whatever owners sent before (`make bench-claim`).
@@ -107,6 +108,7 @@ SELECT attempt.id
           coalesce(used.seconds, 0),
           {_OF_A_BATCH},
           NOT attempt.is_ranked,
+          attempt.submission_id::text = %(building)s,
           coalesce(attempt.not_before, attempt.sent_at),
           attempt.submission_id,
           attempt.id
@@ -131,13 +133,13 @@ RETURNING taken.id
 """  # noqa: S608 - the conditions above and no value
 
 
-def claim_next(*, runner: Runner, now: datetime) -> Job | None:
+def claim_next(*, runner: Runner, now: datetime, building: str = "") -> Job | None:
     """Claim the next attempt for this runner's hardware; return None if there is no work.
 
-    Lock the runner's row before the call (runners.lock_able).
+    `building`: the submission that the runner is building ahead. Lock the runner's row before the call (runners.lock_able).
     """
     check_move(QUEUED, CLAIMED)
-    figures = _figures(runner, now)
+    figures = _figures(runner, now) | {"building": building}
     with connection.cursor() as cursor:
         for is_shadow in (False, True):
             cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
@@ -151,7 +153,7 @@ def upcoming(*, runner: Runner, now: datetime) -> list[Job]:
     """Return jobs that this runner would claim next and whose import compiles, without a claim: it may build them
     ahead."""
     with connection.cursor() as cursor:
-        cursor.execute(f"{_NEXT} LIMIT {LOOKED_AHEAD}", _figures(runner, now) | {"is_shadow": False})
+        cursor.execute(f"{_NEXT} LIMIT {LOOKED_AHEAD}", _figures(runner, now) | {"is_shadow": False, "building": ""})
         keys = [key for (key,) in cursor.fetchall()]
     attempts = Attempt.objects.select_related("submission__candidate__batch", "version").in_bulk(keys)
     jobs = (attempts[key].job() for key in keys if key in attempts)

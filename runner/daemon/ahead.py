@@ -78,6 +78,11 @@ class Ahead:
         with self._change:
             self._is_busy = False
 
+    @property
+    def at_work(self) -> str:
+        """The submission that is being built; "" if none is."""
+        return self._at_work or ""
+
     def take(self, job: Job, given_up: Callable[[], bool]) -> bytes:
         """Return what was built of the job's submission; b"" if nothing was. Waits for its build if that is at work: it
         is further than a new one."""

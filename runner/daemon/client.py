@@ -146,10 +146,11 @@ class SiteClient:
             epoch_state=str((answer or {}).get("epoch_state", "")),
         )
 
-    def claim(self, hardware: str, software: Software) -> Job | None:
+    def claim(self, hardware: str, software: Software, building: str = "") -> Job | None:
         """Return the next job, or None; `standing` gives the reason. Safe to repeat: a job whose answer was lost comes
-        again."""
-        headers, answer = self._exchange("/claim", {"hardware": hardware} | software.to_json())
+        again. `building`: the submission that is being built ahead; others of its account come before it."""
+        beside = {"hardware": hardware} | ({"building": building} if building else {})
+        headers, answer = self._exchange("/claim", beside | software.to_json())
         self.standing = headers.get(STANDING, "")[:64]
         try:
             return None if answer is None else Job.from_json(answer)

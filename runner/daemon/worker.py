@@ -185,7 +185,8 @@ class Daemon:
                         self._hello()
                     self._standby.refill()
                     self._has_job = True
-                    job = self._client.claim(self._settings.runner_hardware, _software(judge.host))
+                    software = _software(judge.host)
+                    job = self._client.claim(self._settings.runner_hardware, software, self._ahead.at_work)
                 except errors.JudgeStopped:
                     return
                 except errors.JudgeFault as fault:

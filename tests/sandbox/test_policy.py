@@ -232,3 +232,18 @@ def test_counters_come_with_named_pipes_and_locks_that_lock_nothing() -> None:
         (["fcntl"], "SCMP_ACT_ERRNO", 0),
     ]
     assert {**theirs, "syscalls": ours["syscalls"]} == ours
+
+
+def test_only_ranks_have_loopback_and_pass_descriptors() -> None:
+    one = policy.tenant("image:1", uid=234_567, cpus="1")
+    both = policy.of_ranks(2, policy.tenant)("image:1", uid=234_567, cpus="1")
+    added = [rule for rule in json.loads(both.seccomp)["syscalls"] if rule not in json.loads(one.seccomp)["syscalls"]]
+    assert [(rule["names"], [arg["value"] for arg in rule.get("args", [])]) for rule in added] == [
+        (["socket"], [2]),
+        (["socket"], [16]),
+        (["sendmsg"], []),
+    ]
+    assert (both.memory_bytes - both.shm_bytes, both.pids, both.kind) == (2 * one.memory_bytes, 2 * one.pids, "tenant-2")
+    options = policy.container_options(both, socket_folder=Path("/somewhere/door"), owner="rex")
+    assert (options["network_mode"], options["shm_size"]) == ("none", both.shm_bytes)
+    assert policy.of_ranks(1, policy.tenant) is policy.tenant

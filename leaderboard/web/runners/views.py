@@ -4,6 +4,7 @@ Each call reads the clock here, the database's; the acts below take time as an a
 """
 
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -158,9 +159,12 @@ class Claim(RunnerView):
         check_hardware(runner, _text(sent, "hardware"))
         with _wire_errors_named():
             software = Software.from_json({"wire": 1} | sent)  # runners of the first wire stated no version here
+        building = _text(sent, "building") if "building" in sent else ""
+        if building and not re.fullmatch(r"[\w-]{1,64}", building, re.ASCII):
+            raise UserError("building", building[:80], "no id of a submission")
         state_software(runner=runner, software=software, now=clock())
         with _rolled_back_at(self._give_up_at):
-            job = pipeline.claim_work(runner=runner, now=clock())
+            job = pipeline.claim_work(runner=runner, now=clock(), building=building)
         metrics.CLAIMS.labels(runner.hardware, "nothing" if job is None else "work").inc()
         if job is not None:
             return Response(job.to_json())

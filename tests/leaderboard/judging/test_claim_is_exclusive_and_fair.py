@@ -65,6 +65,22 @@ def test_a_runner_gets_its_own_hardware_only(stage: Stage) -> None:
     assert claim_work(runner=make_runner("tex", "H200"), now=stage.now) is not None
 
 
+def test_a_submission_that_is_being_built_comes_after_others_of_its_account_alone(stage: Stage) -> None:
+    built, second = stage.submit(), stage.submit()
+    job = claim_work(runner=stage.rex, now=stage.now, building=str(built.pk))
+    assert job is not None
+    assert job.submission_id == str(second.pk)
+    stage.report(job)
+    stage.submit(owner=stage.ben)
+    names = []
+    for _ in range(2):
+        job = claim_work(runner=stage.rex, now=stage.now, building=str(built.pk))
+        assert job is not None
+        names.append(stage.board.submissions.get(pk=int(job.submission_id)).owner.username)
+        stage.report(job)
+    assert sorted(names) == ["ada", "ben"], "alone, it is claimed"
+
+
 def test_a_suspended_runner_gets_nothing(stage: Stage) -> None:
     stage.submit()
     Runner.objects.filter(pk=stage.rex.pk).update(suspended_at=stage.now)

@@ -154,7 +154,7 @@ def test_an_import_that_never_answers_carries_its_share_of_the_processor(
     monkeypatch.setattr(orders_module, "WATCHED_S", 0.02)
     page = SimpleNamespace(map=bytearray(protocol.ANSWERS_BYTES))
     container: Any = SimpleNamespace(alive=lambda: True)
-    arena: Any = SimpleNamespace(orders=page, answers=page)
+    arena: Any = SimpleNamespace(orders=page, answers=page, pages=[page.map])
     orders = Orders(container, arena, WallClock(), FakeMeter(share))  # type: ignore[arg-type]
     with pytest.raises(Fault) as raised:
         orders.wait(1, 0.2, BUILD)
@@ -174,7 +174,7 @@ def test_a_short_wait_reads_nothing() -> None:
     meter = FakeMeter(OVERLOADED)
     page = SimpleNamespace(map=bytearray(protocol.ANSWERS_BYTES))
     container: Any = SimpleNamespace(alive=lambda: True)
-    arena: Any = SimpleNamespace(orders=page, answers=page)
+    arena: Any = SimpleNamespace(orders=page, answers=page, pages=[page.map])
     with pytest.raises(Fault) as raised:
         Orders(container, arena, WallClock(), meter).wait(1, 0.1, BUILD)  # type: ignore[arg-type]
     assert (raised.value.share, meter.readings) == (None, 0)
