@@ -191,3 +191,20 @@ def test_the_judge_gets_the_archive_with_the_job(site: FakeSite, start: Callable
     daemon.judge_until_idle()
     assert attempt.report is not None
     assert attempt.report.evidence["built"] == "built of s-1"
+
+
+def test_a_claim_names_the_submission_that_is_being_built(
+    site: FakeSite, start: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    daemon = start()
+    workshop = Workshop(tmp_path)
+    workshop.upcoming = [job("s-2", "slow 60")]
+    daemon._ahead = workshop.ahead
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.ahead.at_work)
+    site.offer("a1", "pass")
+    daemon.judge_until_idle()
+    workshop.ahead.close()
+    assert site.claimed_with[0]["building"] == "s-2"
+    daemon.judge_until_idle()
+    assert "building" not in site.claimed_with[-1]
