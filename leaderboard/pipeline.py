@@ -379,7 +379,8 @@ def claim_work(*, runner: Runner, now: datetime, building: str = "") -> Job | No
 
     Work that has waited longer than its patience takes turns with attempts, so that the import of a whole set does not
     delay submissions until it is finished. A runner that already holds work gets it again, so a claim whose answer was
-    lost may be repeated. `building`: see claim_next. The lock on the runner's row serialises its claims, whatever kind of work they find.
+    lost may be repeated. The lock on the runner's row serialises its claims, whatever kind of work they find.
+    `building`: see claim_next.
     """
     before = transaction.savepoint()  # without the lock on the runner
     may_work = lock_able(runner, now=now)

@@ -46,6 +46,7 @@ MAY_NAME_A_MAKE = {
     "runner/host/container_probe.py": "libraries whose versions are a part of the epoch, and languages for kernels",
     "runner/wire.py": "languages for kernels",
     "sandbox/inside/modelnew.py": "torch's name for the seeds of any GPU",
+    "sandbox/inside/world.py": "torch's name for a rank's device and for the way between them",
     "sandbox/inside/native.py": "the compiler of a .cu submission, which is CUDA C++",
     "sandbox/inside/profiler.py": "profilers",
     "sandbox/inside/stand_in.py": "the device's name in a submission's code",

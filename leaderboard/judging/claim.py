@@ -136,7 +136,8 @@ RETURNING taken.id
 def claim_next(*, runner: Runner, now: datetime, building: str = "") -> Job | None:
     """Claim the next attempt for this runner's hardware; return None if there is no work.
 
-    `building`: the submission that the runner is building ahead. Lock the runner's row before the call (runners.lock_able).
+    `building`: the submission that the runner is building ahead. Lock the runner's row before the call
+    (runners.lock_able).
     """
     check_move(QUEUED, CLAIMED)
     figures = _figures(runner, now) | {"building": building}

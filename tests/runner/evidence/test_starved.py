@@ -164,7 +164,8 @@ def test_an_import_that_never_answers_carries_its_share_of_the_processor(
 
 def test_tenant_knows_how_long_its_answers_were_awaited() -> None:
     page = SimpleNamespace(map=bytearray(protocol.ANSWERS_BYTES))
-    orders = Orders(SimpleNamespace(alive=lambda: True), SimpleNamespace(answers=page), WallClock())  # type: ignore[arg-type]
+    arena = SimpleNamespace(answers=page, pages=[page.map])
+    orders = Orders(SimpleNamespace(alive=lambda: True), arena, WallClock())  # type: ignore[arg-type]
     assert not orders.echoed(1, 30_000_000)
     assert not orders.echoed(1, 30_000_000)
     assert 60 * MS <= orders.polled_ns < 600 * MS

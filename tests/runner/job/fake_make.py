@@ -45,10 +45,10 @@ class FakeMake(Make):
         self.asked.append("facts")
         return dict(FACTS)
 
-    def claim(self, index: int) -> None:
+    def claim(self, index: int, count: int = 1) -> None:
         self.asked.append("claim")
 
-    def equipment(self, settings: JudgeSettings) -> None:
+    def equipment(self, settings: JudgeSettings, count: int = 1) -> None:
         self.asked.append("equipment")
 
     def nodes(self, devices: Sequence[str]) -> list[str]:
@@ -72,6 +72,6 @@ class FakeMake(Make):
     def temperature_c(self, index: int) -> float:
         return 41.0
 
-    def memory(self, steps: Steps) -> TwoDevicesOfASize:
+    def memory(self, steps: Steps, ranks: int = 1) -> TwoDevicesOfASize:
         self.asked.append("memory")
         return self.made

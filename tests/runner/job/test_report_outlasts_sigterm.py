@@ -47,7 +47,8 @@ def stand_by(monkeypatch: pytest.MonkeyPatch, heeding: None) -> Callable[..., No
     def stand_by(say: Callable[[str, object], None], renew: Callable[[int], None]) -> None:
         @contextmanager
         def prepared(*_: Any) -> Iterator[Any]:
-            yield SimpleNamespace(fingerprint={"torch": "2"}, images=(), renew=renew)
+            hardware = SimpleNamespace(ranks=1)
+            yield SimpleNamespace(fingerprint={"torch": "2"}, images=(), renew=renew, hardware=hardware)
 
         monkeypatch.setattr(judge_main, "prepared", prepared)
         monkeypatch.setattr(judge_main, "_await_job", lambda _: (job, b""))
