@@ -50,9 +50,9 @@ from leaderboard.inbox.events import tell_review, tell_verdict
 from leaderboard.judging import batches, repeats
 from leaderboard.judging.archive import Content
 from leaderboard.judging.attempts import enqueue
-from leaderboard.judging.claim import claim_again, claim_next
-from leaderboard.judging.lease import lock_held
-from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Result, Runner
+from leaderboard.judging.claim import claim_again, claim_next, is_wanted
+from leaderboard.judging.lease import Renewal, find, hand_back, lock_held, renew
+from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Requested, Result, Runner
 from leaderboard.judging.report import keep_content, receive, record_result
 from leaderboard.judging.runners import lock_able
 from leaderboard.judging.verdicts import check_token, give_back_if_ours, kernel_runs, usage_of
@@ -411,6 +411,17 @@ def claim_work(*, runner: Runner, now: datetime, building: str = "") -> Job | No
     ended = Attempt.objects.filter(hardware=runner.hardware, rejudge_set=None, finished_at__gt=now - CALM)
     due = {"runner": runner, "now": now, "unasked_before": long_before if ended.exists() else now}
     return claim_confirmation(**due) or claim_test(**due) or claim_compiled(**due)
+
+
+@transaction.atomic
+def renew_work(*, attempt_id: str, runner: Runner, token: int, now: datetime) -> Renewal:
+    """Prolong a lease. Work that nobody awaits yields to a waiting attempt: it is queued again, without a loss."""
+    work = find(attempt_id=attempt_id, runner=runner, token=token, locked=True) if "-" in attempt_id else None
+    yields = isinstance(work, Requested) and work.is_running and not work.is_awaited
+    if work is not None and yields and work.created_at > now - LONG_PATIENCE and is_wanted(runner=runner, now=now):
+        hand_back(work, now=now, message="")
+        return Renewal(expires_in_s=0.0, cancel=True)
+    return renew(attempt_id=attempt_id, runner=runner, token=token, now=now)
 
 
 def _look(runner: Runner, now: datetime) -> tuple[bool, bool]:

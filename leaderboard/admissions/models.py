@@ -62,6 +62,10 @@ class AdmissionTest(Requested):
         return f"admission test {self.pk} ({self.outcome or self.state})"
 
     @property
+    def is_awaited(self) -> bool:
+        return self.gate or super().is_awaited
+
+    @property
     def is_overridden(self) -> bool:
         return self.overridden_at is not None
 

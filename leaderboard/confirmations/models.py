@@ -68,6 +68,10 @@ class Confirmation(Requested):
     def __str__(self) -> str:
         return f"confirmation {self.pk} ({self.outcome or self.state})"
 
+    @property
+    def is_awaited(self) -> bool:
+        return self.cause != RECORD or super().is_awaited
+
     def job(self) -> Job:
         """Return the runner's job: both sources, and all runs."""
         candidate, incumbent = self.candidate, self.incumbent

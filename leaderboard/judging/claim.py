@@ -32,6 +32,7 @@ from runner.wire import Job
 LOOKED_AHEAD: Final = 16  # attempts behind a runner's current work,
 MOST_UPCOMING: Final = 2  # of which so many may be built
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
+IDLE_TAKES: Final = timedelta(seconds=3)  # until an idle runner has claimed new work
 ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
 
 # Conditions for a runner to take a waiting attempt of its hardware; all must hold. A runner gets a submission that it
@@ -148,6 +149,14 @@ def claim_next(*, runner: Runner, now: datetime, building: str = "") -> Job | No
                 attempt = Attempt.objects.select_related("submission__candidate__batch", "version").get(pk=row[0])
                 return start_lease(attempt, runner=runner, now=now)
     return None
+
+
+def is_wanted(*, runner: Runner, now: datetime) -> bool:
+    """Return whether an attempt that this runner could claim has waited for longer than an idle runner would take."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_NEXT} LIMIT 1", _figures(runner, now) | {"is_shadow": False, "building": ""})
+        keys = [key for (key,) in cursor.fetchall()]
+    return Attempt.objects.filter(pk__in=keys, sent_at__lte=now - IDLE_TAKES).exists()
 
 
 def upcoming(*, runner: Runner, now: datetime) -> list[Job]:

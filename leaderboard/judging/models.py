@@ -136,6 +136,11 @@ class Requested(Leased):
     def is_done(self) -> bool:
         return self.state == DONE
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a person waits for it; else the site asked by itself, and it yields to submissions."""
+        return self.asked_by_id is not None
+
 
 def rules(name: str, outcomes: Sequence[str]) -> list[BaseConstraint]:
     """Return the constraints of a table of requested work; their names contain `name`."""

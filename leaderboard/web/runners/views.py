@@ -29,7 +29,7 @@ from leaderboard.errors import StaleLease, StoreAway, UserError
 from leaderboard.judging.claim import upcoming
 from leaderboard.judging.enrolment import redeem
 from leaderboard.judging.fleet import keep_health, state_software
-from leaderboard.judging.lease import clock, kinds, release, renew
+from leaderboard.judging.lease import clock, kinds, release
 from leaderboard.judging.models import Runner
 from leaderboard.judging.report import announce, note_refused
 from leaderboard.judging.runners import (
@@ -250,7 +250,7 @@ class WorkView(RunnerView):
 
 class Renew(WorkView):
     def act(self, sent: dict[str, Any], **known: Any) -> dict[str, Any]:
-        renewal = renew(token=token_of(sent), **known)
+        renewal = pipeline.renew_work(token=token_of(sent), **known)
         return {"expires_in_s": renewal.expires_in_s, "cancel": renewal.cancel}
 
 

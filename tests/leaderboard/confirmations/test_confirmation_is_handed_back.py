@@ -3,11 +3,13 @@
 import pytest
 
 from leaderboard import pipeline
+from leaderboard.confirmations.models import AWARD, Confirmation
 from leaderboard.errors import StaleLease
 from leaderboard.judging.lease import release, renew
 from leaderboard.judging.runners import greet
+from runner.wire import Job
 from tests.leaderboard.confirmations.test_record_is_confirmed import claim, only, overtake
-from tests.leaderboard.stage import Stage, make_runner
+from tests.leaderboard.stage import Stage, make_board, make_runner
 
 
 def test_release_of_a_confirmation_counts_no_loss(stage: Stage) -> None:
@@ -32,3 +34,38 @@ def test_claim_of_a_held_confirmation_gets_it_again_or_loses_it_after_a_restart(
     greet(runner=stage.rex, fingerprint={}, epoch="", now=stage.later(1))
     pipeline.claim_work(runner=stage.rex, now=stage.later(1))
     assert (only().state, only().losses) == ("queued", 1)
+
+
+def renewed(stage: Stage, job: Job) -> bool:
+    """Renew the lease; return whether the runner is to end the work."""
+    return pipeline.renew_work(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, now=stage.now).cancel
+
+
+def test_a_confirmation_that_nobody_awaits_yields_to_a_submission(stage: Stage) -> None:
+    overtake(stage)
+    job = claim(stage)
+    assert not renewed(stage, job)
+    submission = stage.submit(stage.cleo, mode="test")
+    assert not renewed(stage, job), "an idle runner would have taken it in a moment"
+    stage.later(5)
+    assert renewed(stage, job)
+    assert (only().state, only().losses, only().runner) == ("queued", 0, None)
+    taken = pipeline.claim_work(runner=stage.rex, now=stage.now)
+    assert taken is not None
+    assert taken.submission_id == str(submission.pk)
+    with pytest.raises(StaleLease):
+        renewed(stage, job)
+
+
+@pytest.mark.parametrize("why", ["a prize waits for it", "it has waited for long", "another hardware is meant"])
+def test_a_confirmation_that_counts_or_is_old_yields_to_nobody(stage: Stage, why: str) -> None:
+    overtake(stage)
+    if why == "a prize waits for it":
+        Confirmation.objects.update(cause=AWARD)
+    job = claim(stage)
+    stage.submit(stage.cleo, board=make_board("vectoradd", hardware="H200") if "hardware" in why else None)
+    stage.later(5)
+    if why == "it has waited for long":
+        Confirmation.objects.update(created_at=stage.now - pipeline.LONG_PATIENCE)
+    assert not renewed(stage, job)
+    assert only().state == "running"
