@@ -193,9 +193,8 @@ class _Course:
         telemetry: Telemetry = Blind()
         if ready.hardware.steps.telemetry:
             cores = (*ready.cores.judge, *ready.cores.tenant)
-            make, first = ready.hardware.make, ready.settings.runner_gpu
-            devices = range(first, first + (1 if make.on_host else ready.hardware.ranks))
-            found = [make.telemetry(number, own=ready.pids, cores=cores) for number in devices]
+            make = ready.hardware.make
+            found = [make.telemetry(number, own=ready.pids, cores=cores) for number in ready.devices]
             telemetry = found[0] if len(found) == 1 else Several(found)
         with closing(telemetry):
             with self.phase("building"):
@@ -275,7 +274,8 @@ def _not_for_want_of_room(reason: str, ready: prepare.Prepared) -> None:
     SandboxError."""
     if reason not in SHORT_OF_MEMORY:
         return
-    if pids := ready.hardware.make.strangers(ready.settings.runner_gpu, own=ready.pids):
+    make = ready.hardware.make
+    if pids := frozenset().union(*(make.strangers(number, own=ready.pids) for number in ready.devices)):
         raise SandboxError(
             f"memory ran out, and others are on the device, too: end pid {', '.join(map(str, sorted(pids)))}"
         )

@@ -210,6 +210,12 @@ class Prepared:
             return str(err)
         return _wrong_with(self.hardware.make, settings)
 
+    @property
+    def devices(self) -> range:
+        """Numbers of the devices that the job runs on."""
+        first = self.settings.runner_gpu
+        return range(first, first + (1 if self.hardware.make.on_host else self.hardware.ranks))
+
     def pids(self) -> frozenset[int]:
         """Return the pids of this judge and of the first program in each of its containers."""
         return frozenset({os.getpid(), *(one.pid for one in self._containers())})
