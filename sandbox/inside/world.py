@@ -23,7 +23,18 @@ import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
 PR_SET_PDEATHSIG = 1
-LONGEST = timedelta(hours=1)  # the judge's limits end a deadlock long before
+LONGEST = timedelta(days=7)  # a frozen container's time counts, too; the judge's limits end a deadlock long before
+# Multicast over NVLink needs a right that containers have not, and only loopback is there to meet on. Threads that
+# watch over others would take a freeze for a failure.
+SETTINGS = {
+    "NCCL_NVLS_ENABLE": "0",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+    "NVSHMEM_DISABLE_NVLS": "1",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "NCCL_RAS_ENABLE": "0",
+    "TORCH_NCCL_ENABLE_MONITORING": "0",
+}
 
 
 def fork(ranks: int) -> tuple[int, list[socket.socket]]:
@@ -46,9 +57,7 @@ def fork(ranks: int) -> tuple[int, list[socket.socket]]:
 
 def join(rank: int, ranks: int, meeting: str, *, on_device: bool) -> None:
     """Join the ranks' process group, and wait until all are in it. `meeting`: path of a file in which they meet."""
-    # Multicast over NVLink needs a right that containers have not, and only loopback is there to meet on.
-    os.environ.update(NCCL_NVLS_ENABLE="0", NCCL_SOCKET_IFNAME="lo", GLOO_SOCKET_IFNAME="lo")
-    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks))
+    os.environ.update(SETTINGS, RANK=str(rank), WORLD_SIZE=str(ranks))
     backend, here = ("nccl", torch.device("cuda", rank)) if on_device else ("gloo", None)
     store = c10d.FileStore(meeting, ranks)
     dist.init_process_group(backend, timeout=LONGEST, world_size=ranks, rank=rank, store=store, device_id=here)
