@@ -5,10 +5,14 @@ of torch, and is imported only where the hardware is a GPU. An importer sets its
 read-only: that is why two containers never map the same allocation.
 """
 
+import os
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from cuda.bindings import driver
+
+os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # devices have the same numbers in the judge and in all containers
 
 HANDLE = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
@@ -32,7 +36,7 @@ def create(size: int) -> tuple[torch.Tensor, int, int]:
     wanted = driver.CUmemAllocationProp()
     wanted.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     wanted.requestedHandleTypes = HANDLE
-    wanted.location = _location()
+    wanted.location = _location(torch.cuda.current_device())
     least = driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
     (grain,) = _call("cuMemGetAllocationGranularity", wanted, least)
     size = -(-size // grain) * grain
@@ -45,15 +49,16 @@ def create(size: int) -> tuple[torch.Tensor, int, int]:
 
 def unmap(memory: torch.Tensor, size: int) -> None:
     """Unmap memory that `create` mapped here; the tensor must not be used again."""
-    torch.cuda.synchronize()
+    torch.cuda.synchronize(memory.device)
     _call("cuMemUnmap", memory.data_ptr(), size)
     _call("cuMemAddressFree", memory.data_ptr(), size)
 
 
-def adopt(fd: int, size: int) -> torch.Tensor:
-    """Map an allocation that another process made and return its bytes; `size` is its real size."""
+def adopt(fd: int, size: int, others: Iterable[int] = ()) -> torch.Tensor:
+    """Map an allocation that another process made and return its bytes; `size` is its real size. `others`: devices that
+    may reach it, too, where they can."""
     (handle,) = _call("cuMemImportFromShareableHandle", fd, HANDLE)
-    return _map(handle, size)
+    return _map(handle, size, others)
 
 
 def device_address(address: int, size: int) -> int:
@@ -83,21 +88,23 @@ def reset_persisting_cache() -> None:
     _call("cuCtxResetPersistingL2Cache")
 
 
-def _location() -> Any:
+def _location(number: int) -> Any:
     place = driver.CUmemLocation()
     place.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    place.id = torch.cuda.current_device()
+    place.id = number
     return place
 
 
-def _map(handle: Any, size: int) -> torch.Tensor:
+def _map(handle: Any, size: int, others: Iterable[int] = ()) -> torch.Tensor:
+    own = torch.cuda.current_device()
     (address,) = _call("cuMemAddressReserve", size, 0, 0, 0)
     _call("cuMemMap", address, size, 0, handle, 0)
-    access = driver.CUmemAccessDesc()
-    access.location = _location()
-    access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-    _call("cuMemSetAccess", address, size, [access], 1)
-    return torch.as_tensor(_Raw(int(address), size), device=torch.device("cuda", torch.cuda.current_device()))
+    for number in (own, *(other for other in others if torch.cuda.can_device_access_peer(other, own))):
+        access = driver.CUmemAccessDesc()
+        access.location = _location(number)
+        access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        _call("cuMemSetAccess", address, size, [access], 1)
+    return torch.as_tensor(_Raw(int(address), size), device=torch.device("cuda", own))
 
 
 class _Raw:

@@ -69,15 +69,17 @@ class Watch:
     """
 
     def __init__(self, ranks: int = 1) -> None:
-        device.start()
         self._devices = range(ranks)
+        for number in reversed(self._devices):  # the first is the current one in the end
+            device.start(number)
         self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._used = 0  # bytes of tensors, after the last request
+        self._used = [0] * ranks  # bytes of tensors, after the last request
 
     def map(self, fd: int, size: int, rank: int = 0) -> torch.Tensor:
         with torch.cuda.device(rank):
-            found: torch.Tensor = device.adopt(fd, size)
+            # Collectives of the reference's ranks copy between devices.
+            found: torch.Tensor = device.adopt(fd, size, [other for other in self._devices if other != rank])
             return found
 
     def start(self) -> None:
@@ -97,17 +99,21 @@ class Watch:
         """Wait for all work, and give back much memory kept for the next input, since processes share a device.
 
         Returns the memory that this process holds, the most that it held, and the most that its tensors took beyond
-        those of the request before.
+        those of the request before; of several devices that of the fullest.
         """
         self.wait()
-        kept = torch.cuda.memory_stats_as_nested_dict()  # its flat form takes 0.3 ms
+        found = [self._finished(number) for number in self._devices]
+        return {name: max(one[name] for one in found) for name in found[0]}
+
+    def _finished(self, number: int) -> dict[str, int]:
+        kept = torch.cuda.memory_stats_as_nested_dict(number)  # its flat form takes 0.3 ms
         reserved, used = (kept[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
         peak, most_used = (kept[name]["all"]["peak"] for name in ("reserved_bytes", "allocated_bytes"))
-        work, self._used = max(most_used - self._used, 0), used
-        torch.cuda.reset_peak_memory_stats()
+        work, self._used[number] = max(most_used - self._used[number], 0), used
+        torch.cuda.reset_peak_memory_stats(number)
         if reserved - used > SPARE_BYTES:
             torch.cuda.empty_cache()
-            reserved = torch.cuda.memory_reserved()
+            reserved = torch.cuda.memory_reserved(number)
         return {"held_bytes": reserved, "peak_bytes": peak, "work_bytes": work}
 
     def left_bytes(self) -> None:

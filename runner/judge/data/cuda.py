@@ -335,6 +335,8 @@ class CudaRanks(RanksMemory):
     memories: Sequence[CudaMemory]
 
     def __init__(self, steps: Steps, ranks: int) -> None:
+        for number in range(ranks):
+            device.start(number)  # pages of the host are registered with all devices that are in use by then
         super().__init__([CudaMemory(steps, number) for number in range(ranks)])
         device.start(0)
         self._page = mmap.mmap(-1, mmap.PAGESIZE)
