@@ -5,8 +5,10 @@ of torch, and is imported only where the hardware is a GPU. An importer sets its
 read-only: that is why two containers never map the same allocation.
 """
 
+import ctypes
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -15,6 +17,31 @@ from cuda.bindings import driver
 os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # devices have the same numbers in the judge and in all containers
 
 HANDLE = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+LONGEST_MEETING_NS = 1_000_000_000
+WAIT = b"""
+.version 6.5
+.target sm_75
+.address_size 64
+.visible .entry wait_for(.param .u64 address, .param .u64 value, .param .u64 longest_ns)
+{
+    .reg .pred %is;
+    .reg .b64 %address, %value, %longest, %found, %began, %now;
+    ld.param.u64 %address, [address];
+    ld.param.u64 %value, [value];
+    ld.param.u64 %longest, [longest_ns];
+    mov.u64 %began, %globaltimer;
+LOOK:
+    ld.acquire.sys.u64 %found, [%address];
+    setp.eq.u64 %is, %found, %value;
+    @%is bra DONE;
+    mov.u64 %now, %globaltimer;
+    sub.u64 %now, %now, %began;
+    setp.lt.u64 %is, %now, %longest;
+    @%is bra LOOK;
+DONE:
+    ret;
+}
+\0"""  # a kernel; the driver compiles it
 
 
 class DeviceError(Exception):
@@ -83,9 +110,42 @@ def wait_until(stream: int, address: int, value: int) -> None:
     _call("cuStreamWaitValue64", stream, address, value, int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
 
 
+class Meeting:
+    """A meeting of several devices at words of the host, one a rank: none goes on before all have come.
+
+    Each device waits by a kernel. A stream that waits gives its context's turn away, and where another context has
+    streams that wait for each other, has it back 2 ms later: the devices would go on as far apart.
+    """
+
+    def __init__(self, words: Sequence[int], rank: int) -> None:
+        """Prepare the meetings of the current device, of this rank. `words`: the devices' addresses of them."""
+        self._own, self._others = words[rank], [*words[:rank], *words[rank + 1 :]]
+        for word in self._others:  # the kernel's first use may wait for the device
+            _wait_for(0, word, 0, 0)
+
+    def attend(self, stream: int, number: int) -> None:
+        """Meet when the stream's work so far is done, for LONGEST_MEETING_NS at most. `number`: of no other meeting."""
+        write_when_done(stream, self._own, number)
+        for word in self._others:
+            _wait_for(stream, word, number, LONGEST_MEETING_NS)
+
+
 def reset_persisting_cache() -> None:
     """Turn the L2 lines that any process asked to keep into ordinary lines."""
     _call("cuCtxResetPersistingL2Cache")
+
+
+@cache
+def _waiting_kernel(number: int) -> Any:
+    """Return the kernel of the device with this number, which is the current one."""
+    (module,) = _call("cuModuleLoadData", WAIT)
+    return _call("cuModuleGetFunction", module, b"wait_for")[0]
+
+
+def _wait_for(stream: int, address: int, value: int, longest_ns: int) -> None:
+    given = tuple(ctypes.c_ulonglong(one) for one in (address, value, longest_ns))
+    kernel = _waiting_kernel(torch.cuda.current_device())
+    _call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, stream, (given, (ctypes.c_ulonglong,) * len(given)), 0)
 
 
 def _location(number: int) -> Any:

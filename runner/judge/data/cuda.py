@@ -30,6 +30,7 @@ from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.data.ranks import RanksMemory
 from sandbox.container import SandboxError
 from sandbox.inside import device
+from sandbox.inside.device import Meeting
 
 # A sixteenth of a device's memory, three times: both tenants' and the oracle's.
 INPUTS: Final = sizes.GPU_INPUT_SHARE
@@ -224,12 +225,14 @@ class CudaMemory(Memory):
             self.end(nonce)
         return shot
 
-    def begin(self, nonce: int) -> CudaShot:
-        """Hold the device, and begin a shot; `end` lets it go."""
-        shot = CudaShot()
+    def begin(self, nonce: int, meeting: Meeting | None = None) -> CudaShot:
+        """Hold the device, and begin a shot, with several devices at their `meeting`; `end` lets it go."""
+        shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream
         self._reset()
         self._alone = True
-        _start().hold(torch.cuda.current_stream().cuda_stream, nonce)
+        _start().hold(stream, nonce)
+        if meeting is not None:
+            meeting.attend(stream, nonce)
         shot.mark(0)
         return shot
 
@@ -328,8 +331,8 @@ class RanksShot:
 class CudaRanks(RanksMemory):
     """Memory of several devices of this process.
 
-    All devices begin a shot at the same word of the host. Before it opens its gate, each waits for a word of every
-    other: work of a rank that needs another rank's inputs finds them there.
+    All devices begin a shot together, and open their gates together: work of a rank that needs another rank's inputs
+    finds them there.
     """
 
     memories: Sequence[CudaMemory]
@@ -340,8 +343,11 @@ class CudaRanks(RanksMemory):
         super().__init__([CudaMemory(steps, number) for number in range(ranks)])
         device.start(0)
         self._page = mmap.mmap(-1, mmap.PAGESIZE)
-        first = self.host_page(self._page)
-        self._ready = [first + ctypes.sizeof(ctypes.c_uint64) * rank for rank in range(ranks)]
+        first, size = self.host_page(self._page), ctypes.sizeof(ctypes.c_uint64)
+        begun, self._put = ([first + size * (row * ranks + rank) for rank in range(ranks)] for row in range(2))
+        self._starts, self._openings = (
+            [Meeting(words, rank) for rank, _ in enumerate(self._each())] for words in (begun, self._put)
+        )
 
     def host_page(self, page: mmap.mmap) -> int:
         return self.memories[0].host_page(page)
@@ -355,13 +361,13 @@ class CudaRanks(RanksMemory):
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> RanksShot:
         try:
-            shots = [memory.begin(nonce) for (memory,) in self._each()]
+            shots = [memory.begin(nonce, self._starts[rank]) for rank, (memory,) in enumerate(self._each())]
             put()
-            for rank, _ in enumerate(self._each()):
-                device.write_when_done(torch.cuda.current_stream().cuda_stream, self._ready[rank], nonce)
             for rank, (memory,) in enumerate(self._each()):
-                for word in self._ready:
-                    device.wait_until(torch.cuda.current_stream().cuda_stream, word, nonce)
+                stream = torch.cuda.current_stream().cuda_stream
+                self._openings[rank].attend(stream, nonce)
+                for word in self._put:  # also where the meeting took too long
+                    device.wait_until(stream, word, nonce)
                 memory.wait_for(shots[rank], gates[rank] if gates else 0, echoes[rank], nonce)
             take()
             for rank, _ in enumerate(self._each()):
