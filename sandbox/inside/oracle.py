@@ -271,10 +271,11 @@ class Oracle:
                     slots.copy(bases[index], tensor)
         work = drawn.views(bases)
         self.case, self.timed = self.made, self.timed + 1 if self.made == self.case else 0
-        if self.timed < TIMED:
+        is_timed = self.timed < TIMED and self.ranks == 1  # collectives of threads are slower than those of devices
+        if is_timed:
             self.watch.start()
         result, expected = self._run(drawn.node, work)
-        if self.timed < TIMED:
+        if is_timed:
             self.eager_ns = self.watch.stop_ns()
         fresh = [tensor for tensor in expected if roles.owner_of(tensor, work) is None]
         found = placed + [slots.slot_of(tensor, "out") for tensor in fresh]
