@@ -166,6 +166,7 @@ class Timing(_Strict):
     places: Annotated[int, Field(ge=1, le=1_000)] = Field(
         default=1, description="in how many places data lie in turn, of the side that has the fewest"
     )
+    ranks: Annotated[int, Field(ge=1, le=8)] = Field(default=1, description="devices that a call works on at once")
     given_up: Annotated[list[Literal["near", "strict", "repeats"]], Field(max_length=3)] = Field(
         default=[],
         description="for want of memory: near-duplicates of inputs, comparisons of timed outputs with double "

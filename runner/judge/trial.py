@@ -267,7 +267,7 @@ class Trial:
         run = timing.CaseTiming(plan, sides, telemetry, WallClock(), times, pause, chance, recorder, tell)
         wrong = run.run()
         places = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
-        recorder.add(queued=self.calls.queueing, places=places)
+        recorder.add(queued=self.calls.queueing, places=places, ranks=self.calls.memory.ranks)
         if (made := Copies.of(case, layout, self.calls.sides)) is not None:
             self._copies.append((recorder, made))
         return wrong

@@ -21,6 +21,7 @@ class Fault(Exception):
     told_by_tenant: bool = False  # the message was written inside the container and may hold data of the case
     share: Share | None = None  # of the processor, if a time limit ran out
     is_kill: bool = False  # its container looks killed from outside
+    is_stuck: bool = False  # other ranks may wait for the one that failed
 
     def about(self, case: str) -> Fault:
         """Return the fault with the public case that it happened in."""
@@ -123,7 +124,7 @@ def from_answer(order: int, status: int, text: str) -> Fault:
 def obeys_after(err: BaseException) -> bool:
     """Return whether a tenant itself reported that an order failed. Its container lives, and waits for the next
     order."""
-    return isinstance(err, Fault) and err.told_by_tenant and err.reason in ANSWERED
+    return isinstance(err, Fault) and err.told_by_tenant and err.reason in ANSWERED and not err.is_stuck
 
 
 def from_exit(end: Exit, memory_bytes: int, when: str) -> Fault:

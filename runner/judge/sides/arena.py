@@ -9,6 +9,7 @@ import random
 import secrets
 import socket
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from sandbox.container import Container, SandboxError
 
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, check at this interval whether the container lives
+STUCK_NS: Final = 1_000_000_000  # after a rank failed, for the others
 MOST_TOLD_NS: Final = 1 << 50  # a fortnight: up to there whole nanoseconds are distinct, also as floats
 _CHANCE: Final = random.SystemRandom()
 
@@ -212,8 +214,10 @@ class Orders:
             status, inner_ns, said = protocol.read_page(page, protocol.MAX_TEXT_BYTES)
             if status != protocol.OK:
                 text = protocol.clean_text(said)
-                text = f"Rank {rank}: {text}" if len(self._arena.pages) > 1 else text
-                raise faults.from_answer(kind, status, text)
+                if len(self._arena.pages) == 1:
+                    raise faults.from_answer(kind, status, text)
+                fault = faults.from_answer(kind, status, f"Rank {rank}: {text}")
+                raise replace(fault, is_stuck=not self._all_answer(nonce, STUCK_NS))
             largest = max(largest, min(inner_ns, MOST_TOLD_NS))
         return largest
 
@@ -228,6 +232,15 @@ class Orders:
         pages = self._arena.pages
         silent = [str(rank) for rank, page in enumerate(pages) if protocol.read_nonce(page) != nonce]
         return f"{', '.join(silent)} of {len(pages)}" if len(pages) > 1 else ""
+
+    def _all_answer(self, nonce: int, limit_ns: int) -> bool:
+        """Return whether all ranks answer within the limit, in ns."""
+        deadline = self._clock.now_ns() + limit_ns
+        while not all(protocol.read_nonce(page) == nonce for page in self._arena.pages):
+            if self._clock.now_ns() > deadline:
+                return False
+            time.sleep(0.001)
+        return True
 
     def _has_failed(self, nonce: int) -> bool:
         """Return whether one of several ranks has answered with a failure."""

@@ -11,7 +11,7 @@ import pytest
 from runner.evidence.throttle import Reading
 from runner.judge.data.call import Input
 from runner.judge.data.compare import Rule
-from runner.judge.data.faults import Fault, OracleFailed
+from runner.judge.data.faults import Fault, OracleFailed, obeys_after
 from runner.judge.data.layout import parse_layout
 from runner.judge.data.memory import Memory
 from runner.judge.data.ranks import Parts, RanksMemory, part_of
@@ -112,6 +112,19 @@ def test_the_rank_that_fails_is_named_while_another_waits_for_it(tmp_path: Path)
         with pytest.raises(Fault, match=r"(?s)Rank 1: .*rank 1 alone") as failed:
             tenant.call(given, memory().buffer(given.layout.output_bytes), LIMIT_S)
         assert failed.value.outcome == "runtime_error"
+        assert not obeys_after(failed.value), "rank 0 waits for rank 1"
+
+
+def test_ranks_that_all_fail_obey_further_orders(tmp_path: Path) -> None:
+    with oracle_of(REFERENCE, tmp_path / "o") as oracle, tenant_of(tmp_path / "t", memory=memory()) as tenant:
+        source = HONEST.replace("    dist.all_reduce", "    raise ValueError('all')\n    dist.all_reduce")
+        tenant.load({"kernel.py": source}, "kernel.py", "custom_kernel", "function", LIMIT_S)
+        given = oracle.make(CASE, 1)
+        tenant.lay_out(given.layout, LIMIT_S)
+        for _ in range(2):
+            with pytest.raises(Fault, match=r"(?s)Rank 0: .*all") as failed:
+                tenant.call(given, memory().buffer(given.layout.output_bytes), LIMIT_S)
+            assert obeys_after(failed.value)
 
 
 def test_ranks_that_do_not_answer_are_named(tmp_path: Path) -> None:
