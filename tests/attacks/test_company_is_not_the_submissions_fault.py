@@ -45,8 +45,7 @@ def test_memory_of_others_is_not_the_submissions_fault(
 def test_company_takes_no_memory_of_a_host(reason: str, excused: bool) -> None:
     """A container's own limit is `limit`, and holds on the host."""
     make = SimpleNamespace(strangers=lambda index, own: frozenset({5}))
-    hardware, settings = SimpleNamespace(make=make), SimpleNamespace(runner_gpu=0)
-    ready: Any = SimpleNamespace(pids=frozenset, hardware=hardware, settings=settings)
+    ready: Any = SimpleNamespace(pids=frozenset, hardware=SimpleNamespace(make=make), devices=range(1))
     with pytest.raises(SandboxError, match="end pid 5") if excused else nullcontext():
         execute._not_for_want_of_room(reason, ready)
 
