@@ -306,7 +306,8 @@ class _Task:
         if not several:
             return {}
         self.places["ranks"] = "n_gpus"
-        cases = [case for key in ("benchmarks", "tests") for case in self.fields.data.get(key) or ()]
+        lists = [self.fields.data.get(key) for key in ("benchmarks", "tests")]  # the bundle parser reports bad ones
+        cases = [case for listed in lists if isinstance(listed, list) for case in listed]
         sizes = [case["world_size"] for case in cases if isinstance(case, dict) and "world_size" in case]
         if count is None and not sizes:
             fault = "missing; multi_gpu: true needs a number of GPUs here, or world_size in its cases"

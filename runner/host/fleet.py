@@ -93,6 +93,9 @@ def accelerators_of(settings: config.JudgeSettings) -> list[Accelerator]:
     numbers = [int(part) for part in text.split(",")] if text != "all" else []
     if twice := [number for number, count in Counter(numbers).items() if count > 1]:
         raise ConfigError(f"RUNNER_FLEET: {text!r} names {twice[0]} twice; a device has one runner")
+    if settings.runner_gpus > 1:
+        text = "a fleet has a runner for each GPU; a runner for several is started by itself, without RUNNER_FLEET"
+        raise ConfigError(f"RUNNER_GPUS: {settings.runner_gpus}: {text}")
     make = make_of(settings.runner_hardware)
     if make.on_host and not numbers:
         text = "'all': on cpu a host has no number of lanes; name them, such as 0,1, or set RUNNER_HARDWARE"

@@ -94,12 +94,12 @@ class Threads:
         results, errors = [None] * len(works), list[BaseException]()
         for _ in works:
             rank, results[rank], error = self._answers.get()
-            if error is not None and not isinstance(error, SystemExit):  # SystemExit: its collective was given up
+            if error is not None:
                 errors.append(error)
-                self._group.exception_handle(error)  # the ranks that wait for this one
+                self._group.exception_handle(error)  # the ranks that wait for this one: they end with SystemExit
         if errors:
             self._group.reset()
-            raise errors[0]
+            raise min(errors, key=lambda error: isinstance(error, SystemExit))
         return results
 
     def run_in_turn(self, works: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -368,6 +368,7 @@ def test_problem_code_is_not_executed(write_problem, tmp_path: Path) -> None:
         ("files: []\nfuzz: {size: [1]}\n", "fuzz.cases", "missing"),
         ("files: []\nmulti_gpu: maybe\n", "multi_gpu", "true or false"),
         ("files: []\nmulti_gpu: true\n", "n_gpus", "missing"),
+        ("files: []\nmulti_gpu: true\nn_gpus: 2\nbenchmarks: 3\n", "benchmarks", "list"),
         ("files: []\nmulti_gpu: true\nn_gpus: 9\n", "n_gpus", "9"),
         ("files: []\ncompile_baseline: maybe\n", "compile_baseline", "true or false"),
         ("files: []\nranked_timeout: 7200\n", "ranked_timeout", "outside"),

@@ -200,3 +200,8 @@ def test_only_node_has_the_hosts_memory_where_its_own_figure_is_older() -> None:
         "/proc/meminfo": "MemTotal:       16384 kB",
     }
     assert fleet.read_nodes({0, 1}, lambda path: read.get(path, "")) == [Node(0, (0, 1), 16 << 20)]
+
+
+def test_runners_for_several_gpus_are_no_fleet() -> None:
+    with pytest.raises(ConfigError, match="RUNNER_GPUS: 2: a fleet has a runner for each GPU"):
+        fleet.accelerators_of(settings(runner_gpus=2))
