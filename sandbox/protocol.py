@@ -1,7 +1,8 @@
 """Protocol between judge and harness, byte for byte. Standard library only: the same file is in the image.
 
-There are two channels. The first is one connection. It carries the arena with its descriptors, answered when the
-arena is mapped; then, when there is a job, the sources with two descriptors, which the tenant prints into from then on,
+There are two channels. The first is one connection. It carries, where the judge wants one, a request to draw a context
+of the device, answered with the times of all that were drawn; the arena with its descriptors, answered when the arena
+is mapped; then, when there is a job, the sources with two descriptors, which the tenant prints into from then on,
 and with a third one where the submission was built ahead: of the files that its import left in a container without a
 device (sandbox/inside/builder.py).
 It is closed before the submission is imported. The second channel, from then on, is two shared pages: `orders` (the
@@ -30,7 +31,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-VERSION = 17  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 18  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10

@@ -28,8 +28,8 @@ PLACES = {
     "torch": ("runner/judge/*", "sandbox/inside/*"),
     "httpx": ("runner/daemon/client.py", "leaderboard/client/*", "leaderboard/operations/notices.py"),
     "pynvml": ("runner/judge/device/nvml.py",),
-    "cuda": ("sandbox/inside/device.py",),
-    "device": ("sandbox/inside/on_cuda.py",),  # flat beside the harness
+    "cuda": ("sandbox/inside/cuda_context.py", "sandbox/inside/device.py"),
+    "device": ("sandbox/inside/cuda_context.py", "sandbox/inside/on_cuda.py"),  # flat beside the harness
 }
 # What is NVIDIA's own, and the modules besides that name it, with their reason. Another make adds to the second list.
 NVIDIAS_OWN = {

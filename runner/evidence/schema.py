@@ -261,6 +261,13 @@ class Evidence(_Strict):
         dict[Side, Annotated[Samples, Field(max_length=1_000)]],
         Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
     ] = {}
+    launches: Annotated[
+        dict[Side, Annotated[list[tuple[Number, Number]], Field(max_length=100)]],
+        Field(
+            description="ns of a launch of two kernels of the harness's own, in every context of a device that was "
+            "drawn for a side; the last is in use"
+        ),
+    ] = {}
     tuned: bool = Field(
         default=True,
         description="the baseline is the problem's own and somebody's best on this hardware; so it counts where a "

@@ -65,49 +65,49 @@ def create(size: int) -> tuple[torch.Tensor, int, int]:
     wanted.requestedHandleTypes = HANDLE
     wanted.location = _location(torch.cuda.current_device())
     least = driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
-    (grain,) = _call("cuMemGetAllocationGranularity", wanted, least)
+    (grain,) = call("cuMemGetAllocationGranularity", wanted, least)
     size = -(-size // grain) * grain
-    (handle,) = _call("cuMemCreate", size, wanted, 0)
-    (fd,) = _call("cuMemExportToShareableHandle", handle, HANDLE, 0)
+    (handle,) = call("cuMemCreate", size, wanted, 0)
+    (fd,) = call("cuMemExportToShareableHandle", handle, HANDLE, 0)
     mapped = _map(handle, size)
-    _call("cuMemRelease", handle)  # the mapping and the descriptor hold it
+    call("cuMemRelease", handle)  # the mapping and the descriptor hold it
     return mapped, size, int(fd)
 
 
 def unmap(memory: torch.Tensor, size: int) -> None:
     """Unmap memory that `create` mapped here; the tensor must not be used again."""
     torch.cuda.synchronize(memory.device)
-    _call("cuMemUnmap", memory.data_ptr(), size)
-    _call("cuMemAddressFree", memory.data_ptr(), size)
+    call("cuMemUnmap", memory.data_ptr(), size)
+    call("cuMemAddressFree", memory.data_ptr(), size)
 
 
 def adopt(fd: int, size: int, others: Iterable[int] = ()) -> torch.Tensor:
     """Map an allocation that another process made and return its bytes; `size` is its real size. `others`: devices that
     may reach it, too, where they can."""
-    (handle,) = _call("cuMemImportFromShareableHandle", fd, HANDLE)
+    (handle,) = call("cuMemImportFromShareableHandle", fd, HANDLE)
     return _map(handle, size, others)
 
 
 def device_address(address: int, size: int) -> int:
     """Return the device's address of these bytes of the host, and let all devices write them from now on."""
-    _call("cuMemHostRegister", address, size, driver.CU_MEMHOSTREGISTER_DEVICEMAP | driver.CU_MEMHOSTREGISTER_PORTABLE)
-    (found,) = _call("cuMemHostGetDevicePointer", address, 0)
+    call("cuMemHostRegister", address, size, driver.CU_MEMHOSTREGISTER_DEVICEMAP | driver.CU_MEMHOSTREGISTER_PORTABLE)
+    (found,) = call("cuMemHostGetDevicePointer", address, 0)
     return int(found)
 
 
 def forget_address(address: int) -> None:
     """Take these bytes of the host from the device: another allocation may come to lie there."""
-    _call("cuMemHostUnregister", address)
+    call("cuMemHostUnregister", address)
 
 
 def write_when_done(stream: int, address: int, value: int) -> None:
     """Let the device write 64 bits at `address` when it has done all work that the stream holds."""
-    _call("cuStreamWriteValue64", stream, address, value, 0)
+    call("cuStreamWriteValue64", stream, address, value, 0)
 
 
 def wait_until(stream: int, address: int, value: int) -> None:
     """Let later work of the stream wait until the 64 bits at `address` are `value`."""
-    _call("cuStreamWaitValue64", stream, address, value, int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
+    call("cuStreamWaitValue64", stream, address, value, int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ))
 
 
 class Meeting:
@@ -132,20 +132,20 @@ class Meeting:
 
 def reset_persisting_cache() -> None:
     """Turn the L2 lines that any process asked to keep into ordinary lines."""
-    _call("cuCtxResetPersistingL2Cache")
+    call("cuCtxResetPersistingL2Cache")
 
 
 @cache
 def _waiting_kernel(number: int) -> Any:
     """Return the kernel of the device with this number, which is the current one."""
-    (module,) = _call("cuModuleLoadData", WAIT)
-    return _call("cuModuleGetFunction", module, b"wait_for")[0]
+    (module,) = call("cuModuleLoadData", WAIT)
+    return call("cuModuleGetFunction", module, b"wait_for")[0]
 
 
 def _wait_for(stream: int, address: int, value: int, longest_ns: int) -> None:
     given = tuple(ctypes.c_ulonglong(one) for one in (address, value, longest_ns))
     kernel = _waiting_kernel(torch.cuda.current_device())
-    _call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, stream, (given, (ctypes.c_ulonglong,) * len(given)), 0)
+    call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, stream, (given, (ctypes.c_ulonglong,) * len(given)), 0)
 
 
 def _location(number: int) -> Any:
@@ -157,13 +157,13 @@ def _location(number: int) -> Any:
 
 def _map(handle: Any, size: int, others: Iterable[int] = ()) -> torch.Tensor:
     own = torch.cuda.current_device()
-    (address,) = _call("cuMemAddressReserve", size, 0, 0, 0)
-    _call("cuMemMap", address, size, 0, handle, 0)
+    (address,) = call("cuMemAddressReserve", size, 0, 0, 0)
+    call("cuMemMap", address, size, 0, handle, 0)
     for number in (own, *(other for other in others if torch.cuda.can_device_access_peer(other, own))):
         access = driver.CUmemAccessDesc()
         access.location = _location(number)
         access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-        _call("cuMemSetAccess", address, size, [access], 1)
+        call("cuMemSetAccess", address, size, [access], 1)
     return torch.as_tensor(_Raw(int(address), size), device=torch.device("cuda", own))
 
 
@@ -174,7 +174,8 @@ class _Raw:
         self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
 
 
-def _call(name: str, *arguments: Any) -> tuple[Any, ...]:
+def call(name: str, *arguments: Any) -> tuple[Any, ...]:
+    """Call the driver and return what it returns behind its error code. Raises DeviceError."""
     error, *values = getattr(driver, name)(*arguments)
     if error != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(f"{name}: {error.name}")

@@ -382,6 +382,9 @@ def main() -> None:
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})
     arena, fds = protocol.receive(connection, descriptors=protocol.MOST_DESCRIPTORS)
+    if "draw" in arena:
+        protocol.send(connection, {"drawn": importlib.import_module(arena["draw"]).draw(arena["like"])})
+        arena, fds = protocol.receive(connection, descriptors=protocol.MOST_DESCRIPTORS)
     rank, links = world.fork(arena["ranks"])
     harness = Harness(arena, fds, rank)
     if arena["ranks"] > 1:

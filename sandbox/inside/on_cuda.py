@@ -10,10 +10,12 @@ import mmap
 from collections.abc import Callable
 from contextlib import suppress
 
+import cuda_context
 import device
 import protocol
 import torch
 
+draw = cuda_context.draw
 HEAD_START_CYCLES = 200_000  # a tenth of a millisecond
 SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
 

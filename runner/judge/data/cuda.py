@@ -143,6 +143,7 @@ class CudaMemory(Memory):
     frozen_stands_still = False
     sweeps = True
     moves = True
+    draws = True
     snapshot_bytes = 24 << 30
     is_shared = True
 

@@ -114,6 +114,7 @@ class Memory:
     moves = False  # whether data change places in a region; every place that was used once stays taken
     snapshot_bytes = 2 << 30  # of the judge's memory for the inputs and outputs of one block
     is_shared = False  # whether containers allocate from the same memory, without a limit of their own
+    draws = False  # whether launches of one context may be slower than another's all through a job
     ranks = 1  # devices that a call works on at once (ranks.py)
 
     def of(self, rank: int) -> "Memory":

@@ -9,6 +9,7 @@ import random
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -31,10 +32,16 @@ _CHANCE: Final = random.SystemRandom()
 
 
 def connect(
-    container: Container, memory: Memory, input_bytes: int, output_bytes: int, descriptors: tuple[int, ...]
+    container: Container,
+    memory: Memory,
+    input_bytes: int,
+    output_bytes: int,
+    descriptors: tuple[int, ...],
+    before: Callable[[socket.socket], None] = lambda connection: None,
 ) -> socket.socket:
     """Return the connection of a container that has mapped the memory shared with the judge, a tenant's or the
-    oracle's. No file of a user or a problem is in it yet. Raises SandboxError, OSError."""
+    oracle's. No file of a user or a problem is in it yet. `before` it maps anything may be more to say. Raises
+    SandboxError, OSError."""
     deadline = time.monotonic_ns() + START_S * 1_000_000_000
     connection = container.accept(deadline)
     try:
@@ -44,6 +51,7 @@ def connect(
                 f"the image's harness speaks protocol {version!r}, this judge {protocol.VERSION}: "
                 "build the image of this checkout with `make image`"
             )
+        before(connection)
         on = {"device": memory.device, "module": memory.module, "ranks": memory.ranks}
         arena = {**on, "input_bytes": input_bytes, "output_bytes": output_bytes}
         protocol.send(connection, arena, descriptors)

@@ -43,6 +43,7 @@ COPY_WARM_ROUNDS: Final = 1  # before them, not counted
 SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 Samples = dict[str, list[Sample]]
+Launches = list[tuple[float, float]]  # ns of a launch of two kernels of the harness
 CopyTimes = dict[str, list[tuple[int, int]]]  # putting and taking, in ns, by side
 
 
@@ -61,6 +62,7 @@ class Tenant:
         self.meter = meter
         self.container = container
         self.certified = False  # whether this host can freeze it
+        self.launches: Launches = []  # of the contexts that were drawn; the last is in use
         self.is_loaded = False  # whether it has its sources, and obeys orders
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
@@ -75,12 +77,23 @@ class Tenant:
         self._sizes = (-1, -1)  # size of the data that places were drawn for
         self._is_fresh = False  # whether no call has used the current place yet
 
-    def connect(self) -> None:
-        """Wait until the harness is ready: torch imported, the arena mapped, no file of a submission in it."""
+    def connect(self, *, draws: bool = False, like: Tenant | None = None) -> None:
+        """Wait until the harness is ready: torch imported, the arena mapped, no file of a submission in it.
+
+        `draws`: a context of the device is drawn, one that launches kernels as fast as that of the side `like`, or a
+        fast one. Nothing else may use the device meanwhile.
+        """
         arena = self._arena
-        self._connection = connect(
-            self.container, arena.memory, arena.inputs.size, arena.outputs.size, arena.descriptors
-        )
+
+        def draw(connection: socket.socket) -> None:
+            if draws and arena.memory.draws:
+                wanted = like.launches[-1] if like else None
+                protocol.send(connection, {"draw": arena.memory.module, "like": wanted})
+                drawn = protocol.receive(connection, deadline_ns=time.monotonic_ns() + START_S * 10**9)[0]["drawn"]
+                self.launches = [(float(increment), float(nothing)) for increment, nothing in drawn]
+
+        sizes = arena.inputs.size, arena.outputs.size
+        self._connection = connect(self.container, arena.memory, *sizes, arena.descriptors, draw)
         if not self._steps.freeze:
             self.container.never_freeze()
         self.certified = self.container.freezer is not None and not self._steps.left_out

@@ -46,14 +46,14 @@ class Container(Process):
 
 @contextmanager
 def tenant_of(
-    folder: Path, region_bytes: int = 2 << 20, memory: Memory | None = None, program: str = PROGRAM
+    folder: Path, region_bytes: int = 2 << 20, memory: Memory | None = None, program: str = PROGRAM, **drawing: Any
 ) -> Iterator[Tenant]:
     """Tenant that is connected and waits for its job."""
     folder.mkdir(parents=True, exist_ok=True)
     container: Any = Container(folder, program)
     tenant = Tenant(container, memory or Memory(), region_bytes, region_bytes)
     try:
-        tenant.connect()
+        tenant.connect(**drawing)
         yield tenant
     finally:
         tenant.close()

@@ -192,6 +192,18 @@ def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(
     assert call(tenant, GOOD, given).queued, "and then it takes the job"
 
 
+def test_sides_that_are_timed_get_contexts_that_are_alike(tmp_path: Path, given: Input) -> None:
+    memory = TwoDevices()
+    memory.draws = True
+    with tenant_of(tmp_path / "first", 1 << 20, memory, draws=True) as first:
+        first.launches[-1] = (3.0, 1.5)
+        with tenant_of(tmp_path / "second", 8 << 20, memory, draws=True, like=first) as second:
+            assert second.launches == [(2e6, 2e6), (3.0, 1.5)]
+            call(second, GOOD, given)
+        with tenant_of(tmp_path / "for a test", 1 << 20, memory) as third:
+            assert third.launches == []
+
+
 def test_the_harnesss_own_kernel_adds_two_vectors_wherever_they_lie(tenant: Tenant) -> None:
     for _ in range(4):
         tenant.own_calls(1)
