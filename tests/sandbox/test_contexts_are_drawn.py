@@ -1,4 +1,4 @@
-"""A container draws contexts of a device until one launches kernels as fast as it should; a fake driver has them."""
+"""A container draws contexts of a device, here of a fake driver, until launches take the wanted time."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ FAST, FASTER, SLOW = [2370.0, 1330.0], [2345.0, 1310.0], [2530.0, 1440.0]
 
 
 class Drawing:
-    """The module with a driver whose contexts have these launch times, one after the other."""
+    """The module with a fake driver. `times`: of its contexts, in the order in which they are made."""
 
     def __init__(self, module: Any, times: list[list[float]], monkeypatch: pytest.MonkeyPatch) -> None:
         self.module, self.acts = module, list[str]()
