@@ -102,12 +102,12 @@ LOOKED_AHEAD = 16  # candidates; leaderboard/judging/claim.py
 EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
 
 
-def sources(count: int) -> list[tuple[str, str]]:
-    """Return names and sources; no two sources are the same."""
-    kinds = itertools.cycle(CANDIDATES.items())
+def sources(count: int, of: dict[str, str] = CANDIDATES, *, every_cuda: int = 0) -> list[tuple[str, str]]:
+    """Return names and sources; no two sources are the same. `every_cuda`: of so many, one is in CUDA."""
+    kinds = itertools.cycle(of.items())
     found = []
     for number in range(count):
-        name, source = ("CUDA, right", CUDA) if number % EVERY_CUDA == EVERY_CUDA - 1 else next(kinds)
+        name, source = ("CUDA, right", CUDA) if every_cuda and (number + 1) % every_cuda == 0 else next(kinds)
         found.append((name, f"{source}\nNUMBER = {number}\n".replace('SOURCE = """', f'SOURCE = """// {number}')))
     return found
 
@@ -126,7 +126,7 @@ def main() -> None:
     watch.start()
     device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
     waiting = deque()
-    for number, (name, source) in enumerate(sources(options.count)):
+    for number, (name, source) in enumerate(sources(options.count, every_cuda=EVERY_CUDA)):
         job = own_job("candidate", problem, source, "submission.py", options.mode, settings.runner_hardware)
         waiting.append((name, replace(job, submission_id=f"c{number}", bar=options.bar)))
     began, told = time.time(), []
