@@ -138,7 +138,7 @@ class Prepared:
     def add_side(self, name: str) -> None:
         """Add a side while the job is known already but no file of it is in any container."""
         first = next(iter(self.sides.values()))
-        self.start_side(name).connect(draws=True, like=first)
+        self.start_side(name).connect(draws=bool(first.launches), like=first)
         self._compare()
 
     @property

@@ -34,12 +34,12 @@ CIRCUMSTANCES: JSON = {
 }
 ON_CPU: JSON = {
     "hardware": "cpu",
-    "fingerprint": {"hardware": "cpu", "cpu": "a cpu", "cpus": 2, "timing_version": 11},
+    "fingerprint": {"hardware": "cpu", "cpu": "a cpu", "cpus": 2, "timing_version": 12},
     "epoch": "0123456789abcdef",
 }
 ON_GPU: JSON = {
     "hardware": "H200",
-    "fingerprint": {"hardware": "H200", "gpu": "NVIDIA H200", "driver": "570.00", "timing_version": 11},
+    "fingerprint": {"hardware": "H200", "gpu": "NVIDIA H200", "driver": "570.00", "timing_version": 12},
     "epoch": "fedcba9876543210",
 }
 

@@ -53,7 +53,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Any:
         ([SLOW, SLOW, FAST], FASTER, 3),
         ([SLOW, FAST], SLOW, 1),
         ([*8 * [SLOW], [2400.0, 1350.0]], FASTER, 9),
-        (20 * [SLOW], FAST, 16),
+        (50 * [SLOW], FAST, 40),
     ],
     ids=[
         "until one is as fast as the fastest",

@@ -59,6 +59,7 @@ class RanksMemory(Memory):
         self.ranks = len(memories)
         self.device, self.module, self.compiler = first.device, first.module, first.compiler
         self.frozen_stands_still, self.sweeps, self.moves = first.frozen_stands_still, first.sweeps, first.moves
+        # `draws` stays False: ranks are forked before any device is in use.
         self.snapshot_bytes, self.is_shared = first.snapshot_bytes, first.is_shared
 
     def of(self, rank: int) -> Memory:

@@ -89,8 +89,11 @@ class Tenant:
             if draws and arena.memory.draws:
                 wanted = like.launches[-1] if like else None
                 protocol.send(connection, {"draw": arena.memory.module, "like": wanted})
-                drawn = protocol.receive(connection, deadline_ns=time.monotonic_ns() + START_S * 10**9)[0]["drawn"]
-                self.launches = [(float(increment), float(nothing)) for increment, nothing in drawn]
+                answer, _ = protocol.receive(connection, deadline_ns=time.monotonic_ns() + START_S * 10**9)
+                try:
+                    self.launches = [(float(increment), float(nothing)) for increment, nothing in answer["drawn"]]
+                except (KeyError, TypeError, ValueError) as err:
+                    raise SandboxError(f"a container told no launch times: {err!r}") from None
 
         sizes = arena.inputs.size, arena.outputs.size
         self._connection = connect(self.container, arena.memory, *sizes, arena.descriptors, draw)

@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,12 @@ from runner.judge.sides.tenant import Tenant
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
+def judge_settings() -> config.JudgeSettings:
+    image = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
+    owner = f"compared{secrets.token_hex(6)}"
+    return config.load_judge().model_copy(update={"runner_id": owner, "sandbox_image": image})
+
+
 def test_each_set_of_sides_is_compared_once_and_again_when_it_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
@@ -24,10 +31,7 @@ def test_each_set_of_sides_is_compared_once_and_again_when_it_has_waited(monkeyp
         return {name: [[len(asked)]] for name in sides}
 
     monkeypatch.setattr(tenant, "own_calls", compared)
-    image = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
-    owner = f"compared{secrets.token_hex(6)}"
-    settings = config.load_judge().model_copy(update={"runner_id": owner, "sandbox_image": image})
-    with prepare.prepared(settings, (B,)) as ready:
+    with prepare.prepared(judge_settings(), (B,)) as ready:
         assert (asked, ready.own_calls) == ([], {})
         ready.add_side(A)
         assert (asked, set(ready.own_calls)) == ([{A, B}], {A, B})
@@ -36,3 +40,28 @@ def test_each_set_of_sides_is_compared_once_and_again_when_it_has_waited(monkeyp
         assert ready.compared() == {name: [[2]] for name in (A, B, I)}, "a moment ago"
         monkeypatch.setattr(prepare, "COMPARED_S", 0.0)
         assert ready.compared() == {name: [[3]] for name in (A, B, I)}, "they have waited"
+
+
+def test_all_sides_of_a_set_draw_contexts_like_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    connected: list[tuple[Tenant, bool, Tenant | None]] = []
+    connect = Tenant.connect
+
+    def drawn(side: Tenant, *, draws: bool = False, like: Tenant | None = None, **options: Any) -> None:
+        connect(side, draws=draws, like=like, **options)
+        connected.append((side, draws, like))
+        side.launches = [(2.0, 1.0)] if draws else []
+
+    monkeypatch.setattr(Tenant, "connect", drawn)
+    with prepare.prepared(judge_settings(), (B, A)) as ready:
+        ready.add_side(I)
+        first = connected[0][0]
+        assert connected == [
+            (first, True, None),
+            (next(side for side in ready.sides.values() if side is not first), True, first),
+            (ready.sides[I], True, next(iter(ready.sides.values()))),
+        ]
+        assert ready.launches == {name: [(2.0, 1.0)] for name in (A, B, I)}
+    connected.clear()
+    with prepare.prepared(judge_settings(), (B,)) as ready:
+        ready.add_side(A)
+        assert [draws for _, draws, _ in connected] == [False, False], "the first has no times to be like"
