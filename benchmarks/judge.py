@@ -117,7 +117,7 @@ def main() -> int:
             settings.runner_hardware
         )
         source = local.read_source(options.file)
-        device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+        device = accelerators.device_of(settings)
         with borrowed(device, settings.runner_locks, Patience(), f"make bench (pid {os.getpid()})"):
             jobs = list(run_jobs(settings, problem, source, options.jobs))
     except (RunnerError, SetupError) as error:

@@ -68,7 +68,7 @@ def main() -> None:
     problem = (local.find_problem(name) if name else judge.five_cases()).on(settings.runner_hardware)
     watch = Utilisation(settings.runner_gpu)
     watch.start()
-    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.device_of(settings)
     with accelerators.DeviceLock(device, settings.runner_locks):
         jobs = list(judge.run_jobs(settings, problem, local.read_source(file), int(count)))
     samples = watch.stop()

@@ -124,7 +124,7 @@ def main() -> None:
     problem = judge.five_cases().on(settings.runner_hardware)
     watch = Utilisation(settings.runner_gpu)
     watch.start()
-    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.device_of(settings)
     waiting = deque()
     for number, (name, source) in enumerate(sources(options.count, every_cuda=EVERY_CUDA)):
         job = own_job("candidate", problem, source, "submission.py", options.mode, settings.runner_hardware)

@@ -315,7 +315,7 @@ def _judge_ahead(job: Job, settings: JudgeSettings, kept: Path) -> None:
     from runner.judge.data import cuda
     from runner.judge.device import nvml
 
-    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.device_of(settings)
     with (
         patch.object(nvml.Strangers, "pids", lambda own: set()),  # the other judge would be one
         patch.object(prepare, "COMPARED_S", 0.0),  # the containers are compared again in turn

@@ -21,7 +21,7 @@ from runner.judge.sides import tenant
 def main() -> None:
     sets, *waits = sys.argv[1:]
     settings = config.load_judge()
-    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.device_of(settings)
     print("set | seconds waited | contexts, ns | gaps, ns | error of the gaps, ns")
     with accelerators.DeviceLock(device, settings.runner_locks), ExitStack() as stack:
         ready = [stack.enter_context(prepared(settings)) for _ in range(int(sets))]

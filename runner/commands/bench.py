@@ -203,7 +203,7 @@ def _blocks(timing: Timing, evidence: Evidence) -> list[float]:
 def judge_of(settings: JudgeSettings, patience: Patience = local.FOR_EVER) -> Judge:
     """Return the judge of every attempt, in less time."""
     own = local.replace_id(settings)
-    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.device_of(settings)
 
     def judge(problem: Problem, path: Path) -> Report:
         job = local.job_of(problem, path, "benchmark", settings.runner_hardware)

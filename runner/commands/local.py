@@ -105,7 +105,7 @@ def not_meant_for(hardware: str, path: Path, source: str) -> str:
 
 def judge_here(job: Job, settings: config.JudgeSettings, on_event: OnEvent, patience: Patience = FOR_EVER) -> Report:
     """Judge any job while this process holds the device. Raises DeviceBusy if the device is not free in time."""
-    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.device_of(settings)
     judge = execute if job.incumbent is None else confirm
     own = replace_id(settings)
     purpose = f"`runner` on {job.filename or 'an admission test'} (pid {os.getpid()})"

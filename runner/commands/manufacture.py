@@ -160,7 +160,7 @@ class Maker:
         """Compile the module here, and return the job that judges the code."""
         self.tell(f"compiling {file.name}")
         settings, hardware = local.replace_id(self.settings), self.settings.runner_hardware
-        device = accelerators.device_of(hardware, settings.runner_gpu)
+        device = accelerators.device_of(settings)
         device_is_ours = borrowed(device, settings.runner_locks, self.patience, f"`runner` on {file.name}")
         with device_is_ours, cleanup.cleared(settings.runner_id):
             found = emit(problem.on(hardware), settings)

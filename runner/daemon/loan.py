@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -42,7 +42,7 @@ class Stay:
 
     def __init__(self, device: Device, folder: Path) -> None:
         self._lock = DeviceLock(device, folder)
-        self._ask = folder / f"photofinish-{device.name}.ask"
+        self._asks = device.files(folder, "ask")
 
     def take(self, stopping: threading.Event) -> bool:
         """Wait until no command asks and the device is free, then hold it. Returns False if the daemon is to stop."""
@@ -64,29 +64,35 @@ class Stay:
 
     def asked(self) -> bool:
         """Return whether a command asks for the device, or has it."""
-        descriptor = open_shared(self._ask)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        return any(map(_is_held, self._asks))
 
     def note(self, text: str) -> None:
         """Write the purpose of the hold for waiting commands."""
         if self._lock.held:
-            note(self._lock.path, text)
+            note(self._lock, text)
+
+
+def _is_held(path: Path) -> bool:
+    descriptor = open_shared(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 @contextmanager
 def borrowed(device: Device, folder: Path, patience: Patience, purpose: str) -> Iterator[None]:
     """Hold the device for one job, lent by an idle daemon or after a wait. Raises DeviceBusy."""
-    asking = open_shared(folder / f"photofinish-{device.name}.ask")
     lock = DeviceLock(device, folder)
     began = named_at = time.monotonic()
-    try:
-        fcntl.flock(asking, fcntl.LOCK_SH)
+    with ExitStack() as asking:
+        for path in device.files(folder, "ask"):
+            descriptor = open_shared(path)
+            asking.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
         while not lock.held:
             try:
                 lock.take()
@@ -105,21 +111,20 @@ def borrowed(device: Device, folder: Path, patience: Patience, purpose: str) -> 
                 patience.tell(holder, waited_s)
                 time.sleep(TICK_S)
         try:
-            note(lock.path, purpose)
+            note(lock, purpose)
             yield
         finally:
-            note(lock.path, "")
+            note(lock, "")
             lock.close()
-    finally:
-        os.close(asking)
 
 
-def note(path: Path, text: str) -> None:
-    """Write a line into a lock's file for waiting commands. If the file is another user's, there is no line."""
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode()[:NOTE_BYTES])
+def note(lock: DeviceLock, text: str) -> None:
+    """Write a line into a lock's files for waiting commands. If a file is another user's, there is no line."""
+    for path in lock.paths:
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text.encode()[:NOTE_BYTES])
 
 
 def holder_of(path: Path) -> str:

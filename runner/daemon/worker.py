@@ -87,8 +87,7 @@ class Daemon:
         self._stopping = threading.Event()
         self._one_at_a_time = threading.Lock()
         on_host, count = make_of(settings.runner_hardware).on_host, settings.runner_standby
-        device = Device(settings.runner_hardware, 0 if on_host else settings.runner_gpu)
-        self._stay = Stay(device, settings.runner_locks)
+        self._stay = Stay(Device.of(settings), settings.runner_locks)
         self._spares = 0 if on_host else count  # containers of the only judge
         self._standby = Standby(
             self._new_judge,
@@ -520,7 +519,7 @@ def main() -> int:
     try:
         settings = config.load()
         log_to_stderr(settings.log_level, f"{settings.runner_hardware}-{settings.runner_gpu}")
-        device = device_of(settings.runner_hardware, settings.runner_gpu)
+        device = device_of(settings)
         with closing(DeviceLock(device, settings.runner_locks, "runner")) as lock:  # the device's only daemon
             give_up_at = time.monotonic() + DEVICE_PATIENCE_S
             while not lock.held:

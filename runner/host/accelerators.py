@@ -17,9 +17,10 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from runner import __version__
+from runner.config import JudgeSettings
 from runner.errors import ConfigError, DeviceBusy
 from runner.judge.device.make import Cpu, Make
 from runner.judge.device.nvidia import Nvidia
@@ -33,14 +34,28 @@ MAKES: tuple[Make, ...] = (Nvidia(),)  # of accelerators: a port adds its own
 
 @dataclass(frozen=True)
 class Device:
-    """Device that kernels run on."""
+    """Device that kernels run on, or `count` of them from `index` on."""
 
     hardware: str
     index: int
+    count: int = 1
+
+    @classmethod
+    def of(cls, settings: JudgeSettings) -> Self:
+        """Return the device of these settings, whether or not this host has it."""
+        if make_of(settings.runner_hardware).on_host:
+            return cls(settings.runner_hardware, 0)
+        return cls(settings.runner_hardware, settings.runner_gpu, settings.runner_gpus)
 
     @property
     def name(self) -> str:
         return f"{self.hardware}-{self.index}"
+
+    def files(self, folder: Path, kind: str) -> list[Path]:
+        """Return the files that stand for it in a folder of locks: one a GPU, whatever its board calls its hardware."""
+        if self.hardware == "cpu":
+            return [folder / f"photofinish-cpu.{kind}"]
+        return [folder / f"photofinish-gpu-{self.index + number}.{kind}" for number in range(self.count)]
 
 
 def make_of(hardware: str) -> Make:
@@ -50,14 +65,13 @@ def make_of(hardware: str) -> Make:
     return next((make for make in MAKES if make.is_here()), MAKES[0])
 
 
-def device_of(hardware: str, index: int = 0) -> Device:
-    """Return the host's device of this kind with this number. Raises ConfigError for a kind that cannot be judged on
-    here."""
-    make = make_of(hardware)
-    if not make.is_here():
+def device_of(settings: JudgeSettings) -> Device:
+    """Return the host's device of these settings. Raises ConfigError for a kind that cannot be judged on here."""
+    hardware = settings.runner_hardware
+    if not make_of(hardware).is_here():
         needed = f"{hardware!r} needs {' or '.join(make.name for make in MAKES)}, and this host shows none"
         raise ConfigError(f"RUNNER_HARDWARE: {needed}; 'cpu' needs none")
-    return Device(hardware, 0 if make.on_host else index)
+    return Device.of(settings)
 
 
 def most_ranks(hardware: str, gpus: int) -> int:
@@ -69,26 +83,29 @@ class DeviceLock:
     """Exclusive hold on a device. `take` raises DeviceBusy instead of waiting, and so does entering the context."""
 
     def __init__(self, device: Device, folder: Path, kind: str = "lock") -> None:
-        self.path = folder / f"photofinish-{device.name}.{kind}"
-        self._fd = -1
+        self.paths = device.files(folder, kind)
+        self.path = self.paths[0]  # after DeviceBusy the file that is held
+        self._fds: list[int] = []
 
     @property
     def held(self) -> bool:
-        return self._fd >= 0
+        return bool(self._fds)
 
     def take(self) -> None:
-        self._fd = open_shared(self.path)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.close()
-            raise DeviceBusy(f"{self.path}: another runner on this host holds the device; stop it first") from None
+        for path in self.paths:
+            self._fds.append(open_shared(path))
+            try:
+                fcntl.flock(self._fds[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.close()
+                self.path = path
+                raise DeviceBusy(f"{path}: another runner on this host holds the device; stop it first") from None
 
     def close(self) -> None:
         """Give the device back, if it is held."""
-        if self.held:
-            os.close(self._fd)
-            self._fd = -1
+        for descriptor in self._fds:
+            os.close(descriptor)
+        self._fds = []
 
     def __enter__(self) -> DeviceLock:
         self.take()

@@ -254,7 +254,7 @@ def is_fit(checks: list[Check], *, home: bool) -> bool:
 def device(settings: config.JudgeSettings) -> Check:
     why = "Without it nothing can be judged."
     try:
-        accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+        accelerators.device_of(settings)
     except ConfigError as err:
         tool = accelerators.make_of(settings.runner_hardware).tool
         return Check("device", UNFIT, str(err), why, f"Load the driver ({tool} must work), or set RUNNER_HARDWARE.")
@@ -430,7 +430,7 @@ def languages(seen: dict[str, Any]) -> Check:
 def lock(settings: config.JudgeSettings) -> Check:
     """Check whether another runner is judging here."""
     why = "Two judges on one device measure each other."
-    device = accelerators.Device(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.Device.of(settings)
     try:
         with accelerators.DeviceLock(device, settings.runner_locks) as held:
             return Check("device lock", OK, f"{held.path} is free", why)

@@ -120,7 +120,7 @@ def serve(settings: config.JudgeSettings) -> None:
     user = judge_user(settings)
     if user is None or settings.runner_helper is None:
         raise ConfigError("RUNNER_HELPER: names no socket; set it and RUNNER_JUDGE_USER, for the runner, too")
-    device = accelerators.device_of(settings.runner_hardware, settings.runner_gpu)
+    device = accelerators.device_of(settings)
     with accelerators.DeviceLock(device, settings.runner_locks, "helper"):  # the device's only helper
         try:
             with contextlib.closing(Helper(settings.runner_helper, rules_of(settings, user))) as helper:

@@ -281,8 +281,8 @@ def test_a_container_sees_its_gpu_and_no_other(settings: JudgeSettings, nodes: l
 
 
 def test_a_host_without_the_device_is_unfit(settings: JudgeSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(hardware: str, index: int) -> None:
-        raise ConfigError(f"{hardware!r} needs a GPU")
+    def refuse(settings: JudgeSettings) -> None:
+        raise ConfigError(f"{settings.runner_hardware!r} needs a GPU")
 
     monkeypatch.setattr(accelerators, "device_of", refuse)
     found = doctor.device(settings.model_copy(update={"runner_hardware": "H200"}))

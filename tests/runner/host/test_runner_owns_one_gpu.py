@@ -2,14 +2,16 @@
 
 import os
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from runner.config import JudgeSettings
-from runner.errors import ConfigError
-from runner.host import accelerators
+from runner.daemon.loan import IDLE, Patience, Stay, borrowed
+from runner.errors import ConfigError, DeviceBusy
+from runner.host.accelerators import Device, DeviceLock
 from runner.judge.device.nvidia import Nvidia
 from sandbox import policy
 
@@ -59,6 +61,35 @@ def test_a_gpu_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_each_gpu_of_a_host_has_a_lock_of_its_own(tmp_path: Path) -> None:
-    held, other = (accelerators.Device("H200", index) for index in (0, 3))
-    with accelerators.DeviceLock(held, tmp_path), accelerators.DeviceLock(other, tmp_path):
+    held, other = (Device("H200", index) for index in (0, 3))
+    with DeviceLock(held, tmp_path), DeviceLock(other, tmp_path):
         pass
+
+
+def test_a_gpu_is_not_judged_on_alone_and_in_a_group_at_once(tmp_path: Path) -> None:
+    group, alone, beside = Device("H200x2", 0, 2), Device("H200", 1), Device("H200", 2)
+    held = DeviceLock(alone, tmp_path)
+    with held, pytest.raises(DeviceBusy, match=r"photofinish-gpu-1\.lock: another runner"):
+        DeviceLock(group, tmp_path).take()
+    with DeviceLock(group, tmp_path), DeviceLock(beside, tmp_path), pytest.raises(DeviceBusy):
+        held.take()
+    with DeviceLock(Device("H200", 0), tmp_path):
+        pass  # a group that found one of its devices held keeps none
+
+
+def test_a_group_lends_every_device_of_its_own(tmp_path: Path) -> None:
+    daemon, stopping = Stay(Device("H200x2", 0, 2), tmp_path), threading.Event()
+    assert daemon.take(stopping)
+    daemon.note(IDLE)
+    assert not daemon.asked()
+    told: list[str] = []
+
+    def lend(holder: str, waited_s: float) -> None:
+        told.append(holder)
+        assert daemon.asked()
+        daemon.give()
+
+    with borrowed(Device("H200", 1), tmp_path, Patience(60, lend), "a command"):
+        assert told == [IDLE]
+        assert daemon.asked()
+    assert not daemon.asked()

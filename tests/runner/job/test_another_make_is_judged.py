@@ -159,7 +159,7 @@ def test_an_unfit_device_of_another_make_takes_no_job(make: FakeMake, settings: 
 
 @pytest.mark.usefixtures("make")
 def test_the_host_knows_a_device_of_another_make(settings: JudgeSettings) -> None:
-    assert accelerators.device_of(HARDWARE, 1).name == "FAKE1-1"
+    assert accelerators.device_of(settings).name == "FAKE1-1"
     assert accelerators.fingerprint(HARDWARE, 1).items() >= FACTS.items()
     assert epochs.device_name(HARDWARE, FACTS) == FACTS["gpu"]
     assert canary.health_of(settings).temperature_c == 41.0
@@ -174,7 +174,9 @@ def test_a_fleet_has_the_devices_of_another_make(
     assert [(one.number, one.name, one.node) for one in found] == [(0, FACTS["gpu"], None), (1, FACTS["gpu"], 1)]
 
 
-def test_a_host_without_any_make_is_named(make: FakeMake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_without_any_make_is_named(
+    make: FakeMake, settings: JudgeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(make, "is_here", lambda: False)
     with pytest.raises(ConfigError, match="'FAKE1' needs a FAKE accelerator, and this host shows none"):
-        accelerators.device_of(HARDWARE)
+        accelerators.device_of(settings)
