@@ -84,7 +84,7 @@ class DeviceLock:
 
     def __init__(self, device: Device, folder: Path, kind: str = "lock") -> None:
         self.paths = device.files(folder, kind)
-        self.path = self.paths[0]  # after DeviceBusy the file that is held
+        self.path = self.paths[0]  # after DeviceBusy the file that another process holds
         self._fds: list[int] = []
 
     @property
@@ -92,14 +92,17 @@ class DeviceLock:
         return bool(self._fds)
 
     def take(self) -> None:
-        for path in self.paths:
-            self._fds.append(open_shared(path))
-            try:
-                fcntl.flock(self._fds[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.close()
+        try:
+            for path in self.paths:
                 self.path = path
-                raise DeviceBusy(f"{path}: another runner on this host holds the device; stop it first") from None
+                self._fds.append(open_shared(path))
+                fcntl.flock(self._fds[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise DeviceBusy(f"{self.path}: another runner on this host holds the device; stop it first") from None
+        except ConfigError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Give the device back, if it is held."""

@@ -40,8 +40,8 @@ def connect(
     before: Callable[[socket.socket], None] = lambda connection: None,
 ) -> socket.socket:
     """Return the connection of a container that has mapped the memory shared with the judge, a tenant's or the
-    oracle's. No file of a user or a problem is in it yet. `before` it maps anything may be more to say. Raises
-    SandboxError, OSError."""
+    oracle's. No file of a user or a problem is in it yet. `before`: a further exchange, before memory is mapped.
+    Raises SandboxError, OSError."""
     deadline = time.monotonic_ns() + START_S * 1_000_000_000
     connection = container.accept(deadline)
     try:

@@ -80,8 +80,8 @@ class Tenant:
     def connect(self, *, draws: bool = False, like: Tenant | None = None) -> None:
         """Wait until the harness is ready: torch imported, the arena mapped, no file of a submission in it.
 
-        `draws`: a context of the device is drawn, one that launches kernels as fast as that of the side `like`, or a
-        fast one. Nothing else may use the device meanwhile.
+        `draws`: the container first draws a context that launches kernels as fast as that of the side `like`, or, for
+        the first side, a fast context. The device must be idle meanwhile.
         """
         arena = self._arena
 
