@@ -38,7 +38,7 @@ from sandbox.protocol import clean_text, cut
 
 GROWTH = 2.5
 SLACK_S = 0.003  # below this, times are the machine's and not the reader's
-TRIES = 12  # a busy machine needs more tries for an undisturbed pair
+TRIES = 40  # a busy machine needs more tries for an undisturbed pair
 ESCAPINGS = 75  # of a plain text in the time of one highlighting: a busy machine slows both
 
 PIECES = (

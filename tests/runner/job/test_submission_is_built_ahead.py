@@ -76,19 +76,17 @@ def test_an_archive_holds_no_source_and_no_bytecode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ("while True: pass", "did not end within 5 s"),
-        ("import os; os._exit(3)", "ended without an answer"),
-        ("import os; open('/tmp/large', 'wb').write(os.urandom(90 << 20))", "ended without an answer"),
-    ],
+    "source", ["import os; os._exit(3)", "import os; open('/tmp/large', 'wb').write(os.urandom(90 << 20))"]
 )
-def test_an_import_that_cannot_be_kept_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str
-) -> None:
-    monkeypatch.setattr("runner.job.build.LIMIT_S", 5.0)
-    with pytest.raises(NotBuilt, match=said):
+def test_an_import_that_cannot_be_kept_is_told(tmp_path: Path, source: str) -> None:
+    with pytest.raises(NotBuilt, match="ended without an answer"):
         build(job(tmp_path, source), settings(), [0])
+
+
+def test_an_import_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.job.build.LIMIT_S", 5.0)
+    with pytest.raises(NotBuilt, match="did not end within 5 s"):
+        build(job(tmp_path, "while True: pass"), settings(), [0])
 
 
 @pytest.mark.parametrize("built", [b"junk", gzip.compress(b"\0" * 10_000_000), b"\x1f\x8b" + bytes(100)])
