@@ -193,6 +193,8 @@ def main(folder: Path, *, compiled: bool) -> dict[str, dict[str, str]]:
     if compiled:
         build_once()
     kernels = sides(folder, problem, compiled=compiled)
+    if not kernels:
+        return {}
     chance = random.Random(11)
     verdicts: dict[str, dict[str, str]] = {name: {} for name in (*kernels, *(() if compiled else ("planted",)))}
     files = {name.removesuffix(".py"): text for name, text in problem.files.items() if name != "reference.py"}

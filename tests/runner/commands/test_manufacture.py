@@ -70,6 +70,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(600)  # five modules, three of which torch compiles
 def test_manufacture_keeps_verified_kernels_with_reasons_for_the_rest(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

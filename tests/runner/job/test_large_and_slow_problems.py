@@ -57,6 +57,7 @@ def judged(
         local.find_problem("vectoradd").to_bundle()
         | {"files": {"reference.py": reference}, "tests": [case], "benchmarks": [case], "fuzz": None, "baseline": None}
         | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
+        | {"test_timeout_s": 240.0}  # on a busy machine
         | more
     )
     job = local.job_from(problem, source, problem.submission_name, mode, "cpu")

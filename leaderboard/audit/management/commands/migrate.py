@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.commands import migrate
 from django.db import connection
@@ -14,6 +15,10 @@ SELECT DISTINCT r.rolname
 
 
 class Command(migrate.Command):
+    def check(self, *args: Any, **named: Any) -> None:
+        """Check settings and database alone, as before other commands."""
+        super().check(*args, **{"tags": [Tags.security, Tags.database], **named})
+
     def handle(self, *args: Any, **options: Any) -> None:
         super().handle(*args, **options)
         if options["app_label"] or options["plan"] or options["check_unapplied"]:
