@@ -14,7 +14,7 @@ from tests.leaderboard.stage import NOON
 
 DOZEN = Bucket(12, 12)
 buckets = st.builds(Bucket, capacity=st.integers(1, 20), per_day=st.integers(1, 50))
-moments = st.integers(0, 3 * 24 * 60).map(lambda minutes: NOON + timedelta(minutes=minutes))
+moments = st.integers(0, 3 * 24 * 60 - 1).map(lambda minutes: NOON + timedelta(minutes=minutes))  # before END
 ledgers = st.lists(st.builds(Movement, at=moments, tokens=st.sampled_from([-1, -1, 1])), max_size=40)
 END = NOON + timedelta(days=3)
 
