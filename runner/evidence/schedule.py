@@ -208,6 +208,17 @@ class Schedule:
                 self._queue += [Run(side, self.calls) for side in self.order]
         return self._end or self._queue[0]
 
+    @property
+    def expected(self) -> Run | None:
+        """Return the Run that follows the present one if its block is valid; None if its times decide on that."""
+        if len(self._queue) > 1:
+            following = self._queue[1]
+            return following if isinstance(following, Run) and following.calls else None
+        present = self._queue[0]
+        valid = len(self.valid) + (isinstance(present, Run) and not present.warm)
+        looks = valid >= self.profile.first_look and not (valid - self.profile.first_look) % self.profile.look_every
+        return Run(self.order[0], self.calls) if self.calls and not looks else None
+
     def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
         """Record the outcome of a Run: the times of its calls that count; its total wall time, with preparing inputs
         and comparing outputs; the ruling; and the side to blame.

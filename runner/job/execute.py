@@ -119,7 +119,8 @@ class _Course:
 
     The evidence has the seconds of each phase, also of a failed phase, and parts of them: `steps` (all sides' calls,
     each with all work before and after its clock), of which `calls` (device time: from the clock's start until no code
-    runs any more); `inputs` (requests to the oracle), of which `problem` in the problem's own code; `comparing`.
+    runs any more); `inputs` (waiting for the oracle, and copying); `problem` (the problem's own code, which may run
+    beside the comparing); `comparing`.
     """
 
     def __init__(self, job: Job, on_event: OnEvent, built: bytes) -> None:

@@ -131,14 +131,31 @@ class Calls:
         The input at the index `near_to` gets a near-duplicate, different in a few elements, at the end of the list.
         The input at the index `strictly` is compared with double precision, as in a check.
         """
-        seeds: list[tuple[int, int | None]] = [(fresh_seed(self.chance), None) for _ in range(count)]
-        if near_to is not None:
-            seeds.append((seeds[near_to][0], fresh_seed(self.chance)))
+        return self.made_of(self.draw_seeds(count, near_to), case, strictly)
+
+    def draw_seeds(self, count: int, near_to: int | None = None) -> list[Seeds]:
+        """Return the seeds of `count` new inputs, and at the end of a near-duplicate of the input at `near_to`."""
+        seeds: list[Seeds] = [(fresh_seed(self.chance), None) for _ in range(count)]
+        return seeds if near_to is None else [*seeds, (seeds[near_to][0], fresh_seed(self.chance))]
+
+    def made_of(self, seeds: list[Seeds], case: Case, strictly: int | None = None) -> list[Input]:
+        """Return the inputs of these seeds, as `fresh` does."""
         rule = self.rule(case)
         last = len(seeds) if strictly is None else strictly
         made = self.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self.cancels))
         made[last:last] = self.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
         return made
+
+    def begin_making(self, seeds: list[Seeds], case: Case, strictly: int | None = None) -> None:
+        """Let the oracle make the inputs of `made_of` with these arguments while the judge compares outputs.
+
+        It does not where it shares cores with the judge, where memory is short, and where the problem's own check
+        needs it.
+        """
+        if self.memory.works_beside_oracle and self.plan.keeps and not self.oracle.checks:
+            last = len(seeds) if strictly is None else strictly
+            fp64 = self.rule(case).fp64(timed=not self.cancels)
+            self.oracle.begin(case, seeds[:last] + seeds[last + 1 :], fp64=fp64)
 
     def make_all(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64) -> list[Input]:
         """Return the oracle's inputs. If it finds too little memory, the judge frees its buffers and asks once more."""
@@ -166,6 +183,7 @@ class Calls:
         hot: bool = False,
     ) -> tuple[Call, Buffer]:
         """Make one call. A tenant's words about a secret case are dropped: they may hold the case's data."""
+        self.oracle.rest()  # nothing else is at work on the device during a call
         tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
         is_first = not idle and (side, given.case) not in self._called
         is_model = self.problem.interface == MODEL

@@ -25,6 +25,7 @@ from runner.judge.data.compare import Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Buffer
 from runner.judge.device.telemetry import Telemetry
+from runner.judge.sides.oracle import Seeds
 
 WARM_CALLS: Final = (2, 4)  # of a first window; the number is random, to hide a call's kind from its number
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
@@ -58,6 +59,10 @@ class Side(Protocol):
     """Container in a case. A block is made ready, run without interruption by our code, and settled."""
 
     def make_ready(self, calls: int) -> None: ...
+
+    def make_ahead(self, calls: int) -> None:
+        """Begin to make ready for a block of this many calls, while the judge is at work on the block before."""
+        ...
 
     def run_block(self) -> list[Sample]:
         """Return a sample of each call that counts."""
@@ -107,6 +112,8 @@ class CaseTiming:
             failed = err
         finally:
             window = self.telemetry.end()
+        if failed is None and (following := self.plan.expected) is not None:
+            self.sides[following.side].make_ahead(following.calls)
         try:
             settled = side.settle() if failed is None else settled
         except FAILURES as err:
@@ -162,6 +169,18 @@ class _Turn:
     hot: bool = False
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """Chance's part in a block: seeds of its inputs, and the indices of the input that has a near twin and of the input
+    that is compared with double precision."""
+
+    calls: int
+    twin: int | None
+    repeat: bool
+    strictly: int | None
+    seeds: list[Seeds]
+
+
 class TimedSide:
     """One side in one case. A call that counts has an input that no call had before.
 
@@ -176,23 +195,35 @@ class TimedSide:
         self._stage = stage
         self._turns: list[_Turn] = []
         self._made: list[tuple[Call, Buffer]] = []
+        self._drawn: _Drawn | None = None  # of the next block
 
-    def make_ready(self, calls: int) -> None:
+    def make_ahead(self, calls: int) -> None:
+        self._drawn = drawn = self._draw(calls)
+        self._calls.begin_making(drawn.seeds, self._case, drawn.strictly)
+
+    def _draw(self, calls: int) -> _Drawn:
         chance = self._calls.chance
         plan = self._calls.plan
-        if not plan.keeps:
-            self._calls.let_go()
         repeatable = calls > 1 or plan.calls == 1
         near, repeat = (repeatable and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
         near, repeat = near and plan.near, repeat and plan.repeats
         twin = chance.randrange(calls) if near else None
         strict = plan.strict and self._side != A and chance.random() < STRICT_SHARE
         strictly = chance.randrange(calls) if strict else None
-        made = self._calls.fresh(self._case, calls, near_to=twin, strictly=strictly)
+        return _Drawn(calls, twin, repeat, strictly, self._calls.draw_seeds(calls, twin))
+
+    def make_ready(self, calls: int) -> None:
+        chance = self._calls.chance
+        drawn, self._drawn = self._drawn, None
+        if drawn is None or drawn.calls != calls:
+            drawn = self._draw(calls)
+        if not self._calls.plan.keeps:
+            self._calls.let_go()
+        made, twin = self._calls.made_of(drawn.seeds, self._case, drawn.strictly), drawn.twin
         self._turns = [_Turn(given, number) for number, given in enumerate(made[:calls])]
         if twin is not None:
             self._turns.insert(twin + 1, _Turn(made[calls], calls, twin, near=True))
-        if repeat:
+        if drawn.repeat:
             at = chance.randrange(len(self._turns))
             twin_turn = self._turns[at]
             hot = self._calls.memory.sweeps and chance.random() < HOT_SHARE

@@ -216,6 +216,7 @@ class Trial:
             self.emit("timing", case_name(cases[index]), progress)
             with self._enough_memory():
                 wrong = self._measure_case(cases[index], recorders[index], stage, telemetry, progress)
+                self.calls.oracle.rest()
             self.recorder.add_circumstances(telemetry=telemetry.level)  # it may have fallen
             if wrong is not None:
                 wrong.message = f"While it was timed: {wrong.message}"

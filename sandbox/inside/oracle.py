@@ -157,13 +157,15 @@ class Oracle:
         self.files: dict[str, str] = {}
         self.sizes = sizes
         self._begin_at((0, 0, 0))
-        self.roles: dict[str, roles.Roles] = {}  # by the case's arguments other than sizes, and by structure
+        # By the case's arguments other than sizes, and by structure.
+        self.roles: dict[tuple[str, tuple[Any, ...]], roles.Roles] = {}
         self.places: dict[str, roles.Place] = {}  # of the last draw
         self.fixed: frozenset[int] = frozenset()  # slots that a near-duplicate leaves: Model's parameters, places
-        self.known: dict[str, Known] = {}  # by case and shapes
+        self.known: dict[tuple[str, tuple[Any, ...]], Known] = {}  # by case without its seed, and shapes
         self.eager_ns = 0  # of the reference, in the last make that was timed
         self.case, self.timed = "", 0  # case of the last makes, and how many of them were timed
-        self.made = ""  # case of the present make
+        # Of the present make, as text: its case, its arguments other than sizes, its case without the seed.
+        self.made = self.told = self.unseeded = ""
         self.first_ns: dict[str, int] = {}  # of the reference's first call, by case
         self.kept: dict[int, Kept] = {}
 
@@ -192,7 +194,9 @@ class Oracle:
     def make(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write inputs and their expected outputs into the regions."""
         self.forget(request)
-        made: list[dict[str, Any]] = []
+        case, made = request["case"], list[dict[str, Any]]()
+        self.made, self.unseeded = (json.dumps(one, sort_keys=True) for one in (case, {**case, "seed": None}))
+        self.told = json.dumps({name: value for name, value in case.items() if type(value) is not int}, sort_keys=True)
         at, began = (0, 0, 0), time.monotonic()
         for wanted in request["wanted"]:
             if made and time.monotonic() - began > LONG_S:
@@ -218,7 +222,6 @@ class Oracle:
 
     def _make(self, request: dict[str, Any]) -> dict[str, Any]:
         case, seed, changes = request["case"], request["seed"], request["near"]
-        self.made = json.dumps(case, sort_keys=True)
         drawn = self._draw(case, seed)
         answer: dict[str, Any] = {"near": False}
         read = [index for index in drawn.bases if drawn.slots[index]["role"] != "out" and index not in self.fixed]
@@ -245,8 +248,7 @@ class Oracle:
         drawn = slots.take_apart(self.problem.generate(case, seed))
         if self.ranks > 1:
             slots.give_ranks(drawn.node, drawn.slots)
-        told = {name: value for name, value in case.items() if type(value) is not int}
-        key = json.dumps([told, [[slot["dtype"], slot.get("of")] for slot in drawn.slots]], sort_keys=True)
+        key = self.told, tuple((slot["dtype"], slot.get("of")) for slot in drawn.slots)
         if key not in self.roles:
             with_places = not self.problem.is_model and self.ranks == 1
             self.roles[key] = roles.find(self._reference, drawn, with_places=with_places)
@@ -310,8 +312,7 @@ class Oracle:
         wanted = request["fp64"]
         if wanted and self.ranks > 1:
             return "outputs of several ranks are compared with the reference alone", Known()
-        shape = [{**request["case"], "seed": None}, [slot["shape"] for slot in layout["slots"]]]
-        key = json.dumps(shape, sort_keys=True)
+        key = self.unseeded, tuple(tuple(slot["shape"]) for slot in layout["slots"])
         if not wanted or (wanted == "condition" and key in self.known):
             return "not asked for", self.known.get(key, Known())
         places, size = slots.wide_places(layout["slots"])

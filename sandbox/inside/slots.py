@@ -152,6 +152,8 @@ def span(shape: Any, stride: Any) -> int:
 
 def is_dense(tensor: torch.Tensor) -> bool:
     """Return whether the tensor has no gaps and holds no element twice."""
+    if tensor.is_contiguous() and tensor.numel():
+        return True
     reach = 0
     for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size > 1 and step <= reach:
@@ -169,8 +171,9 @@ def _overlapping(tensors: list[torch.Tensor]) -> list[list[int]]:
     """Group the indices of tensors that share memory, in the order of each group's first tensor."""
     groups: list[list[int]] = []
     end = 0  # of the last group with elements
-    for index in sorted(range(len(tensors)), key=lambda index: (tensors[index].numel() > 0, tensors[index].data_ptr())):
-        start, after = _reach(tensors[index])
+    reaches = [_reach(tensor) for tensor in tensors]
+    for index in sorted(range(len(tensors)), key=lambda index: (tensors[index].numel() > 0, reaches[index][0])):
+        start, after = reaches[index]
         if start < after and start < end:
             groups[-1].append(index)
         else:
@@ -182,12 +185,15 @@ def _overlapping(tensors: list[torch.Tensor]) -> list[list[int]]:
 def _reach(tensor: torch.Tensor) -> tuple[int, int]:
     """Return the addresses of the tensor's first byte and of the byte behind its last."""
     start = tensor.data_ptr()
-    return start, start + span(tensor.shape, tensor.stride()) * tensor.element_size()
+    count = tensor.numel() if tensor.is_contiguous() else span(tensor.shape, tensor.stride())
+    return start, start + count * tensor.element_size()
 
 
 def _base(tensors: list[torch.Tensor], group: list[int]) -> torch.Tensor:
     """Return a dense tensor over all the memory of the group: a member, a new tensor of its format, or of bytes."""
     members = [tensors[index] for index in group]
+    if len(members) == 1 and is_dense(members[0]):
+        return members[0]
     start = min(_reach(tensor)[0] for tensor in members)
     end = max(_reach(tensor)[1] for tensor in members)
     mixed = len({tensor.dtype for tensor in members}) > 1

@@ -114,11 +114,12 @@ def _start() -> _Start:
 class CudaShot:
     """Four events of the judge's own stream, which no tenant reaches."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
         self._marks: list[Any] = [torch.cuda.Event(enable_timing=True) for _ in range(4)]  # type: ignore[no-untyped-call]
 
     def mark(self, place: int) -> None:
-        self._marks[place].record()
+        self._marks[place].record(self._stream)
 
     def is_put(self) -> bool:
         return bool(self._marks[1].query())
@@ -134,8 +135,8 @@ class CudaShot:
 
 
 class CudaMemory(Memory):
-    """The device's primary context through torch. Each operation ends with a synchronisation, except in a shot and, in
-    `together`, except at the end."""
+    """The device's primary context through torch. Each operation but `stage` ends with a synchronisation, except in a
+    shot and, in `together`, except at the end."""
 
     device = "cuda"
     module = "on_cuda"
@@ -146,6 +147,7 @@ class CudaMemory(Memory):
     draws = True
     snapshot_bytes = 24 << 30
     is_shared = True
+    works_beside_oracle = True
 
     def __init__(self, steps: Steps = ALL, number: int = 0) -> None:
         device.start(number)
@@ -154,6 +156,7 @@ class CudaMemory(Memory):
         self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
         self._probe = torch.zeros(1, device="cuda")
         self._alone = False  # whether the device goes on without the host
+        self._stream = torch.cuda.current_stream()  # of all work; looking it up takes longer than most requests
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
         self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the late words
         self._late = torch.zeros(0, dtype=torch.int32, device="cuda")
@@ -228,7 +231,7 @@ class CudaMemory(Memory):
 
     def begin(self, nonce: int, meeting: Meeting | None = None) -> CudaShot:
         """Hold the device, and begin a shot, with several devices at their `meeting`; `end` lets it go."""
-        shot, stream = CudaShot(), torch.cuda.current_stream().cuda_stream
+        shot, stream = CudaShot(self._stream), self._stream.cuda_stream
         self._reset()
         self._alone = True
         _start().hold(stream, nonce)
@@ -266,7 +269,10 @@ class CudaMemory(Memory):
 
     @_allocating()
     def stage(self, source: Buffer, count: int) -> None:
-        """Prepare the first part of `put` before the clock, with the withheld words poisoned."""
+        """Prepare the first part of `put` before the clock, with the withheld words poisoned.
+
+        The device does it before any later work of the judge; the host does not wait.
+        """
         if len(self._staged) < count:
             self._staged = self.buffer(count)
         words = count // 4
@@ -277,7 +283,6 @@ class CudaMemory(Memory):
             elsewhere = torch.randint(max(words, 1), (withheld,), device="cuda")  # plausible, and wrong
             self._staged[:count].view(torch.int32)[self._last] = source[:count].view(torch.int32)[elsewhere]
             self._late = source[:count].view(torch.int32)[self._last]
-        self._synchronize()
 
     @_allocating()
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:

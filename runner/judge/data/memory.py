@@ -129,6 +129,8 @@ class Memory:
         """Return the sizes of a container's inputs and outputs."""
         return ARENA_BYTES, ARENA_BYTES
 
+    works_beside_oracle = False  # whether the judge compares on other processors than the oracle's
+
     def region(self, name: str, size: int) -> Region:
         return SharedPages(name, size)
 

@@ -203,9 +203,13 @@ class Orders:
     def give(self, kind: int, text: bytes, limit_s: float, when: str) -> int:
         """Write an order, wait for the echo of its nonce, and return the tenant's number. Any failure in the answer is
         a fault."""
+        return self.answer(self.order(kind, text), limit_s, when)
+
+    def order(self, kind: int, text: bytes = b"") -> tuple[int, int]:
+        """Write an order with a fresh nonce, for `answer`."""
         nonce = secrets.randbits(64) | 1
         self.write(kind, text, nonce)
-        return self.answer((kind, nonce), limit_s, when)
+        return kind, nonce
 
     def write(self, kind: int, text: bytes, nonce: int) -> None:
         protocol.write_page(self._arena.orders.map, nonce, kind, self._arena.number, text)

@@ -2,6 +2,7 @@
 does not.
 
 The oracle is frozen except during requests. Its answers are bounded; its failures are never the competitor's fault.
+One request may go out ahead: the oracle makes the next block's inputs while the judge compares the outputs of the last.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from problems.fields import shown
@@ -36,6 +38,17 @@ UNREADABLE: Final = "an answer that cannot be read"
 Seeds = tuple[int, int | None]  # of an input; of its near twin
 
 
+@dataclass(frozen=True)
+class _Ahead:
+    """Request that is out before its inputs are needed. `deadline_ns`: of its answer."""
+
+    request: dict[str, Any]
+    deadline_ns: int
+
+    def is_for(self, request: dict[str, Any]) -> bool:
+        return all(self.request[key] == request[key] for key in ("case", "wanted", "fp64"))
+
+
 class Oracle:
     """Connection to the problem's container. Use: connect, load, then `make` and `check`."""
 
@@ -59,6 +72,9 @@ class Oracle:
         self._free_bytes = 0
         self._done: list[int] = []  # numbers of inputs that need no further check
         self._awake = 0  # open `awake` contexts
+        self._parsed: tuple[Any, Layout] | None = None  # the last layout, as it came and parsed
+        self._ahead: _Ahead | None = None
+        self._awake_ahead = ExitStack()  # the `awake` context of that request
         self._ended = False  # whether there is no container left to freeze
         self.asked = Stopwatch()  # total: waiting for the oracle, and copying its results
         self.problem_s = 0.0  # total: the problem's own code, as its container reports
@@ -115,6 +131,36 @@ class Oracle:
         """Take the place of a closed oracle: its accounts go on, and no number comes twice."""
         self.asked, self.problem_s, self._number = before.asked, self.problem_s + before.problem_s, before._number
 
+    def begin(self, case: Case, seeds: Sequence[Seeds], *, fp64: Fp64 = "") -> None:
+        """Ask for inputs ahead, if one short request yields all of them.
+
+        `make_all` with the same arguments takes them. Any other request and `rest` discard them. A failure comes to
+        light when they are taken.
+        """
+        self.rest()
+        if self._at_once(case, fp64) < len(seeds):
+            return
+        request = {"do": "make", **self._wanted(case, seeds, fp64), "done": self._done}
+        self._done = []
+        assert self._connection is not None
+        self._awake_ahead.enter_context(self.awake())
+        self._requests += 1
+        with suppress(OSError):  # of a container that ended: waiting for its answer finds how
+            protocol.send(self._connection, request | {"request": self._requests})
+        self._ahead = _Ahead(request, _deadline_ns())
+
+    def rest(self) -> None:
+        """Discard inputs that were asked for ahead, and freeze the oracle. No side may run before."""
+        if self._ahead is not None:
+            with suppress(ProblemRaised, TooLarge):  # the next request that needs the same will fail the same
+                self._take_ahead()
+
+    def _take_ahead(self) -> dict[str, Any]:
+        ahead, self._ahead = self._ahead, None
+        assert ahead is not None
+        with self._awake_ahead.pop_all():
+            return self._await(ahead.request, ahead.deadline_ns)
+
     def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
         """Return an input of this case, copied to private memory before the next request.
 
@@ -137,21 +183,31 @@ class Oracle:
         made: list[Input] = []
         with self.asked.running(), self.awake(), blaming_the_problem(UNREADABLE):
             while left := seeds[len(made) :]:
-                is_known = (case, fp64) == self._known and self._each_ns > 0
-                at_once = int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE)) if is_known else 1
                 try:
-                    made += self._make(case, left[:at_once], fp64)
+                    made += self._make(case, left[: self._at_once(case, fp64)], fp64)
                 except OracleFull:
                     for given in made:
                         self.release(given)
                     raise
         return made
 
+    def _at_once(self, case: Case, fp64: Fp64) -> int:
+        """Return how many inputs one request may ask for: a single one, until it is known how long these take."""
+        is_known = (case, fp64) == self._known and self._each_ns > 0
+        return int(min(max(AT_ONCE_NS / self._each_ns, 1), MOST_AT_ONCE)) if is_known else 1
+
+    def _wanted(self, case: Case, seeds: Sequence[Seeds], fp64: Fp64) -> dict[str, Any]:
+        wanted = [{"number": self._number + k, "seed": seed, "near": near} for k, (seed, near) in enumerate(seeds, 1)]
+        return {"case": case, "wanted": wanted, "fp64": fp64}
+
     def _make(self, case: Case, seeds: Sequence[Seeds], fp64: Fp64) -> list[Input]:
         """Return inputs for the first of these seeds, as many as there was room for."""
-        wanted = [{"number": self._number + k, "seed": seed, "near": near} for k, (seed, near) in enumerate(seeds, 1)]
-        answer = self._ask({"do": "make", "case": case, "wanted": wanted, "fp64": fp64, "done": self._done})
-        self._done = []
+        wanted = self._wanted(case, seeds, fp64)
+        if self._ahead is not None and self._ahead.is_for(wanted):
+            answer = self._take_ahead()
+        else:
+            answer = self._ask({"do": "make", **wanted, "done": self._done})
+            self._done = []
         answers = answer.get("made")
         if not isinstance(answers, list) or not 0 < len(answers) <= len(seeds):
             raise OracleFailed("the problem's container did not answer with the inputs that it was asked for")
@@ -171,8 +227,7 @@ class Oracle:
     ) -> Input:
         """Return an input from the answer. `begin`: its offsets in bytes in the regions of inputs, expected and wide
         outputs."""
-        room = self._inputs.size - begin[0], self._expected.size - begin[1]
-        layout = parse_layout(answer.get("layout"), *room, self._memory.ranks)
+        layout = self._layout(answer.get("layout"), self._inputs.size - begin[0], self._expected.size - begin[1])
         is_near = answer.get("near") is True
         why_not = str(answer.get("fp64"))[:500]
         return Input(
@@ -195,6 +250,16 @@ class Oracle:
                 for one in _by_output(answer.get("condition"), layout)
             ),
         )
+
+    def _layout(self, data: Any, input_limit: int, output_limit: int) -> Layout:
+        """Parse a layout. Most inputs of a case have the same layout."""
+        if self._parsed is not None and data == self._parsed[0]:
+            layout = self._parsed[1]
+            if layout.input_bytes <= input_limit and layout.output_bytes <= output_limit:
+                return layout
+        layout = parse_layout(data, input_limit, output_limit, self._memory.ranks)
+        self._parsed = data, layout
+        return layout
 
     def _copy_wide(self, layout: Layout, begin: int, *, spread: bool) -> Buffer | None:
         size = layout.wide_places()[1] * (2 if spread else 1)
@@ -237,6 +302,7 @@ class Oracle:
             return answer.get("good") is True, _clean(str(answer.get("message", "")))[:4000]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.rest()
         if self._connection is None or self._connection.fileno() < 0:
             raise SandboxError("the problem's container has no connection to this judge: it is closed, or not started")
         self._requests += 1
@@ -245,27 +311,32 @@ class Oracle:
                 protocol.send(self._connection, request | {"request": self._requests})
             except OSError as err:
                 raise OracleFailed(self._why_silent(err, request)) from None
-            deadline_ns, watched = time.monotonic_ns() + ANSWER_S * 1_000_000_000, None
-            try:
-                if self.meter is not None and not is_ready(self._connection, WATCHED_S):
-                    watched = self.meter.read()
-                answer, _ = protocol.receive(self._connection, deadline_ns=deadline_ns)
-            except (OSError, protocol.ProtocolError) as err:
-                share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
-                raise OracleFailed(self._why_silent(err, request), share) from None
-            if answer.get("request") != self._requests:  # perhaps the late answer to a request that timed out
-                raise OracleFailed(f"the problem's container did not answer request {self._requests}, but another one")
-            self.held_bytes = _whole(answer, "held_bytes")
-            self.peak_bytes = max(self.peak_bytes, _whole(answer, "peak_bytes"))
-            if "error" in answer:
-                with blaming_the_problem(UNREADABLE):
-                    error = _clean(str(answer["error"]))
-                if answer.get("large") is True:
-                    raise TooLarge(error)
-                raise OracleFull(error) if answer.get("full") is True else ProblemRaised(error)
-            self.took_ns = _whole(answer, "took_ns")
-            self.problem_s += self.took_ns / 1e9
-            return answer
+            return self._await(request, _deadline_ns())
+
+    def _await(self, request: dict[str, Any], deadline_ns: int) -> dict[str, Any]:
+        """Wait for the answer to a request that was sent."""
+        assert self._connection is not None
+        watched = None
+        try:
+            if self.meter is not None and not is_ready(self._connection, WATCHED_S):
+                watched = self.meter.read()
+            answer, _ = protocol.receive(self._connection, deadline_ns=deadline_ns)
+        except (OSError, protocol.ProtocolError) as err:
+            share = Share.between(watched, self.meter.read()) if watched is not None and self.meter else None
+            raise OracleFailed(self._why_silent(err, request), share) from None
+        if answer.get("request") != self._requests:  # perhaps the late answer to a request that timed out
+            raise OracleFailed(f"the problem's container did not answer request {self._requests}, but another one")
+        self.held_bytes = _whole(answer, "held_bytes")
+        self.peak_bytes = max(self.peak_bytes, _whole(answer, "peak_bytes"))
+        if "error" in answer:
+            with blaming_the_problem(UNREADABLE):
+                error = _clean(str(answer["error"]))
+            if answer.get("large") is True:
+                raise TooLarge(error)
+            raise OracleFull(error) if answer.get("full") is True else ProblemRaised(error)
+        self.took_ns = _whole(answer, "took_ns")
+        self.problem_s += self.took_ns / 1e9
+        return answer
 
     def _why_silent(self, err: Exception, request: dict[str, Any]) -> str:
         """Describe for the organiser how the container ended, or that it is still at work; where; and its last
@@ -306,6 +377,10 @@ class Oracle:
         self._free_bytes = 0
         for region in (self._inputs, self._expected, self._answer, self._wide):
             region.close()
+
+
+def _deadline_ns() -> int:
+    return time.monotonic_ns() + ANSWER_S * 1_000_000_000
 
 
 def _clean(text: str) -> str:

@@ -236,25 +236,30 @@ class Tenant:
         self._is_fresh = False
         with arena.memory.together():
             arena.poison(layout, secrets.randbits(64))
-            arena.stage(layout, given.inputs)
-        kind = protocol.IDLE if idle else protocol.CALL
+            if not queue:  # else while the container hands over the call's work
+                arena.stage(layout, given.inputs)
+        kind, kept = protocol.IDLE if idle else protocol.CALL, None
         with HANDS_OFF:
             try:
                 probe_ns = arena.memory.probe_ns()
                 began = self._clock.now_ns()
                 if queue:
                     order = protocol.OWN if own else protocol.QUEUE
-                    sample, queued = self._queued(given, into, limit_s, order, hot=hot)
+                    sample, kept = self._queued(given, into, limit_s, order, hot=hot)
                 elif arena.can_wait and self._steps.arm and self._steps.read:
-                    sample, queued = self._by_device(given, into, limit_s, kind, hot=hot), False
+                    sample = self._by_device(given, into, limit_s, kind, hot=hot)
                 else:
-                    sample, queued = self._by_host(given, into, limit_s, kind, hot=hot), False
+                    sample = self._by_host(given, into, limit_s, kind, hot=hot)
                 self.device_s += (self._clock.now_ns() - began) / 1e9
+            except NoMemory:
+                self._freeze(faults.CALL)  # the judge's own want of memory may find it thawed
+                raise
             except faults.Fault as fault:
                 if faults.obeys_after(fault):
                     self._freeze(faults.CALL)
                 raise
-        kept = arena.inputs_are(layout, given.inputs)
+        queued = kept is not None
+        kept = arena.inputs_are(layout, given.inputs) if kept is None else kept
         if secrets.randbelow(PAUSES) == 0:  # no code can know after which calls
             time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
         late = not arena.outputs_are(layout, into)
@@ -304,12 +309,17 @@ class Tenant:
             freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
-    def _queued(self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool) -> tuple[Sample, bool]:
+    def _queued(
+        self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool
+    ) -> tuple[Sample, bool | None]:
         """Queue a call: the tenant's device gets the call's work first and waits at a gate. With every host thread
         frozen the judge's device copies the inputs in, opens the gate, waits for the echo and reads.
 
         Code that waits for its device while it still hands out work is not ready in time, and neither is work that
-        needs the host: the gate then opens with the tenant running. Returns whether the call counts as queued.
+        needs the host: the gate then opens with the tenant running, and the call does not count as queued.
+
+        Returns whether the inputs are unchanged, None of a call that does not count as queued. The judge stages the
+        inputs and compares them while the container is thawed for work that no clock measures.
         """
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         self._orders.write(order, b"", nonce)
@@ -317,6 +327,7 @@ class Tenant:
         self._thaw(faults.CALL)
         thaw_ns = now() - began
         try:
+            self._arena.stage(given.layout, given.inputs)
             ready = self._orders.echoed(nonce, QUEUE_NS)
             if ready:
                 self._orders.answer((order, nonce), limit_s, faults.CALL)
@@ -338,11 +349,14 @@ class Tenant:
             if not queued:
                 inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
                 self._release(shot, nonce)
+        kept = None
         if queued:
             self._thaw(faults.CALL)
-            inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
+            asked = self._orders.order(protocol.TELL)
+            kept = self._arena.inputs_are(given.layout, given.inputs)
+            inner_ns = self._orders.answer(asked, limit_s, faults.CALL)
         freeze_ns = self._freeze(faults.CALL)
-        return self._timed(shot, inner_ns, thaw_ns, freeze_ns), queued
+        return self._timed(shot, inner_ns, thaw_ns, freeze_ns), kept
 
     def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int) -> Sample:
         wall_ns, put_ns, take_ns = shot.times_ns()

@@ -43,6 +43,9 @@ class FakeSide:
         self.calls = calls
         self.longest = max(self.longest, calls)
 
+    def make_ahead(self, calls: int) -> None:
+        self.ahead = calls
+
     def run_block(self) -> list[Sample]:
         self.race.blocks.append(self.name)
         self.luck = self.luck_of(self.race.chance)

@@ -28,9 +28,12 @@ class Judged:
         self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None)}
         self.good = True
 
-    def fresh(self, case: Any, count: int, *, near_to: Any = None, strictly: Any = None) -> list[Any]:
+    def draw_seeds(self, count: int, near_to: int | None) -> list[Any]:
+        return [(1, None)] * (count + (near_to is not None))
+
+    def made_of(self, seeds: list[Any], case: Any, strictly: Any) -> list[Any]:
         layout: Any = SimpleNamespace(output_bytes=256)
-        return [Input(0, "", 0, layout, None, None)] * (count + (near_to is not None))
+        return [Input(0, "", 0, layout, None, None)] * len(seeds)
 
     def buffer(self, index: int, size: int) -> None: ...
 

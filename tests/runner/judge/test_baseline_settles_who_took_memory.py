@@ -85,7 +85,7 @@ class Oracle:
 
     def load(self, *given: Any) -> None: ...
 
-    let_go = load
+    let_go = rest = load
 
     def make_all(self, *given: Any, **named: Any) -> list[Any]:
         self.peak_bytes = min(self.needs, self.device.free_bytes())

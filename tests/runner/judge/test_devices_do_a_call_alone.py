@@ -12,6 +12,7 @@ import pytest
 from runner.judge.data.call import Call, Input
 from runner.judge.data.faults import Fault
 from runner.judge.data.layout import Layout
+from runner.judge.data.memory import NoMemory
 from runner.judge.data.room import PLACES
 from runner.judge.sides import tenant as tenant_module
 from runner.judge.sides.oracle import Oracle
@@ -80,6 +81,35 @@ def test_where_it_is_not_asked_for_an_order_lets_it_go(tenant: Tenant, memory: T
     made = call(tenant, GOOD, given, queue=False)
     assert not made.queued
     assert memory.gates == [False]
+
+
+CHANGES = GOOD.replace("    return", "    data[0][0] += 1\n    data[0][0] -= 0.5\n    return")
+
+
+@pytest.mark.parametrize("queue", [True, False], ids=["queued", "ordered"])
+def test_an_input_that_a_call_changed_is_seen(tenant: Tenant, given: Input, queue: bool) -> None:
+    load(tenant, CHANGES)
+    tenant.lay_out(given.layout, LIMIT_S)
+    made = tenant.call(given, np.empty(given.layout.output_bytes, np.uint8), LIMIT_S, queue=queue)
+    assert not made.inputs_kept
+    assert made.queued is queue
+
+
+def test_a_container_that_was_thawed_when_the_judge_found_no_memory_is_frozen(
+    tenant: Tenant, given: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any) -> None:
+        raise NoMemory("none is left")
+
+    load(tenant)
+    tenant.lay_out(given.layout, LIMIT_S)
+    acts: list[str] = []
+    monkeypatch.setattr(tenant.container, "thaw", lambda: acts.append("thaw"))
+    monkeypatch.setattr(tenant.container, "freeze", lambda: acts.append("freeze"))
+    monkeypatch.setattr(tenant._arena.memory, "stage", full)
+    with pytest.raises(NoMemory):
+        tenant.call(given, np.empty(given.layout.output_bytes, np.uint8), LIMIT_S)
+    assert acts == ["thaw", "freeze"]
 
 
 @pytest.mark.parametrize("source", [WAITS, LATE], ids=["waits for its device", "takes long"])

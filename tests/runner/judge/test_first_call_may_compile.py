@@ -38,7 +38,8 @@ def test_the_first_call_of_each_case_has_more_time() -> None:
     memory: Any = SimpleNamespace(buffer=bytearray)
     sides: Any = {B: tenant}
     problem: Any = SimpleNamespace(ranking_by="geom", ranked_timeout_s=180.0, benchmarks=(), interface="function")
-    trial = Trial(Calls(problem, None, sides, memory), "test", profile=CPU, emit=print)  # type: ignore[arg-type]
+    oracle: Any = SimpleNamespace(rest=lambda: None)
+    trial = Trial(Calls(problem, oracle, sides, memory), "test", profile=CPU, emit=print)
     for case, idle in (("a", True), ("a", False), ("a", False), ("b", False), ("a", False)):
         trial.calls.call(B, given(case), stage, 0, idle=idle)
     assert tenant.limits == [CALL_S, FIRST_CALL_S, CALL_S, FIRST_CALL_S, CALL_S]

@@ -184,7 +184,8 @@ def judge(problem: Problem, acts: list[tuple[Any, ...]], way: str = HOST, limit_
     container: Any = Hostile(acts)
     container.tenant = side = Tenant(container, memory, SIZE, SIZE)
     side._clock = side._orders._clock = container
-    calls = Calls(problem, SimpleNamespace(checks=False, constructed_s=0.0), {B: side}, memory)  # type: ignore[arg-type]
+    oracle = SimpleNamespace(checks=False, constructed_s=0.0, rest=lambda: None)
+    calls = Calls(problem, oracle, {B: side}, memory)  # type: ignore[arg-type]
     calls.queueing = way == QUEUED
     try:
         call, output = calls.call(B, GIVEN, Stage("Checking", limit_s, Stopwatch()), 0)

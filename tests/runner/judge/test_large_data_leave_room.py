@@ -61,7 +61,7 @@ class Shared:
 def trial(each_bytes: int, memory: Any = None) -> Any:
     memory = memory or Shared()
     sizes = {"held_bytes": 0, "peak_bytes": 0, "check_bytes": 0}
-    oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False, let_go=lambda: None, **sizes)
+    oracle: Any = SimpleNamespace(asked=Stopwatch(), checks=False, let_go=lambda: None, rest=lambda: None, **sizes)
     problem = Problem("p", "P", "", {"reference.py": ""}, ({"n": 4},))
     made: Any = Trial(Calls(problem, oracle, {}, memory), "ranked", profile=schedule.CPU, emit=lambda *told: None)
     made._sizes = Sizes(inputs=each_bytes)
