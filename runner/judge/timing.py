@@ -108,12 +108,12 @@ class CaseTiming:
         self.telemetry.begin()
         try:
             samples = side.run_block()
+            if (following := self.plan.expected) is not None:
+                self.sides[following.side].make_ahead(following.calls)
         except FAILURES as err:
             failed = err
         finally:
             window = self.telemetry.end()
-        if failed is None and (following := self.plan.expected) is not None:
-            self.sides[following.side].make_ahead(following.calls)
         try:
             settled = side.settle() if failed is None else settled
         except FAILURES as err:

@@ -39,7 +39,7 @@ INPUTS: Final = sizes.GPU_INPUT_SHARE
 OUTPUTS: Final = 17
 WITHHELD_SHARE: Final = 256  # one word of four bytes in this many comes last
 SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
-LONGEST_HOLD_S: Final = 0.5  # to hand over the device's own work, which takes 0.2 ms
+LONGEST_HOLD_S: Final = 0.5  # to hand over the device's own work, which takes 0.4 ms, and a call's (tenant.QUEUE_NS)
 CHUNK: Final = 1 << 23  # elements compared at a time; some twenty doubles each, on a device that tenants share
 
 Buffer = torch.Tensor
@@ -114,12 +114,17 @@ def _start() -> _Start:
 class CudaShot:
     """Four events of the judge's own stream, which no tenant reaches."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, memory: "CudaMemory", nonce: int) -> None:
+        self._memory, self._nonce = memory, nonce
+        self._stream = memory.stream
         self._marks: list[Any] = [torch.cuda.Event(enable_timing=True) for _ in range(4)]  # type: ignore[no-untyped-call]
 
     def mark(self, place: int) -> None:
         self._marks[place].record(self._stream)
+
+    def fire(self) -> None:
+        self._memory.reset()
+        _start().release(self._nonce)
 
     def is_put(self) -> bool:
         return bool(self._marks[1].query())
@@ -156,7 +161,7 @@ class CudaMemory(Memory):
         self._sweeper = torch.zeros(SWEEP_FACTOR * l2, dtype=torch.uint8, device="cuda")
         self._probe = torch.zeros(1, device="cuda")
         self._alone = False  # whether the device goes on without the host
-        self._stream = torch.cuda.current_stream()  # of all work; looking it up takes longer than most requests
+        self.stream = torch.cuda.current_stream()  # of all work; looking it up takes longer than most requests
         self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
         self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the late words
         self._late = torch.zeros(0, dtype=torch.int32, device="cuda")
@@ -219,42 +224,42 @@ class CudaMemory(Memory):
     def shoot(
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> CudaShot:
+        shot = CudaShot(self, nonce)
         try:
-            shot = self.begin(nonce)
+            self.begin(shot, nonce)
             put()
             self.wait_for(shot, gates[0] if gates else 0, echoes[0], nonce)
             take()
             shot.mark(3)
+        except BaseException:
+            shot.fire()
+            raise
         finally:
-            self.end(nonce)
+            self.end()
         return shot
 
-    def begin(self, nonce: int, meeting: Meeting | None = None) -> CudaShot:
-        """Hold the device, and begin a shot, with several devices at their `meeting`; `end` lets it go."""
-        shot, stream = CudaShot(self._stream), self._stream.cuda_stream
-        self._reset()
+    def begin(self, shot: CudaShot, nonce: int, meeting: Meeting | None = None) -> None:
+        """Hold the device for a shot, with several devices until their `meeting`; its requests follow until `end`."""
         self._alone = True
-        _start().hold(stream, nonce)
+        _start().hold(self.stream.cuda_stream, nonce)
         if meeting is not None:
-            meeting.attend(stream, nonce)
+            meeting.attend(self.stream.cuda_stream, nonce)
         shot.mark(0)
-        return shot
 
-    @staticmethod
-    def wait_for(shot: CudaShot, gate: int, echo: int, nonce: int) -> None:
+    def wait_for(self, shot: CudaShot, gate: int, echo: int, nonce: int) -> None:
         """Have the device open the gate, if there is one, and wait for the echo."""
-        stream = torch.cuda.current_stream().cuda_stream
+        stream = self.stream.cuda_stream
         shot.mark(1)
         if gate:
             device.write_when_done(stream, gate, nonce)
         device.wait_until(stream, echo, nonce)
         shot.mark(2)
 
-    def end(self, nonce: int) -> None:
+    def end(self) -> None:
         self._alone = False
-        _start().release(nonce)
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Turn what any process asked the cache to keep into ordinary lines, if that is a step."""
         if self.steps.reset:
             device.reset_persisting_cache()
 
@@ -289,7 +294,7 @@ class CudaMemory(Memory):
         """Copy inside the clock: the staged bytes, a sweep of L2, the withheld words."""
         target[:count].copy_(self._staged[:count])
         if not self._alone:
-            self._reset()
+            self.reset()
         if self.steps.sweep and not hot:
             self._sweeper.add_(1)
         if self.steps.withhold:
@@ -321,17 +326,24 @@ class CudaMemory(Memory):
 class RanksShot:
     """A shot on each device. Its times are those of the device that was done last."""
 
-    def __init__(self, shots: list[CudaShot]) -> None:
-        self._shots = shots
+    def __init__(self, memories: Sequence[CudaMemory], nonce: int) -> None:
+        self._memories = memories
+        self.shots = [CudaShot(memory, nonce) for memory in memories]
+
+    def fire(self) -> None:
+        for memory in self._memories[1:]:
+            with memory.here():
+                memory.reset()
+        self.shots[0].fire()
 
     def is_put(self) -> bool:
-        return all(shot.is_put() for shot in self._shots)
+        return all(shot.is_put() for shot in self.shots)
 
     def is_done(self) -> bool:
-        return all(shot.is_done() for shot in self._shots)
+        return all(shot.is_done() for shot in self.shots)
 
     def times_ns(self) -> tuple[int, int, int]:
-        return max(shot.times_ns() for shot in self._shots)
+        return max(shot.times_ns() for shot in self.shots)
 
 
 class CudaRanks(RanksMemory):
@@ -366,19 +378,24 @@ class CudaRanks(RanksMemory):
     def shoot(
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> RanksShot:
+        shot = RanksShot(self.memories, nonce)
         try:
-            shots = [memory.begin(nonce, self._starts[rank]) for rank, (memory,) in enumerate(self._each())]
+            for rank, (memory,) in enumerate(self._each()):
+                memory.begin(shot.shots[rank], nonce, self._starts[rank])
             put()
             for rank, (memory,) in enumerate(self._each()):
-                stream = torch.cuda.current_stream().cuda_stream
+                stream = memory.stream.cuda_stream
                 self._openings[rank].attend(stream, nonce)
                 for word in self._put:  # also where the meeting took too long
                     device.wait_until(stream, word, nonce)
-                memory.wait_for(shots[rank], gates[rank] if gates else 0, echoes[rank], nonce)
+                memory.wait_for(shot.shots[rank], gates[rank] if gates else 0, echoes[rank], nonce)
             take()
             for rank, _ in enumerate(self._each()):
-                shots[rank].mark(3)
+                shot.shots[rank].mark(3)
+        except BaseException:
+            shot.fire()
+            raise
         finally:
             for memory in self.memories:
-                memory.end(nonce)
-        return RanksShot(shots)
+                memory.end()
+        return shot

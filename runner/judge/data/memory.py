@@ -47,6 +47,10 @@ class Region(Protocol):
 class Shot(Protocol):
     """Work that a device does by itself: put, open the gate, wait for the echo, take."""
 
+    def fire(self) -> None:
+        """Let the device begin. May be called again."""
+        ...
+
     def is_put(self) -> bool:
         """Return whether the inputs have arrived."""
         ...
@@ -71,9 +75,9 @@ class WaitingMemory(Protocol):
     def shoot(
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> Shot:
-        """Start a shot. `put` and `take` request copies from this memory; it takes no other request until the shot is
-        done. `gates` and `echoes`: addresses of words of a container's answers, one a rank; without gates, no device
-        waits for them."""
+        """Hand over a shot. `Shot.fire` starts it, and must come within half a second. `put` and `take` request copies
+        from this memory; it takes no other request until the shot is done. `gates` and `echoes`: addresses of words of
+        a container's answers, one a rank; without gates, no device waits for them."""
         ...
 
 

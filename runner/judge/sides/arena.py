@@ -160,8 +160,8 @@ class Arena:
     def shoot(
         self, layout: Layout, inputs: Buffer, into: Buffer, nonce: int, *, gated: bool, hot: bool = False
     ) -> Shot:
-        """Run `put_inputs` and, when the tenant's device echoes the nonce, `take_outputs`, by a device alone. `gated`:
-        in between it opens the gate to the tenant's device."""
+        """Hand over `put_inputs` and, when the tenant's device echoes the nonce, `take_outputs`, to a device alone, for
+        `Shot.fire`. `gated`: in between it opens the gate to the tenant's device."""
         assert isinstance(self.memory, WaitingMemory)
         self._addresses = self._addresses or [self.memory.host_page(page) for page in self.pages]
         gates = [address + protocol.GATE_OFFSET for address in self._addresses] if gated else []

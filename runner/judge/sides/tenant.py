@@ -205,6 +205,7 @@ class Tenant:
         self._arena.go_to(place)
         self._arena.stage(given.layout, given.inputs)
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False)
+        shot.fire()
         self._release(shot, nonce)
         return shot.times_ns()[1:]
 
@@ -295,6 +296,7 @@ class Tenant:
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False, hot=hot)
         with self._releasing(shot, nonce):
+            shot.fire()
             give_up = now() + RELEASE_NS
             while not shot.is_put():
                 if now() > give_up:
@@ -318,8 +320,9 @@ class Tenant:
         Code that waits for its device while it still hands out work is not ready in time, and neither is work that
         needs the host: the gate then opens with the tenant running, and the call does not count as queued.
 
-        Returns whether the inputs are unchanged, None of a call that does not count as queued. The judge stages the
-        inputs and compares them while the container is thawed for work that no clock measures.
+        Returns whether the inputs are unchanged, None of a call that does not count as queued. While the container is
+        thawed for work that no clock measures, the judge stages the inputs, hands its own work to its device, which
+        begins when the container is frozen, and compares the inputs.
         """
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         self._orders.write(order, b"", nonce)
@@ -328,20 +331,22 @@ class Tenant:
         thaw_ns = now() - began
         try:
             self._arena.stage(given.layout, given.inputs)
-            ready = self._orders.echoed(nonce, QUEUE_NS)
-            if ready:
-                self._orders.answer((order, nonce), limit_s, faults.CALL)
-                self._freeze(faults.CALL)
             shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
         except BaseException:
             for page in self._arena.pages:
                 protocol.write_gate(page, nonce)  # leaves no device waiting
             raise
         with self._releasing(shot, nonce):
+            ready = self._orders.echoed(nonce, QUEUE_NS)
+            if ready:
+                self._orders.answer((order, nonce), limit_s, faults.CALL)
+                self._freeze(faults.CALL)
+            is_early = shot.is_put()  # the container froze so slowly that the device went on by itself
+            shot.fire()
             give_up = now() + QUEUE_NS
             while ready and not shot.is_done() and now() <= give_up:
                 pass
-            queued = ready and shot.is_done()
+            queued = ready and not is_early and shot.is_done()
             if not ready:
                 self._orders.answer((order, nonce), limit_s, faults.CALL)
             elif not queued:
@@ -393,6 +398,7 @@ class Tenant:
         try:
             yield
         except BaseException as err:
+            shot.fire()
             if not shot.is_done():
                 if not faults.obeys_after(err):
                     self.container.kill()

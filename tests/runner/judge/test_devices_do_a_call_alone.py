@@ -112,6 +112,34 @@ def test_a_container_that_was_thawed_when_the_judge_found_no_memory_is_frozen(
     assert acts == ["thaw", "freeze"]
 
 
+def test_the_judges_device_begins_when_the_container_is_frozen(
+    tenant: Tenant, memory: TwoDevices, given: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(tenant)
+    tenant.lay_out(given.layout, LIMIT_S)
+    acts: list[str] = []
+    freeze, put = tenant.container.freeze, tenant._arena.put_inputs
+    monkeypatch.setattr(tenant.container, "freeze", lambda: [acts.append("freeze"), freeze()])
+    monkeypatch.setattr(tenant._arena, "put_inputs", lambda *args, **kw: [acts.append("put"), put(*args, **kw)])
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    assert tenant.call(given, into, LIMIT_S).queued
+    assert acts == ["freeze", "put", "freeze"]
+    assert agrees(given, into)
+
+
+def test_a_call_whose_inputs_came_before_the_container_froze_is_not_queued(
+    tenant: Tenant, memory: TwoDevices, given: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device waits half a second at the most for the host."""
+    load(tenant)
+    tenant.lay_out(given.layout, LIMIT_S)
+    freeze = tenant.container.freeze
+    monkeypatch.setattr(tenant.container, "freeze", lambda: [memory.shots[-1].fire(), freeze()])
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    assert not tenant.call(given, into, LIMIT_S).queued
+    assert agrees(given, into)
+
+
 @pytest.mark.parametrize("source", [WAITS, LATE], ids=["waits for its device", "takes long"])
 def test_what_cannot_be_queued_runs_all_the_same(tenant: Tenant, memory: TwoDevices, given: Input, source: str) -> None:
     assert not call(tenant, source, given).queued

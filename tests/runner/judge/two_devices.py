@@ -12,19 +12,26 @@ from sandbox import protocol
 
 
 class Shot:
-    """Work of the judge's device that happens as soon as its condition word is read with the right value."""
+    """Work of the judge's device: `put` when it is fired, `take` as soon as its condition word is read with the right
+    value."""
 
-    def __init__(self, page: mmap.mmap, value: int, take: Callable[[], None]) -> None:
+    def __init__(self, page: mmap.mmap, value: int, put: Callable[[], None], take: Callable[[], None]) -> None:
         self._asked = (page, value, take)
-        self._began = time.perf_counter_ns()
+        self._put = put
+        self._began = 0
         self.took_ns = self.take_ns = 0
 
+    def fire(self) -> None:
+        if not self._began:
+            self._began = time.perf_counter_ns()
+            self._put()
+
     def is_put(self) -> bool:
-        return True
+        return self._began > 0
 
     def is_done(self) -> bool:
         page, value, take = self._asked
-        if not self.took_ns and protocol.read_echo(page) == value:
+        if self._began and not self.took_ns and protocol.read_echo(page) == value:
             taking = time.perf_counter_ns()
             take()
             self.take_ns = time.perf_counter_ns() - taking
@@ -63,9 +70,12 @@ class TwoDevices(Memory):
         (echo,) = echoes
         page = self.pages[echo - protocol.ECHO_OFFSET]
         assert list(gates) in ([], [echo - protocol.ECHO_OFFSET + protocol.GATE_OFFSET])
-        put()
-        if gates:
-            protocol.write_gate(page, nonce)
         self.gates.append(bool(gates))
-        self.shots.append(Shot(page, nonce, take))
+
+        def put_and_open() -> None:
+            put()
+            if gates:
+                protocol.write_gate(page, nonce)
+
+        self.shots.append(Shot(page, nonce, put_and_open, take))
         return self.shots[-1]
