@@ -1,8 +1,8 @@
 """Every submission of the attack corpus gets the verdict of its table; the controls are accepted at honest times.
 
 wrong and rejected are interchangeable; `flagged` may rank only at an honest time, and gains nothing where a busy
-machine could not time it at all; after a `contained` submission the honest control must pass unaffected, as far as the
-two runs' intervals can tell.
+machine could not time it at all; after the `contained` submissions the honest control must pass unaffected, as far as
+the two runs' intervals can tell.
 """
 
 import math
@@ -21,6 +21,7 @@ from tests.attacks.conftest import Judge
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
+HONEST = Path(__file__).parent / "corpus" / "control_honest.py"
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
 NEIGHBOURLY = 0.25  # allowed change of the honest control's ratio after a contained attack, on cpu
 
@@ -33,12 +34,6 @@ def effects(report: Report) -> list[str]:
     return [line for line in report.logs["stderr"].splitlines() if line.startswith("ATTACK-EFFECT")]
 
 
-@pytest.fixture(scope="module")
-def honest_runs() -> dict[str, Report]:
-    """The honest control beside the baseline, by problem, measured when first asked for."""
-    return {}
-
-
 def field(source: str, name: str) -> str:
     found = re.search(rf"^{name}:? = ?(.+)$|^{name}: (\w+)", source, re.MULTILINE)
     assert found is not None
@@ -46,24 +41,18 @@ def field(source: str, name: str) -> str:
 
 
 def tried() -> Iterator[ParameterSet]:
-    """All on softmax, and the honest control on vector add as well. Timed submissions need a quiet machine."""
-    for problem in ("softmax", "vectoradd"):
-        for path in CORPUS:
-            fails = field(path.read_text(), "expect") in ("wrong", "rejected")
-            if problem == "softmax" or path.stem == "control_honest":
-                marks = () if fails else (pytest.mark.timed,)
-                yield pytest.param(path, problem, marks=marks, id=f"{path.stem}-{problem}")
+    """All on softmax except the contained ones, which the honest control surrounds: it is on vector add here. Timed
+    submissions need a quiet machine."""
+    for path in CORPUS:
+        expected = field(path.read_text(), "expect")
+        if expected != "contained":
+            problem = "vectoradd" if path == HONEST else "softmax"
+            marks = () if expected in ("wrong", "rejected") else (pytest.mark.timed,)
+            yield pytest.param(path, problem, marks=marks, id=f"{path.stem}-{problem}")
 
 
 @pytest.mark.parametrize(("path", "problem"), list(tried()))
-def test_it_gets_the_verdict_of_its_table(
-    path: Path,
-    problem: str,
-    judge: Judge,
-    owner: str,
-    honest_runs: dict[str, Report],
-    docker_client: docker.DockerClient,
-) -> None:
+def test_it_gets_the_verdict_of_its_table(path: Path, problem: str, judge: Judge) -> None:
     source = path.read_text()
     if field(source, "REQUIRES") == "cuda":
         pytest.skip("needs a GPU: docs/lab-notebook has its verdict")
@@ -73,8 +62,6 @@ def test_it_gets_the_verdict_of_its_table(
     match expected:
         case "accepted":
             assert report.outcome == "passed", seen
-            if path.stem == "control_honest":
-                honest_runs[problem] = report
             if path.stem == "control_slow":
                 assert all(15 <= time <= 60 for time in measured_ms(report)), measured_ms(report)
         case "wrong" | "rejected":
@@ -83,26 +70,29 @@ def test_it_gets_the_verdict_of_its_table(
         case "flagged":
             assert report.outcome in ("passed", "unmeasurable", *REJECTED), seen
             assert not fooled_the_clock(report, cost_ms), (seen, measured_ms(report))
-        case "contained":
-            forbidden = [line for line in effects(report) if "fork refused" not in line]
-            assert not forbidden
-            assert not docker_client.containers.list(all=True, filters={"label": f"photofinish.runner={owner}"})
-            if path.stem == "s11_kill_evaluator":
-                assert report.outcome != "passed", seen
-            _expect_good_neighbourhood(judge, problem, honest_runs)
         case other:
             pytest.fail(f"the table says {other!r}, which this test does not know")
     if problem == "softmax" and expected in ("wrong", "rejected"):
         assert not [line for line in effects(report) if "forged" not in line], "an abuse primitive worked"
 
 
-def _expect_good_neighbourhood(judge: Judge, problem: str, honest_runs: dict[str, Report]) -> None:
-    control = (Path(__file__).parent / "corpus" / "control_honest.py").read_text()
-    before = honest_runs.get(problem) or judge(control, problem, "ranked")
-    honest_runs[problem] = before
-    after = judge(control, problem, "ranked")
-    assert after.outcome == "passed", (after.outcome, after.message)
-    assert before.ratio is not None
-    assert after.ratio is not None
+@pytest.mark.timed
+def test_contained_attacks_leave_the_honest_control_as_it_was(
+    judge: Judge, owner: str, docker_client: docker.DockerClient
+) -> None:
+    """In test mode each, since no time of theirs counts; the control is timed before the first and after the last."""
+    before = judge(HONEST.read_text(), "softmax", "ranked")
+    contained = [path for path in CORPUS if field(path.read_text(), "expect") == "contained"]
+    assert len(contained) == 3
+    for path in contained:
+        report = judge(path.read_text(), "softmax", "test")
+        assert not [line for line in effects(report) if "fork refused" not in line], path.stem
+        assert not docker_client.containers.list(all=True, filters={"label": f"photofinish.runner={owner}"}), path.stem
+        if path.stem == "s11_kill_evaluator":
+            assert report.outcome != "passed", report.message
+    after = judge(HONEST.read_text(), "softmax", "ranked")
+    for run in (before, after):
+        assert run.outcome == "passed", (run.outcome, run.message)
+        assert run.ratio is not None
     noise = math.hypot(before.half_width or 0.0, after.half_width or 0.0)
     assert abs(math.log(after.ratio / before.ratio)) <= math.log1p(NEIGHBOURLY) + noise
