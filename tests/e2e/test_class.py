@@ -1,7 +1,7 @@
-"""A class of twelve scripted students from the roster to an erased account, on a real site with the real judge.
+"""A class of seven scripted students from the roster to an erased account, on a real site with the real judge.
 
-The teacher leads it by command. Each student predicts, sends kernels by hand, writes the worklog and hands it in: six
-in time, three by an extension, one late, two never. For half of them a scripted model behind a real chat endpoint
+The teacher leads it by command. Each student predicts, sends kernels by hand, writes the worklog and hands it in:
+three in time, two by an extension, one late, one never. For three of them a scripted model behind a real chat endpoint
 plays. Two graders grade and disagree about one work, which the teacher moderates before all grades are released.
 The student of this work appeals, and then leaves the site for good.
 """
@@ -31,9 +31,9 @@ CLASS, BOARD = "kernels-101", "softmax"
 SAMPLES = Path("problems/library/kernels101/softmax/submissions")
 RIGHT = (SAMPLES / "accepted/torch_copy.py").read_text()
 WRONG = (SAMPLES / "wrong/no_maximum.py").read_text()
-STUDENTS = [f"student-{number:02}" for number in range(1, 13)]
-IN_TIME, EXTENDED, LATE, NEVER = STUDENTS[:6], STUDENTS[6:9], STUDENTS[9:10], STUDENTS[10:]
-WITH_MODEL = STUDENTS[::2]
+STUDENTS = [f"student-{number:02}" for number in range(1, 8)]
+IN_TIME, EXTENDED, LATE, NEVER = STUDENTS[:3], STUDENTS[3:5], STUDENTS[5:6], STUDENTS[6:]
+WITH_MODEL = STUDENTS[::3]
 SOLVED = (IN_TIME[0], EXTENDED[0])  # by hand, the first at the second try; a timing takes the judge some 20 s
 RIGHT_ANSWERS = (2,)  # of the model, by the number of its answer
 SECTIONS = ("plan", "hand", "model", "head_to_head", "stuck")
@@ -94,13 +94,13 @@ def test_class_goes_from_the_roster_to_an_erased_account(stage: Stage, tmp_path:
 
 
 def prepare(school: School, folder: Path) -> str:
-    """Make the class, fill its roster, assign with three extensions, and pass the start-up check."""
+    """Make the class, fill its roster, assign with two extensions, and pass the start-up check."""
     olga = school.client("olga")
     olga.make_class(CLASS, stuck_days=2)
     rows = [f"{name},{name.title()},{('Monday', 'Friday')[number % 2]}" for number, name in enumerate(STUDENTS)]
     (folder / "roster.csv").write_text("login,name,section\n" + "\n".join(rows))
     made = school.command("olga", "class", "roster", CLASS, "--import", str(folder / "roster.csv"))
-    assert made == {"added": 12, "changed": 0, "unchanged": 0}
+    assert made == {"added": 7, "changed": 0, "unchanged": 0}
     for name in STUDENTS:
         assert school.client(name).join_class_by_roster(CLASS)["role"] == "student"
     due, until = ((datetime.now(UTC) + timedelta(hours=hours)).isoformat() for hours in (1, 48))
@@ -128,7 +128,7 @@ def plant(school: School, kind: str, code: str) -> str:
 
 
 def play(school: School, assignment: str) -> None:
-    """Let every student predict and send by hand; the model plays for half of them. The judge has the last word."""
+    """Let every student predict and send by hand; the model plays for some of them. The judge has the last word."""
 
     def by_hand(name: str) -> None:
         site = school.client(name)
@@ -152,7 +152,7 @@ def play(school: School, assignment: str) -> None:
 
 
 def hand_in(school: School, assignment: str) -> None:
-    """Hand in: six in time, then the due time passes, then three with an extension and one without."""
+    """Hand in: three in time, then the due time passes, then two with an extension and one without."""
     for name in IN_TIME:
         write(school, name)
     school.client("olga").edit_assignment(CLASS, assignment, due_at=datetime.now(UTC).isoformat())
@@ -192,9 +192,9 @@ SELECT attempt.outcome FROM matches_version AS version
 def check_pages(school: School) -> None:
     """Read the pages of the class as its teacher, and as nobody of the class."""
     page = school.teacher_page.read(f"/classes/{CLASS}")
-    for words in ("handed in: 10", "late", "fast<sub>p</sub> of the class", "ready"):
+    for words in ("handed in: 6", "late", "fast<sub>p</sub> of the class", "ready"):
         assert words in page, words
-    assert school.teacher_page.read(f"/classes/{CLASS}/grid.csv").count("\n") == 13
+    assert school.teacher_page.read(f"/classes/{CLASS}/grid.csv").count("\n") == 8
     match = school.matches[EXTENDED[0]]
     for address in (f"/matches/{match}", f"/matches/{match}/worklog"):
         assert EXTENDED[0] in school.teacher_page.read(address)
