@@ -107,12 +107,16 @@ class Site:
         self.folder.chmod(0o711)
         self.logs = self.folder / "logs"
         self.logs.mkdir()
-        self._engine(image)
-        self._network(seed)
-        self._servers()
-        self._environment()
-        self.manage("migrate", "--verbosity", "0")
-        self.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none", "--publish")
+        self._engine()
+        with ThreadPoolExecutor() as pool:
+            taken = pool.submit(self.engine.take_image, image)  # takes longest on a new machine
+            self._network(seed)
+            self._servers()
+            self._environment()
+            self.manage("migrate", "--verbosity", "0")
+            self.manage("import_problems", SET, "--hardware", "cpu", "--admission", "none", "--publish")
+            taken.result()
+        self.image = image
         self.tokens: list[str] = json.loads(self.manage("shell", "-v", "0", "-c", MAKE_PEOPLE % (test_quota, people)))
         self._parts()
         watcher = threading.Thread(target=self._supervise, name="supervisor")
@@ -132,17 +136,15 @@ class Site:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _engine(self, image: str) -> None:
+    def _engine(self) -> None:
         store = state_folder() / "chaos-engine"
         store.mkdir(parents=True, exist_ok=True)
         lock = self._stack.enter_context((store / "lock").open("w"))
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a single run at a time has the engine's store
-        self.image = image
         self.engine = Engine(self.folder, store, self.logs)
         self._stack.callback(unmount_below, store)
         self._stack.callback(self.engine.stop)
         self.engine.start()
-        self.engine.take_image(image)
         self.engine.clear()
 
     def _network(self, seed: int) -> None:
