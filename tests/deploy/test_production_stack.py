@@ -34,7 +34,7 @@ from tests.conftest import SANDBOX_IMAGE
 from tests.deploy.hunt import SPY, SandboxWatch, crawl, finds
 from tests.e2e.conftest import await_that
 
-pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(580)]
+pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(900)]
 
 PRODUCTION = Path("deploy/production")
 KERNEL = "problems/library/kernels101/softmax/submissions/accepted/torch_copy.py"
@@ -57,7 +57,7 @@ MAY_HOLD = {
     "runner": ("broker-runner", "runner's token"),
 }
 EXTRAS = ("server", "backup", "sentry", "runner")
-TRIES = 2  # of a run that a disturbed machine could not time
+TRIES = 3  # of a run that other tests beside it disturbed
 
 # Like the hub's image: a data folder from POSTGRES_PASSWORD at the first start, and TCP with passwords.
 POSTGRES = """\
@@ -291,11 +291,10 @@ def is_ready(client: httpx.Client) -> bool:
 def test_images_of_site_and_runner_build_from_their_dockerfiles(
     images: Images, docker_client: docker.DockerClient
 ) -> None:
-    """It takes most of a minute, and no quiet machine: the next test finds them built."""
+    """It takes most of a minute, and the other test of this module finds them built, or built them."""
     assert [docker_client.images.get(name).id for name in vars(images).values()]
 
 
-@pytest.mark.timed
 def test_compose_files_bring_a_kernel_behind_tls_to_its_rank(stack: Stack, docker_client: docker.DockerClient) -> None:
     plain = httpx.get(f"http://{httpx.URL(stack.url).host}:{stack.environment['HTTP_PORT']}/boards")
     assert plain.status_code == 308
