@@ -16,5 +16,7 @@ export PYTHONPATH=/tmp/site:$PWD PYTHONUNBUFFERED=1
 export RUNNER_HARDWARE=H200 RUNNER_GPU_STACK=host RUNNER_LOCKS=/tmp SANDBOX_IMAGE=photofinish-gpu-host:latest
 export RUNNER_GPU_INTERPRETER; RUNNER_GPU_INTERPRETER=$(python3 -c 'import sys; print(sys.executable)')
 export RUNNER_GPU_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+# Containers cannot write bytecode: without it each would compile torch.
+python3 -m compileall -q -j 0 /tmp/site "$(python3 -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))')" >/dev/null
 python3 -m deploy.gpu_image
 runner() { python3 -m runner.commands.start "$@"; }
