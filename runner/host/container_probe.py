@@ -51,6 +51,7 @@ def powers(harness: str) -> dict[str, Any]:
         "protocol": _protocol(harness),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(harness).glob("*.py")},
         "torch": versions().get("torch", ""),
+        "bytecode": (found := importlib.util.find_spec("torch")) is not None and Path(found.cached or "").is_file(),
         "languages": languages(),
         "devices": sorted(map(str, Path("/dev").rglob("*")))[:MOST_DEVICES],
     }

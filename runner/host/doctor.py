@@ -190,6 +190,7 @@ class Powers(BaseModel):
     protocol: int | None
     files: dict[str, str]
     torch: Annotated[str, Field(max_length=64)]
+    bytecode: bool
     languages: Annotated[dict[str, Annotated[str, Field(pattern="^[!-~]{1,64}$")]], Field(max_length=32)]
     devices: Annotated[Texts, Field(max_length=MOST_DEVICES)]
 
@@ -295,6 +296,9 @@ def check_engine(settings: config.JudgeSettings, host: Host, engine: Engine) -> 
     yield harness(seen)
     yield from walls(seen, cpus)
     yield freezer(seen)
+    why = "Containers cannot write bytecode. Without it each spends seconds compiling torch when it starts."
+    remedy = "Run `python -m compileall` on the site-packages of the Python with torch."
+    yield checked("bytecode of torch", seen["bytecode"], "there" if seen["bytecode"] else "none", why, remedy, WARNING)
     yield languages(seen)
     if not make.on_host:
         devices, why = make.nodes(seen["devices"]), "The container needs its one GPU, and must not see another."

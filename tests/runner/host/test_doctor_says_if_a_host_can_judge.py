@@ -45,6 +45,7 @@ GOOD_SEEN = {
     "protocol": protocol.VERSION,
     "files": {path.name: doctor.digest(path) for path in doctor.inside_files()},
     "torch": "2.11.0",
+    "bytecode": True,
     "languages": {"gxx": "12.2.0", "triton": "3.6.0"},
     "devices": [],
     "freezer": "",
@@ -189,6 +190,7 @@ def test_siblings_among_the_tenants_are_no_fault() -> None:
         (MadeUpEngine(seen={"freezer": "this host cannot"}), "freezer", NOT_CERTIFIED),
         (MadeUpEngine(seen={"freeze_us": 90_000.0}), "freezer", WARNING),
         (MadeUpEngine(seen={"languages": {}}), "languages", WARNING),
+        (MadeUpEngine(seen={"bytecode": False}), "bytecode of torch", WARNING),
         (MadeUpEngine(seen={"interfaces": []}), "network", OK),
     ],
 )
@@ -327,6 +329,7 @@ def test_the_sandbox_of_this_machine_has_all_its_walls(settings: JudgeSettings) 
     assert {name: check.found for name, check in found.items() if check.result == UNFIT} == {}
     assert {"seccomp", "network", "freezer"} <= set(found)
     assert found["languages"].found.startswith("C++ (g++) 12.")
+    assert found["bytecode of torch"].found == "there"
 
 
 def test_the_command_says_it_for_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ POWERS: dict[str, Any] = {
     "protocol": protocol.VERSION,
     "files": {},
     "torch": "2.9.0",
+    "bytecode": True,
     "languages": {"gxx": "12.2.0"},
     "devices": [],
 }
