@@ -118,8 +118,8 @@ class _Course:
     """Course of one job.
 
     The evidence has the seconds of each phase, also of a failed phase, and parts of them: `steps` (all sides' calls,
-    each with all work before and after its clock), of which `calls` (device time: from the clock's start until no code
-    runs any more); `inputs` (waiting for the oracle, and copying); `problem` (the problem's own code, which may run
+    each with all work before and after its clock), of which `calls` (from the call's order until no code runs any
+    more); `inputs` (waiting for the oracle, and copying); `problem` (the problem's own code, which may run
     beside the comparing); `comparing`.
     """
 

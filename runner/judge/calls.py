@@ -233,6 +233,7 @@ class Calls:
             return work()
         except NoMemory as err:
             log.warning("the judge finds too little memory beside buffers that wait for inputs: %s", err)
+        self.oracle.rest()
         self.oracle.let_go()
         return work()
 

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -26,7 +26,16 @@ from runner.judge.calls import Calls, Stage
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import room
 from runner.judge.data.call import Input, WallClock
-from runner.judge.data.faults import UNENDED, BaselineFull, Fault, IncumbentFailed, OracleFull, TooLarge, of_baseline
+from runner.judge.data.faults import (
+    UNENDED,
+    BaselineFull,
+    Fault,
+    IncumbentFailed,
+    OracleFailed,
+    OracleFull,
+    TooLarge,
+    of_baseline,
+)
 from runner.judge.data.layout import Layout
 from runner.judge.data.memory import NoMemory
 from runner.judge.data.room import Plan, Sizes
@@ -216,7 +225,8 @@ class Trial:
             self.emit("timing", case_name(cases[index]), progress)
             with self._enough_memory():
                 wrong = self._measure_case(cases[index], recorders[index], stage, telemetry, progress)
-                self.calls.oracle.rest()
+                if wrong is None:
+                    self.calls.oracle.rest()
             self.recorder.add_circumstances(telemetry=telemetry.level)  # it may have fallen
             if wrong is not None:
                 wrong.message = f"While it was timed: {wrong.message}"
@@ -392,6 +402,8 @@ class Trial:
         """Return the error of a case that finds too little memory. `need`: of the judge; None: the oracle had too
         little, and needs more than it took at most and was left."""
         log.warning("%s", err)
+        with suppress(OracleFailed):  # what it makes ahead takes memory that would be charged to the submission
+            self.calls.oracle.rest()
         self._charge(B)
         memory, oracle, start = self.calls.memory, self.calls.oracle, self._start
         if (free := memory.free_bytes()) is None or start is None:

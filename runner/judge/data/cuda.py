@@ -39,7 +39,8 @@ INPUTS: Final = sizes.GPU_INPUT_SHARE
 OUTPUTS: Final = 17
 WITHHELD_SHARE: Final = 256  # one word of four bytes in this many comes last
 SWEEP_FACTOR: Final = 4  # of the L2 cache: written, then read
-LONGEST_HOLD_S: Final = 0.5  # to hand over the device's own work, which takes 0.4 ms, and a call's (tenant.QUEUE_NS)
+LONGEST_LAUNCH_S: Final = 0.5  # to hand over the device's own work, which takes 0.4 ms
+LONGEST_HOLD_S: Final = 30.0  # then for a container to hand over a call's, and to freeze, which have shorter limits
 CHUNK: Final = 1 << 23  # elements compared at a time; some twenty doubles each, on a device that tenants share
 
 Buffer = torch.Tensor
@@ -85,24 +86,37 @@ class _Start:
         page = mmap.mmap(-1, mmap.PAGESIZE)
         self._word = ctypes.c_uint64.from_buffer(page)
         self._address = device.device_address(ctypes.addressof(self._word), mmap.PAGESIZE)
-        self._held: tuple[int, float] = (0, math.inf)  # the nonce; when that began
+        self._lock = threading.Lock()
+        self._held: tuple[int, float] = (0, math.inf)  # the nonce; until when
         threading.Thread(target=self._watch, name="start", daemon=True).start()
 
     def hold(self, stream: int, nonce: int) -> None:
-        """Hold all work that the stream gets from now on until `release`, but only for a short time."""
-        self._held = nonce, time.monotonic()
+        """Hold all work that the stream gets from now on until `release`. All of it is there when `keep` is called."""
+        with self._lock:
+            self._held = nonce, time.monotonic() + LONGEST_LAUNCH_S
         device.wait_until(stream, self._address, nonce)
 
-    def release(self, nonce: int) -> None:
-        self._held = 0, math.inf
-        self._word.value = nonce
+    def keep(self, nonce: int) -> None:
+        with self._lock:
+            if self._held[0] == nonce:
+                self._held = nonce, time.monotonic() + LONGEST_HOLD_S
+
+    def release(self, nonce: int) -> bool:
+        """Let the work go, and return whether it was still held."""
+        with self._lock:
+            was_held = self._held[0] == nonce
+            self._held = 0, math.inf
+            self._word.value = nonce
+        return was_held
 
     def _watch(self) -> None:
         while True:
-            time.sleep(LONGEST_HOLD_S / 2)
-            nonce, began = self._held
-            if time.monotonic() - began > LONGEST_HOLD_S:
-                self._word.value = nonce
+            time.sleep(LONGEST_LAUNCH_S / 2)
+            with self._lock:
+                nonce, until = self._held
+                if time.monotonic() > until:
+                    self._word.value = nonce
+                    self._held = 0, math.inf
 
 
 @cache
@@ -122,9 +136,12 @@ class CudaShot:
     def mark(self, place: int) -> None:
         self._marks[place].record(self._stream)
 
-    def fire(self) -> None:
-        self._memory.reset()
-        _start().release(self._nonce)
+    def fire(self) -> bool:
+        try:
+            self._memory.reset()
+        finally:
+            was_held = _start().release(self._nonce)
+        return was_held
 
     def is_put(self) -> bool:
         return bool(self._marks[1].query())
@@ -231,6 +248,7 @@ class CudaMemory(Memory):
             self.wait_for(shot, gates[0] if gates else 0, echoes[0], nonce)
             take()
             shot.mark(3)
+            _start().keep(nonce)
         except BaseException:
             shot.fire()
             raise
@@ -330,11 +348,14 @@ class RanksShot:
         self._memories = memories
         self.shots = [CudaShot(memory, nonce) for memory in memories]
 
-    def fire(self) -> None:
-        for memory in self._memories[1:]:
-            with memory.here():
-                memory.reset()
-        self.shots[0].fire()
+    def fire(self) -> bool:
+        try:
+            for memory in self._memories[1:]:
+                with memory.here():
+                    memory.reset()
+        finally:
+            was_held = self.shots[0].fire()
+        return was_held
 
     def is_put(self) -> bool:
         return all(shot.is_put() for shot in self.shots)
@@ -392,6 +413,7 @@ class CudaRanks(RanksMemory):
             take()
             for rank, _ in enumerate(self._each()):
                 shot.shots[rank].mark(3)
+            _start().keep(nonce)
         except BaseException:
             shot.fire()
             raise

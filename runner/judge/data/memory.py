@@ -1,8 +1,8 @@
 """Memory for tensors behind one set of operations: host memory here, a device's elsewhere. The judge sees no
 difference.
 
-A Region is shared with one container by its descriptor; a buffer is the judge's own. Every operation is complete when
-it returns.
+A Region is shared with one container by its descriptor; a buffer is the judge's own. Every operation but `stage` is
+complete when it returns.
 """
 
 import fcntl
@@ -47,8 +47,8 @@ class Region(Protocol):
 class Shot(Protocol):
     """Work that a device does by itself: put, open the gate, wait for the echo, take."""
 
-    def fire(self) -> None:
-        """Let the device begin. May be called again."""
+    def fire(self) -> bool:
+        """Let the device begin, with an ordinary cache. Returns whether it had waited for this. May be called again."""
         ...
 
     def is_put(self) -> bool:
@@ -75,9 +75,9 @@ class WaitingMemory(Protocol):
     def shoot(
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> Shot:
-        """Hand over a shot. `Shot.fire` starts it, and must come within half a second. `put` and `take` request copies
-        from this memory; it takes no other request until the shot is done. `gates` and `echoes`: addresses of words of
-        a container's answers, one a rank; without gates, no device waits for them."""
+        """Hand over a shot, which `Shot.fire` starts. `put` and `take` request copies from this memory; it takes no
+        other request until the shot is done. `gates` and `echoes`: addresses of words of a container's answers, one a
+        rank; without gates, no device waits for them."""
         ...
 
 

@@ -40,10 +40,9 @@ Seeds = tuple[int, int | None]  # of an input; of its near twin
 
 @dataclass(frozen=True)
 class _Ahead:
-    """Request that is out before its inputs are needed. `deadline_ns`: of its answer."""
+    """Request that is out before its inputs are needed."""
 
     request: dict[str, Any]
-    deadline_ns: int
 
     def is_for(self, request: dict[str, Any]) -> bool:
         return all(self.request[key] == request[key] for key in ("case", "wanted", "fp64"))
@@ -138,7 +137,7 @@ class Oracle:
         light when they are taken.
         """
         self.rest()
-        if self._at_once(case, fp64) < len(seeds):
+        if not 0 < len(seeds) <= self._at_once(case, fp64):
             return
         request = {"do": "make", **self._wanted(case, seeds, fp64), "done": self._done}
         self._done = []
@@ -147,7 +146,7 @@ class Oracle:
         self._requests += 1
         with suppress(OSError):  # of a container that ended: waiting for its answer finds how
             protocol.send(self._connection, request | {"request": self._requests})
-        self._ahead = _Ahead(request, _deadline_ns())
+        self._ahead = _Ahead(request)
 
     def rest(self) -> None:
         """Discard inputs that were asked for ahead, and freeze the oracle. No side may run before."""
@@ -159,7 +158,7 @@ class Oracle:
         ahead, self._ahead = self._ahead, None
         assert ahead is not None
         with self._awake_ahead.pop_all():
-            return self._await(ahead.request, ahead.deadline_ns)
+            return self._await(ahead.request)
 
     def make(self, case: Case, seed: int, near: int | None = None, *, fp64: Fp64 = "") -> Input:
         """Return an input of this case, copied to private memory before the next request.
@@ -311,12 +310,12 @@ class Oracle:
                 protocol.send(self._connection, request | {"request": self._requests})
             except OSError as err:
                 raise OracleFailed(self._why_silent(err, request)) from None
-            return self._await(request, _deadline_ns())
+            return self._await(request)
 
-    def _await(self, request: dict[str, Any], deadline_ns: int) -> dict[str, Any]:
-        """Wait for the answer to a request that was sent."""
+    def _await(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Wait for the answer to a request that was sent, from now on for ANSWER_S."""
         assert self._connection is not None
-        watched = None
+        deadline_ns, watched = time.monotonic_ns() + ANSWER_S * 1_000_000_000, None
         try:
             if self.meter is not None and not is_ready(self._connection, WATCHED_S):
                 watched = self.meter.read()
@@ -377,10 +376,6 @@ class Oracle:
         self._free_bytes = 0
         for region in (self._inputs, self._expected, self._answer, self._wide):
             region.close()
-
-
-def _deadline_ns() -> int:
-    return time.monotonic_ns() + ANSWER_S * 1_000_000_000
 
 
 def _clean(text: str) -> str:

@@ -12,7 +12,7 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -252,11 +252,12 @@ class Tenant:
                 else:
                     sample = self._by_host(given, into, limit_s, kind, hot=hot)
                 self.device_s += (self._clock.now_ns() - began) / 1e9
-            except NoMemory:
-                self._freeze(faults.CALL)  # the judge's own want of memory may find it thawed
-                raise
             except faults.Fault as fault:
                 if faults.obeys_after(fault):
+                    self._freeze(faults.CALL)
+                raise
+            except Exception:  # the judge's own want of memory, or failure, may find it thawed
+                with suppress(faults.Fault):
                     self._freeze(faults.CALL)
                 raise
         queued = kept is not None
@@ -322,7 +323,7 @@ class Tenant:
 
         Returns whether the inputs are unchanged, None of a call that does not count as queued. While the container is
         thawed for work that no clock measures, the judge stages the inputs, hands its own work to its device, which
-        begins when the container is frozen, and compares the inputs.
+        waits until the container is frozen, and compares the inputs.
         """
         nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
         self._orders.write(order, b"", nonce)
@@ -341,12 +342,11 @@ class Tenant:
             if ready:
                 self._orders.answer((order, nonce), limit_s, faults.CALL)
                 self._freeze(faults.CALL)
-            is_early = shot.is_put()  # the container froze so slowly that the device went on by itself
-            shot.fire()
+            waited = shot.fire()  # else inputs came while code may have run
             give_up = now() + QUEUE_NS
             while ready and not shot.is_done() and now() <= give_up:
                 pass
-            queued = ready and not is_early and shot.is_done()
+            queued = ready and waited and shot.is_done()
             if not ready:
                 self._orders.answer((order, nonce), limit_s, faults.CALL)
             elif not queued:

@@ -130,7 +130,7 @@ def test_the_judges_device_begins_when_the_container_is_frozen(
 def test_a_call_whose_inputs_came_before_the_container_froze_is_not_queued(
     tenant: Tenant, memory: TwoDevices, given: Input, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The device waits half a second at the most for the host."""
+    """The device does not wait for ever for the host."""
     load(tenant)
     tenant.lay_out(given.layout, LIMIT_S)
     freeze = tenant.container.freeze

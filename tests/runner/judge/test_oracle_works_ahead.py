@@ -1,5 +1,6 @@
 """The oracle makes the next block's inputs beside the judge's comparing, and is at rest in every call of a side."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ import pytest
 from problems.spec import Problem
 from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, GPU, A, B, Profile
+from runner.evidence.throttle import Window
 from runner.judge.calls import Calls
 from runner.judge.data.faults import OracleFailed, ProblemRaised
-from runner.judge.data.memory import Memory
+from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.data.room import Plan
 from runner.judge.device.telemetry import Blind
 from runner.judge.sides import oracle as asking
@@ -112,7 +114,15 @@ def test_inputs_that_take_long_are_not_asked_for_ahead(
     oracle.begin({"n": 602}, SEEDS)  # how long they take is unknown
     monkeypatch.setattr(asking, "AT_ONCE_NS", 1)
     oracle.begin(CASE, SEEDS)
+    oracle.begin(CASE, [])
     assert acts == []
+
+
+def test_an_answer_that_the_judge_reads_late_came_in_time(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "ANSWER_S", 1)
+    oracle.begin(CASE, SEEDS)
+    time.sleep(1.2)
+    assert len(oracle.make_all(CASE, SEEDS)) == 3
 
 
 def test_a_failure_ahead_comes_to_light_when_the_inputs_are_taken(oracle: Oracle, acts: list[str]) -> None:
@@ -174,9 +184,14 @@ def test_oracle_is_frozen_in_every_call_of_a_timed_case(
             beside.append(oracle._awake > 0)
             return compare(*args)
 
+        class Watching(Blind):
+            def end(self) -> Window:
+                assert not oracle._awake, "what happens to the device in a window is the side's"
+                return super().end()
+
         monkeypatch.setattr(tenant, "call", called)
         monkeypatch.setattr(memory, "compare", compared)
-        trial.measure(Blind())
+        trial.measure(Watching())
         assert trial.counts
         assert len(trial.evidence.timing[0].quads) >= CPU.first_look
         assert acts.count("asked") == acts.count("answered")
@@ -185,6 +200,20 @@ def test_oracle_is_frozen_in_every_call_of_a_timed_case(
         assert sum(beside) > len(beside) / 2, "the oracle works while the judge compares"
     else:
         assert not any(beside)
+
+
+def test_the_oracle_is_at_rest_before_memory_is_asked_for_again(oracle: Oracle, acts: list[str]) -> None:
+    """What it makes ahead takes memory, too."""
+    problem: Any = find_problem("vectoradd")
+    calls, tries = Calls(problem, oracle, {}, Beside()), [NoMemory("none is left")]
+
+    def work() -> int:
+        if tries:
+            raise tries.pop()
+        return len(acts)
+
+    oracle.begin(CASE, SEEDS)
+    assert calls._with_room(work) == len(["thawed", "asked", "answered", "frozen"])
 
 
 @pytest.mark.parametrize("plan", [Plan(8, keeps=False), Plan(8)], ids=["no room", "own check"])

@@ -21,10 +21,12 @@ class Shot:
         self._began = 0
         self.took_ns = self.take_ns = 0
 
-    def fire(self) -> None:
-        if not self._began:
-            self._began = time.perf_counter_ns()
-            self._put()
+    def fire(self) -> bool:
+        if self._began:
+            return False
+        self._began = time.perf_counter_ns()
+        self._put()
+        return True
 
     def is_put(self) -> bool:
         return self._began > 0
