@@ -7,15 +7,16 @@ and with a third one where the submission was built ahead: of the files that its
 device (sandbox/inside/builder.py).
 It is closed before the submission is imported. The second channel, from then on, is two shared pages: `orders` (the
 judge writes; the tenant cannot) and `answers` (the tenant writes; the judge reads every word once and trusts no word).
-Before the sources the judge may ask for some orders on the pages, too: OWN, which shows the cost of this container's
-calls by themselves.
+Before the sources the judge may ask for some orders on the pages, too: OWN and the like, which show the cost of this
+container's calls by themselves.
 
 A page is four little-endian words (nonce, kind or status, number, length of text), then text. The number of an order to
 lay out or to queue gives the places in the two regions where the data begin. The nonce is written last: a visible nonce
 means that the rest is there. On a GPU two more words of the answers belong to the devices. The echo: the tenant's
 device writes the nonce there when it has done a call's work, and the judge's device waits for that. The gate: the
 judge's device writes the nonce there when the inputs have come, and the tenant's device, which received the call's work
-before, waits for that. No host code therefore lies between the inputs and the read of the output.
+before, waits for that. No host code therefore lies between the inputs and the read of the output. In a lean call the
+echo comes as soon as the gate is open: the judge's device then reads when the tenant's has no work left.
 
 A problem for several devices has a rank for each: inputs and outputs of its own, and answers of its own, which lie one
 behind the other. All ranks obey the same orders, and each slot of a layout names its rank.
@@ -31,7 +32,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-VERSION = 18  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 19  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
@@ -48,7 +49,10 @@ LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: all steps of a call but the call;
 QUEUE, TELL = 5, 6  # QUEUE: a call's work behind the gate, answered once the device has it; TELL: the time it took
 OWN = 7  # as QUEUE, for a small kernel of the harness while there is no submission: the sum of two vectors
 FORGET = 8  # the allocator gives back memory that it keeps for further calls
-OWN_BYTES = 1 << 20  # of each vector of float32 in OWN: two where the inputs begin, the third where the outputs do
+LEAN = 9  # as QUEUE, with nothing around the work that other code could spare: no events, and an echo at once
+OWN_LONG, OWN_LEAN = 10, 11  # as OWN, of longer vectors, with events and lean: an echo at once saves less of short work
+# Bytes of each vector of float32: two where the inputs begin, the third where the outputs do.
+OWN_BYTES = {OWN: 1 << 20, OWN_LONG: 16 << 20, OWN_LEAN: 16 << 20}
 PLACE_BYTES = 1 << 16  # unit of the places in an order's number
 
 # Layouts, the places of nested data's tensors in the regions: inside/slots.py, runner/judge/data/layout.py

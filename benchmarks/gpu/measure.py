@@ -36,12 +36,12 @@ def main() -> None:
     jobs, *pairs = sys.argv[1:]
     for problem, file in zip(pairs[::2], pairs[1::2], strict=True):
         began = time.monotonic()
-        reports = [_in_its_own_process(problem, file, number) for number in range(int(jobs))]
+        reports = [judged(problem, file, number) for number in range(int(jobs))]
         print(f"{problem} {Path(file).name}: {jobs} jobs in {time.monotonic() - began:.0f} s", flush=True)
         _say_cases([report for report in reports if report is not None])
 
 
-def _in_its_own_process(problem: str, file: str, number: int) -> Report | None:
+def judged(problem: str, file: str, number: int) -> Report | None:
     """Judge in a new process. Return None where the process failed; its output is above."""
     folder = Path(os.environ.get("OUT") or tempfile.gettempdir())
     name = f"{problem}-{Path(file).stem}-{os.environ.get('RUNNER_LEAVE_OUT', '')}{number}"

@@ -6,7 +6,7 @@ python -m benchmarks.gpu.spared JOBS NAME [NAME …]
 
 Attacks of tests/attacks/gpu that have a CUT_NS, judged JOBS times each without a cut. They report the true time of
 their kernel: the hidden time that the judge finds, below 0, is the spared time. runner/evidence/certificate.py has the
-derived figures (SPARED_EARLY_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
+derived figures (SPARED_EARLY_NS, SPARED_LEAN_NS, SPARED_BY_HOST_NS). With OUT set, every report is kept there.
 """
 
 import re
@@ -24,7 +24,10 @@ from runner.wire import Report
 
 def main() -> None:
     jobs, *names = sys.argv[1:]
-    print("attack | verdict | case | told, baseline's told µs | spared µs, of all calls, of the fastest | ± | queued")
+    print(
+        "attack | verdict | case | told, baseline's told µs | spared µs, of all calls, of the fastest | ± | of lean "
+        "calls | queued"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for attack in attacks(names):
             path = Path(folder) / attack.path.name
@@ -46,14 +49,17 @@ def lines(report: Report) -> Iterator[str]:
         quads = [quad for quad in timing.quads if quad.compares(CANDIDATE)]
         if not quads:
             continue
-        everywhere, fastest = certificate.hidden_of_case(timing, quads, CANDIDATE)
+        is_lean = certificate.has_lean_calls(timing, quads, CANDIDATE)
+        lean = certificate.lean_hidden_of_case(timing, quads, CANDIDATE) if is_lean else None
+        everywhere, fastest = certificate.hidden_of_case(timing, quads, CANDIDATE, is_lean=is_lean)
         told = [
             stats.midmean([sample.inner_ns for sample in timing.calls_of(side, valid=True)])
             for side in (CANDIDATE, BASELINE)
         ]
         yield (
             f"{said} | {timing.case} | {told[0] / 1e3:.2f}, {told[1] / 1e3:.2f} | {-everywhere.value / 1e3:.1f}, "
-            f"{-fastest.value / 1e3:.1f} | {everywhere.spread / 1e3:.1f} | {timing.queued}"
+            f"{-fastest.value / 1e3:.1f} | {everywhere.spread / 1e3:.1f} | "
+            f"{f'{-lean.value / 1e3:.2f} ± {lean.spread / 1e3:.2f}' if lean else '-'} | {timing.queued}"
         )
 
 

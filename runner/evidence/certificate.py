@@ -8,7 +8,8 @@ constant that an idle call of the baseline costs. The tenant's word never counts
 `event` (GPUs): the device's events, raised by the *hidden* time where they lie below the wall clock's. The gap between
 the two clocks is calibrated on the baseline's blocks of the same case and corrected by the offsets between the two
 containers. `spread_ns` could be forged unseen: three standard errors of that comparison, and the part of the gap that a
-tenant could spare (SPARED_EARLY_NS).
+tenant could spare (SPARED_EARLY_NS). From rules 4 on, lean calls bound the times as well, where there are enough: next
+to nothing of them can be spared (SPARED_LEAN_NS).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from runner.evidence import stats
 from runner.evidence.sample import BASELINE, CANDIDATE, EVENT, Sample
@@ -64,6 +65,15 @@ COPIES_APART: Final = 1 / 50  # of it: half a per cent was seen between two cont
 SPARED_NS: Final = 6_000.0  # by rules 1 and 2
 SPARED_EARLY_NS: Final = 8_000.0  # from rules 3 on
 SPARED_BY_HOST_NS: Final = 25_000.0
+# Lean calls count from rules 4 on. The attacks of tests/attacks/gpu spare no more than SPARED_LEAN_NS of them. A call
+# shorter than SHORT_NS has a shorter gap by itself, by 0.6 µs at 10 µs and 2.6 at 5.
+LEAN_RULES: Final = 4
+LEAST_LEAN: Final = 32  # lean calls of each side in a case; fewer certify nothing
+SPARED_LEAN_NS: Final = 1_500.0
+SHORT_NS: Final = 12_000.0
+DRIFT_NS: Final = 700.0  # the most by which the gap of a baseline with one kernel differed from that of its own calls
+# Longer copying outlasts the turn of the judge's context, and a tenant without waiting work would be given less of it.
+LONGEST_COPYING_NS: Final = 1_500_000.0
 
 # Offsets between containers, from queued calls of the harness's own kernel:
 LEAST_OWN_CALLS: Final = 32  # per side; fewer allow no comparison
@@ -75,6 +85,7 @@ MOST_GAP_OFFSET_NS: Final = 3_000.0
 MOST_ERROR_NS: Final = 300.0
 OWN_GROUPS: Final = 8  # of consecutive calls, each left out once
 
+P = TypeVar("P")
 Call = tuple[float, float]  # wall time, reported time
 Calls = tuple[list[list[Call]], list[list[Call]]]  # the baseline's two blocks, the candidate's two
 
@@ -96,7 +107,7 @@ def certify(timing: Timing, evidence: Evidence, side: str = CANDIDATE, *, with_c
     """
     quads = [quad for quad in timing.quads if quad.compares(side)]
     if evidence.clock == EVENT:
-        return _event(quads, timing, evidence.rules, side)
+        return _event(quads, timing, evidence, side)
     constant: float = 0
     if quads and not with_constant:
         constant = constant_ns(timing.idle, certified=evidence.certified)
@@ -138,7 +149,7 @@ def is_constant_known(idle: Sequence[Sample], *, certified: bool) -> bool:
 # -- on the device's clock -------------------------------------------------------------------------------------------
 
 
-def _event(quads: list[Quad], timing: Timing, rules: int, side: str) -> Certified:
+def _event(quads: list[Quad], timing: Timing, evidence: Evidence, side: str) -> Certified:
     """Certify all of a case's blocks together: one call's gap strays by hundreds of µs, its lower edge hardly moves.
 
     The candidate's events are raised by the hidden time that is beyond doubt, among all its calls or the fastest. A
@@ -148,32 +159,35 @@ def _event(quads: list[Quad], timing: Timing, rules: int, side: str) -> Certifie
     """
     if not quads:
         return Certified([])
-    everywhere, fastest = hidden_of_case(timing, quads, side)
-    # By how much the side's context lengthens a queued call's reported time; unknown, and 0, for other calls.
-    own_ns = float(timing.contexts.get(side, 0.0)) if timing.queued else 0.0
+    is_lean = evidence.rules >= LEAN_RULES and has_lean_calls(timing, quads, side)
+    everywhere, fastest = hidden_of_case(timing, quads, side, is_lean=is_lean)
     gap_ns = apart_ns(timing, side)
-    raised = max(everywhere.beyond, fastest.beyond) - own_ns
-    times = [
-        [
-            stats.midmean([sample.inner_ns for sample in block.calls]) + more  # the midmean, as in schedule.py
-            for block, more in zip(abba(quad, side), (0.0, raised, raised, 0.0), strict=True)
-        ]
-        for quad in quads
-    ]
-    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, own_ns) + max(0.0, gap_ns)
-    by_device_ns = SPARED_EARLY_NS if rules > 2 else SPARED_NS
-    spread += by_device_ns if timing.queued else SPARED_BY_HOST_NS
+    # Own calls alone never prove a forgery, and neither does a gap that drifted for the baseline, too.
+    found = [(hidden, min(0.0, gap_ns)) for hidden in (everywhere, fastest)]
+    spared_ns = SPARED_BY_HOST_NS if not timing.queued else SPARED_EARLY_NS if evidence.rules > 2 else SPARED_NS
+    spread = max(everywhere.spread, fastest.spread / 2) + max(0.0, gap_ns) + spared_ns
     # The judge's copying takes longer within the baseline's calls than on an otherwise empty device. Copies of over
     # 2 ms are longer than a device's time slice: the device then looks for ready work of the tenant, which takes 0.2 ms
     # (docs/lab-notebook). A tenant without waiting work spares that.
     if own_copy_ns := _copies_ns(timing, side)[0]:
         spread += max(0.0, stats.median(_within(timing, BASELINE)) - own_copy_ns)
-    in_doubt = min(0.0, gap_ns)  # own calls alone never prove a forgery
+    if is_lean:
+        lean, apart_by_ns = lean_hidden_of_case(timing, quads, side), lean_apart_ns(timing, side)
+        drifted_ns = max(0.0, lean_drift_ns(timing, quads, BASELINE) - DRIFT_NS)
+        found.append((lean, min(0.0, apart_by_ns) - drifted_ns))
+        spared_ns = SPARED_LEAN_NS + max(0.0, SHORT_NS - _ranked(quads, side)) / 2
+        spread = min(spread, lean.spread + max(0.0, apart_by_ns) + spared_ns)
+    # By how much the side's context lengthens a queued call's reported time; unknown, and 0, for other calls.
+    own_ns = float(timing.contexts.get(side, 0.0)) if timing.queued else 0.0
+    raised = max(hidden.beyond for hidden, _ in found) - own_ns
+    times = [
+        [_reported(block) + more for block, more in zip(abba(quad, side), (0.0, raised, raised, 0.0), strict=True)]
+        for quad in quads
+    ]
     mismatch = any(
-        found.value + in_doubt > MISMATCH_SPREADS * max(found.spread, LEAST_QUEUED_NS)
-        for found in (everywhere, fastest)
+        hidden.value + in_doubt > MISMATCH_SPREADS * max(hidden.spread, LEAST_QUEUED_NS) for hidden, in_doubt in found
     )
-    return Certified(times, spread, mismatch=mismatch)
+    return Certified(times, spread + max(0.0, own_ns), mismatch=mismatch)
 
 
 @dataclass(frozen=True)
@@ -189,20 +203,112 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def hidden_of_case(timing: Timing, quads: Sequence[Quad], side: str) -> tuple[Hidden, Hidden]:
-    """Return the hidden time of all calls of a case and of the fastest. First the innocent causes of longer gaps are
-    subtracted: the judge's copying, and the difference between the containers themselves."""
-    own, theirs, copies_stray = _copies_ns(timing, side)
-    calls = calls_of(quads, side, own, theirs + apart_ns(timing, side))
+def hidden_of_case(timing: Timing, quads: Sequence[Quad], side: str, *, is_lean: bool = False) -> tuple[Hidden, Hidden]:
+    """Return the hidden time of all calls of a case and of the fastest, from calls with events.
+
+    First the innocent causes of longer gaps are subtracted: the difference between the containers themselves and, where
+    data are large, the judge's own copying as it was measured afterwards. A case with lean calls needs no measurement:
+    all copying within its calls is subtracted.
+    """
+    copying = not is_lean or timing.input_bytes + timing.output_bytes < LARGE_BYTES
+    own, theirs, copies_stray = _copies_ns(timing, side) if copying else (0.0, 0.0, 0.0)
+    calls = calls_of(quads, side, own, theirs + apart_ns(timing, side), copying=copying)
     least_ns = _least_spread_ns(timing, side) + _turn_ns(timing) + copies_stray
     return hidden(calls, fastest=False, least_ns=least_ns), hidden(calls, fastest=True, least_ns=least_ns)
 
 
-def calls_of(quads: Sequence[Quad], side: str, own_ns: float = 0.0, theirs_ns: float = 0.0) -> list[Calls]:
-    """Return the calls of the baseline and of this side, with `own_ns` and `theirs_ns` subtracted from wall times."""
+def has_lean_calls(timing: Timing, quads: Sequence[Quad], side: str) -> bool:
+    """Return whether lean calls bound this side's times: both sides have enough, in every block; each was ready; the
+    judge's copying was short; and own calls show the gaps of both containers."""
+    both = (BASELINE, side)
+    if not timing.queued or not set(both) <= set(timing.lean_gaps or {}):
+        return False
+    if any(block.unready for quad in timing.quads for name in both for block in quad.of(name)):
+        return False
+    blocks = [[block for quad in quads for block in quad.of(name)] for name in both]
+    if not all(block.lean for found in blocks for block in found):
+        return False
+    if min(sum(len(block.lean) for block in found) for found in blocks) < LEAST_LEAN:
+        return False
+    is_short = _lean_midmean(blocks[0], lambda sample: sample.copying_ns) <= LONGEST_COPYING_NS
+    return is_short and abs(lean_apart_ns(timing, side)) <= MOST_GAP_OFFSET_NS
+
+
+def lean_hidden_of_case(timing: Timing, quads: Sequence[Quad], side: str) -> Hidden:
+    """Return the hidden time by lean calls: the drift of the side's gap less that of the baseline's.
+
+    The baseline's is limited to DRIFT_NS: a tenant could slow its calls, and events between the kernels of a call take
+    time that lean calls do not need. The judge's copying lies outside, but counts where it takes longer than the
+    baseline's: then other work ran meanwhile.
+    """
+    if timing.places < MANY_PLACES:
+        least_ns = LEAST_AT_ONE_PLACE_NS
+    else:
+        size = timing.input_bytes + timing.output_bytes
+        least_ns = LEAST_SMALL_NS if size < SMALL_BYTES else LEAST_COMPARED_NS
+
+    def value(parts: Sequence[Sequence[Quad]]) -> float:
+        part = list(chain.from_iterable(parts))
+        ours, theirs = (
+            _lean_midmean([block for quad in part for block in quad.of(name)], lambda sample: sample.copying_ns)
+            for name in (BASELINE, side)
+        )
+        longer = max(0.0, theirs - (1 + COPIES_APART) * ours)
+        drift = min(max(lean_drift_ns(timing, part, BASELINE), -DRIFT_NS), DRIFT_NS)
+        return lean_drift_ns(timing, part, side) - drift + longer
+
+    groups = min(GROUPS, len(quads))
+    return _with_spread([list(quads[group::groups]) for group in range(groups)], value, least_ns)
+
+
+def lean_drift_ns(timing: Timing, quads: Sequence[Quad], side: str) -> float:
+    """Return by how much the gap of this side's lean calls exceeds that of its own calls: the time from the gate to the
+    read, less the reported time, less the gap.
+
+    It is the median over quads, in which a device is equally fast for all calls. The same of all quads together is
+    compared with the very time that ranks, and counts if it is more, unless a device of several speeds shows: then the
+    baseline's is beyond DRIFT_NS, too.
+    """
+    gap_ns = float((timing.lean_gaps or {})[side])
+    by_quad = stats.median([_lean_time([quad], side) - _ranked([quad], side) for quad in quads]) - gap_ns
+    together = _lean_time(quads, side) - _ranked(quads, side) - gap_ns
+    if side == BASELINE:
+        return by_quad
+    ours = _lean_time(quads, BASELINE) - _ranked(quads, BASELINE) - float((timing.lean_gaps or {})[BASELINE])
+    return max(by_quad, together) if abs(ours) <= DRIFT_NS else by_quad
+
+
+def _ranked(quads: Sequence[Quad], side: str) -> float:
+    """Return the reported time as it ranks: the median over quads of the geometric mean of their two blocks."""
+    return stats.median([math.sqrt(math.prod(max(_reported(block), 0.0) for block in quad.of(side))) for quad in quads])
+
+
+def _reported(block: Block) -> float:
+    """Return the reported time of a block: the midmean of its calls, as in schedule.py."""
+    return stats.midmean([sample.inner_ns for sample in block.calls])
+
+
+def _lean_time(quads: Sequence[Quad], side: str) -> float:
+    """Return the time of lean calls from the gate to the read. It scatters evenly, by a microsecond or two."""
+    blocks = [block for quad in quads for block in quad.of(side)]
+    return _lean_midmean(blocks, lambda sample: sample.spent_ns(certified=True))
+
+
+def _lean_midmean(blocks: Sequence[Block], value: Callable[[Sample], float]) -> float:
+    return stats.midmean([value(sample) for block in blocks for sample in block.lean])
+
+
+def calls_of(
+    quads: Sequence[Quad], side: str, own_ns: float = 0.0, theirs_ns: float = 0.0, *, copying: bool = True
+) -> list[Calls]:
+    """Return the calls of the baseline and of this side, with `own_ns` and `theirs_ns` subtracted from wall times, and
+    the judge's copying, too, unless `copying`."""
 
     def calls(blocks: Sequence[Block], less_ns: float) -> list[list[Call]]:
-        return [[(sample.wall_ns - less_ns, sample.inner_ns) for sample in block.calls] for block in blocks]
+        return [
+            [(sample.spent_ns(certified=not copying) - less_ns, sample.inner_ns) for sample in block.calls]
+            for block in blocks
+        ]
 
     return [(calls(quad.of(BASELINE), own_ns), calls(quad.of(side), theirs_ns)) for quad in quads]
 
@@ -225,6 +331,12 @@ def apart_ns(timing: Timing, side: str) -> float:
     """Return by how much the gap of this side's queued calls exceeds the baseline's, as `gap_offsets` measured."""
     known = timing.queued and timing.places >= MANY_PLACES
     return float((timing.gaps or {}).get(side, 0.0)) if known else 0.0
+
+
+def lean_apart_ns(timing: Timing, side: str) -> float:
+    """Return by how much the gap of this side's lean calls exceeds the baseline's, in own calls."""
+    gaps = timing.lean_gaps or {}
+    return float(gaps[side]) - float(gaps[BASELINE])
 
 
 def _turn_ns(timing: Timing) -> float:
@@ -278,11 +390,14 @@ def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float) -> Hidden:
     over groups of quads, since a disturbance of a call also disturbs its neighbours; it is `least_ns` at least.
     """
     groups = min(GROUPS, len(quads))
-    parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
-    value = _hidden(parts)
-    if groups < 2:
+    return _with_spread([_Part.of(quads[group::groups], fastest) for group in range(groups)], _hidden, least_ns)
+
+
+def _with_spread(parts: Sequence[P], of: Callable[[Sequence[P]], float], least_ns: float) -> Hidden:
+    value = of(parts)
+    if len(parts) < 2:
         return Hidden(value, math.inf)
-    without = [_hidden(parts[:left_out] + parts[left_out + 1 :]) for left_out in range(groups)]
+    without = [of([*parts[:left_out], *parts[left_out + 1 :]]) for left_out in range(len(parts))]
     return Hidden(value, max(ERRORS * stats.jackknife_error(without), least_ns))
 
 
@@ -340,9 +455,13 @@ def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
 # -- offsets of containers -------------------------------------------------------------------------------------------
 
 
-def offsets(own_calls: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
-    """Return both offsets as the fields of a timing."""
-    return {"contexts": device_offsets(own_calls), "gaps": gap_offsets(own_calls)}
+Own = Mapping[str, Sequence[Sample]]  # own calls by side
+
+
+def offsets(own_calls: Own, own_long: Own | None = None, own_lean: Own | None = None) -> dict[str, Any]:
+    """Return the offsets as the fields of a timing; those of lean calls, where some were made."""
+    found = {"contexts": device_offsets(own_calls), "gaps": gap_offsets(own_calls)}
+    return found | ({"lean_gaps": lean_gaps(own_long or {}, own_lean)} if own_lean else {})
 
 
 def device_offsets(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
@@ -359,13 +478,34 @@ def gap_offsets(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
 
 def gap_error_ns(theirs: Sequence[Sample], ours: Sequence[Sample]) -> float:
     """Return the standard error of the difference, by a jackknife over groups."""
+    return _error_ns(*([sample.gap_ns for sample in samples] for samples in (theirs, ours)))
 
-    def midmean_gap(samples: Sequence[Sample], left_out: int) -> float:
-        first, last = (len(samples) * number // OWN_GROUPS for number in (left_out, left_out + 1))
-        return stats.midmean([sample.gap_ns for sample in (*samples[:first], *samples[last:])])
 
-    without = [midmean_gap(theirs, left_out) - midmean_gap(ours, left_out) for left_out in range(OWN_GROUPS)]
-    return stats.jackknife_error(without)
+def _error_ns(*found: Sequence[float]) -> float:
+    """Return the standard error of a midmean, or of the difference of two, by a jackknife over groups."""
+
+    def midmean(values: Sequence[float], left_out: int) -> float:
+        first, last = (len(values) * number // OWN_GROUPS for number in (left_out, left_out + 1))
+        return stats.midmean([*values[:first], *values[last:]])
+
+    rest = [[midmean(values, left_out) for values in found] for left_out in range(OWN_GROUPS)]
+    return stats.jackknife_error([first - sum(others) for first, *others in rest])
+
+
+def lean_gaps(own_long: Own, own_lean: Own) -> dict[str, float]:
+    """Return the time of a lean call from the gate to the read, beyond the kernel's, in ns by side: the value of
+    timing's `lean_gaps`. The kernel's time is that of the same calls with events."""
+    found = {}
+    for name, samples in own_lean.items():
+        told = own_long.get(name, [])
+        if min(len(samples), len(told)) >= LEAST_OWN_CALLS:
+            spent, kernel = (
+                [sample.spent_ns(certified=True) for sample in samples],
+                [sample.inner_ns for sample in told],
+            )
+            if _error_ns(spent, kernel) <= MOST_ERROR_NS:
+                found[name] = stats.midmean(spent) - stats.midmean(kernel)
+    return found
 
 
 def _apart(found: Mapping[str, Sequence[Sample]], value: Callable[[Sample], float], most_ns: float) -> dict[str, float]:

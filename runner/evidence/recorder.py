@@ -88,8 +88,9 @@ class Recorder:
 
     def begin_timing(self, cases: Mapping[str, Mapping[str, Any]]) -> list[CaseRecorder]:
         """Begin a timing of each case, by name with arguments, in the order of the problem."""
-        own_calls = self.evidence.own_calls
-        found = [CaseRecorder(name, arguments, own_calls) for name, arguments in cases.items()]
+        evidence = self.evidence
+        offsets = certificate.offsets(evidence.own_calls, evidence.own_long, evidence.own_lean)
+        found = [CaseRecorder(name, arguments, offsets) for name, arguments in cases.items()]
         self.evidence.timing = [case.timing for case in found]
         return found
 
@@ -97,9 +98,8 @@ class Recorder:
 class CaseRecorder:
     """Timing of a case while it is written."""
 
-    def __init__(
-        self, case: str, arguments: Mapping[str, Any], own_calls: Mapping[str, Sequence[Sample]] | None = None
-    ) -> None:
+    def __init__(self, case: str, arguments: Mapping[str, Any], offsets: Mapping[str, Any] | None = None) -> None:
+        """`offsets` of the containers: certificate.offsets."""
         self.timing = Timing.model_construct(
             case=case,
             arguments=dict(arguments),
@@ -108,7 +108,7 @@ class CaseRecorder:
             warm={},
             warm_ups=[],
             calls=0,
-            **certificate.offsets(own_calls or {}),
+            **(offsets or certificate.offsets({})),
             copies={},
             quads=[],
             repeats=[],
@@ -138,6 +138,8 @@ class CaseRecorder:
         took_ns: int,
         window: Window,
         samples: list[Sample],
+        lean: list[Sample],
+        unready: int,
         seeds: list[int],
         ruling: Ruling,
     ) -> None:
@@ -150,6 +152,8 @@ class CaseRecorder:
                 side=side,
                 took_ns=took_ns,
                 calls=samples,
+                lean=lean,
+                unready=unready,
                 seeds=seeds,
                 heat=window,
                 ruling={} if ruling.action == VALID else {"reason": ruling.reason, **ruling.figures},

@@ -29,9 +29,10 @@ class Diverged(Exception):
 def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
     """Return the differences of one case. A case that was cut short (by a wrong output, a fault, or a device that was
     set aside) has no end to compare; every other case has."""
-    for name, apart in certificate.offsets(evidence.own_calls).items():
+    for name, apart in certificate.offsets(evidence.own_calls, evidence.own_long, evidence.own_lean).items():
         said = getattr(timing, name)
-        if said is not None and said != apart:  # older reports have no gaps
+        is_old = said is None and name != "lean_gaps"  # older reports have no gaps
+        if said != apart and not is_old:
             return [Difference(f"case {timing.case}: {name}", said, apart)]
     if not timing.ended and (evidence.fault is not None or not evidence.is_good or evidence.set_aside):
         return []
@@ -108,7 +109,7 @@ class _Again:
         samples = stored.calls
         ruling, charged = rule_block(
             command.side,
-            samples,
+            [*samples, *stored.lean],
             stored.heat,
             warm=self._warm.get(command.side),
             probe_limit_ns=self.timing.probe_limit_ns,

@@ -59,6 +59,8 @@ class Profile:
     noisy: float = 0.0  # half-width above which a case is measured longer; 0: never
     noisy_quads: int = 0  # replaces most_quads then
     noisy_budget_s: float = 0.0  # replaces case_budget_s then
+    lean_calls: int = 0  # of a block, beside the others
+    lean_to_ns: float = 0.0  # unless the baseline takes longer: a call may then outlast its context's turn
     load_voids: int = 0  # after this many quads voided by foreign load, load no longer voids; 0: it always does
 
     def within(self, stage_s: float, cases: int) -> Profile:
@@ -117,16 +119,20 @@ GPU: Final = Profile(
     # two containers with the same code agree within this; far less than could be forged
     agree_ns=100.0,
     widest_half_width=0.015,
+    lean_calls=2,
+    lean_to_ns=1_000_000.0,
 )
 
 
 @dataclass(frozen=True)
 class Run:
-    """Command: run this many calls of this side. `warm` calls are not measured; `calls` 0: chance decides."""
+    """Command: run this many calls of this side. `warm` calls are not measured; `calls` 0: chance decides. `lean`: this
+    many calls more are lean."""
 
     side: str
     calls: int
     warm: bool = False
+    lean: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,6 +181,7 @@ class Schedule:
     quads: list[Quad] = field(default_factory=list)
     windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: in ns, all of them
     calls: int = 0  # of a block; 0 until the sides are warm
+    lean: int = 0  # calls of a block beside them
     spent_s: float = 0.0
     _ours: list[float] = field(default_factory=list)  # the baseline's calls, in ns
     _queue: list[Command] = field(default_factory=list)
@@ -202,10 +209,11 @@ class Schedule:
                 calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
                 calls = min(max(calls, self.profile.least_calls), self.profile.most_calls)
                 self.calls = max(min(calls, self.most_calls), 1)
+                self.lean = self._lean_calls()
             self._end = self._finished()
             if self._end is None:
                 self.quads.append(Quad(self.order))
-                self._queue += [Run(side, self.calls) for side in self.order]
+                self._queue += [Run(side, self.calls, lean=self.lean) for side in self.order]
         return self._end or self._queue[0]
 
     @property
@@ -217,7 +225,7 @@ class Schedule:
         present = self._queue[0]
         valid = len(self.valid) + (isinstance(present, Run) and not present.warm)
         looks = valid >= self.profile.first_look and not (valid - self.profile.first_look) % self.profile.look_every
-        return Run(self.order[0], self.calls) if self.calls and not looks else None
+        return Run(self.order[0], self.calls, lean=self.lean) if self.calls and not looks else None
 
     def ran(self, times_ns: Sequence[float], wall_s: float, ruling: Ruling, charged: str = "") -> None:
         """Record the outcome of a Run: the times of its calls that count; its total wall time, with preparing inputs
@@ -266,6 +274,12 @@ class Schedule:
             return False
         agree = len(windows) > 1 and abs(windows[-1] - windows[-2]) <= self.profile.warm_agree * abs(windows[-2])
         return not agree
+
+    def _lean_calls(self) -> int:
+        """Return the lean calls of a block. The baseline's time decides, which no submission tells."""
+        profile = self.profile
+        fits = self.windows[A][-1] <= profile.lean_to_ns
+        return min(profile.lean_calls, self.most_calls - self.calls) if fits else 0
 
     # -- measuring -----------------------------------------------------------------------------------------------
 

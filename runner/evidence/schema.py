@@ -29,7 +29,7 @@ from runner.evidence.starved import Count, Share
 from runner.evidence.throttle import STRICT, Window
 
 VERSION: Final = 3
-RULES: Final = 3  # rules by which verdict.py decides; 1 in reports without this field
+RULES: Final = 4  # rules by which verdict.py decides; 1 in reports without this field
 TEXT_CHARS: Final = 20_000
 MOST_SHOWN: Final = 5  # errors in one message
 PLACE_CHARS: Final = 80  # of a key; an untrusted program may have chosen it
@@ -106,6 +106,13 @@ class Block(_Strict):
     side: Side
     took_ns: Count = Field(description="of the judge's clock, with making the inputs and comparing the outputs")
     calls: Annotated[Samples, Field(max_length=10_000)]
+    lean: Annotated[
+        Samples,
+        Field(max_length=10_000, description="of lean calls, which tell no time and echo as soon as the gate is open"),
+    ] = []
+    unready: Count = Field(
+        default=0, description="further lean calls, not queued or without an output when it was read"
+    )
     seeds: Annotated[
         list[Count], Field(max_length=10_000, description="of its inputs, in order, also of calls that do not count")
     ] = []
@@ -188,6 +195,16 @@ class Timing(_Strict):
         ]
         | None
     ) = Field(default=None, description="null: nobody asked, in reports of before")
+    lean_gaps: (
+        Annotated[
+            dict[Side, Number],
+            Field(
+                description="ns from the gate to the read of a lean call beyond the kernel's own, by side; from "
+                "`own_long` and `own_lean`"
+            ),
+        ]
+        | None
+    ) = Field(default=None, description="null: there were no lean calls, in reports of before")
     copies: Annotated[
         dict[Side, Annotated[list[tuple[Count, Count]], Field(max_length=1_000)]],
         Field(description="ns that putting inputs and taking outputs took afterwards, no code of others running"),
@@ -232,7 +249,7 @@ class Evidence(_Strict):
     """Evidence of one attempt: all data from which its verdict was decided."""
 
     version: Literal[3]
-    rules: Literal[1, 2, 3] = Field(default=1, description="by which the verdict was reached: verdict.py")
+    rules: Literal[1, 2, 3, 4] = Field(default=1, description="by which the verdict was reached: verdict.py")
     mode: Literal["test", "benchmark", "ranked", "profile"]
     ranking_by: Literal["geom", "mean", "last"]
     clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")
@@ -260,6 +277,14 @@ class Evidence(_Strict):
     own_calls: Annotated[
         dict[Side, Annotated[Samples, Field(max_length=1_000)]],
         Field(description="of a small kernel of the harness's own, before there was a submission; queued ones alone"),
+    ] = {}
+    own_long: Annotated[
+        dict[Side, Annotated[Samples, Field(max_length=1_000)]],
+        Field(description="as `own_calls`, of longer vectors"),
+    ] = {}
+    own_lean: Annotated[
+        dict[Side, Annotated[Samples, Field(max_length=1_000)]],
+        Field(description="the same calls, lean"),
     ] = {}
     launches: Annotated[
         dict[Side, Annotated[list[tuple[Number, Number]], Field(max_length=100)]],

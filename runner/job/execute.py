@@ -151,7 +151,7 @@ class _Course:
         job, recorder = self.job, self.recorder
         trial = self._trial(problem, ready, another_oracle=ready.another_oracle)
         if job.mode in TIMED_MODES:
-            recorder.add_circumstances(own_calls=ready.compared(), launches=ready.launches)
+            recorder.add_circumstances(launches=ready.launches, **vars(ready.compared()))
         try:
             self._measure(trial, ready)
         except Fault as fault:

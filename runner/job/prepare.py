@@ -96,7 +96,7 @@ class Prepared:
         self.cores = cores
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
-        self.own_calls: tenant.Samples = {}
+        self.own_calls = tenant.OwnCalls()
         self._spares: deque[container.Container] = deque()  # of tenants, the oldest first
         self._compared_at = 0.0
         self._stack = stack
@@ -152,7 +152,7 @@ class Prepared:
             self.own_calls = tenant.own_calls(self.sides)
             self._compared_at = time.monotonic()
 
-    def compared(self) -> tenant.Samples:
+    def compared(self) -> tenant.OwnCalls:
         """Return `own_calls`, repeated if they are old: no container may hold any file of a job yet. Raises
         SandboxError."""
         if time.monotonic() - self._compared_at > COMPARED_S:

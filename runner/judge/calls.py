@@ -34,6 +34,7 @@ from runner.judge.device.processor import Watch
 from runner.judge.limits import CALL_S
 from runner.judge.sides.oracle import Oracle, Seeds
 from runner.judge.sides.tenant import Tenant
+from sandbox import protocol
 
 AS_SLOW: Final = 4 / 5  # a baseline that took this much of the candidate's time leaves no submission room to be in time
 
@@ -181,6 +182,7 @@ class Calls:
         public: bool = False,
         idle: bool = False,
         hot: bool = False,
+        lean: bool = False,
     ) -> tuple[Call, Buffer]:
         """Make one call. A tenant's words about a secret case are dropped: they may hold the case's data."""
         self.oracle.rest()  # nothing else is at work on the device during a call
@@ -193,7 +195,8 @@ class Calls:
                 tenant.lay_out(given.layout, stage.left_s(limit.seconds))
                 limit = limits.first_call(given.reference_s) if is_first else limits.call(stage.call_s)
                 limit_s = stage.left_s(limit.seconds)
-                answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing)
+                order = protocol.LEAN if lean else protocol.QUEUE
+                answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing, order=order)
             self._called |= {(side, given.case)} if is_first else set()
             return answer, output
         except Fault as raised:

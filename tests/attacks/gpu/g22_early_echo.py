@@ -33,6 +33,11 @@ def tamper(judge):
         early = behind_gate and len(seen_ns) >= HONEST_CALLS
         if not early:
             return honest_begin(work, nonce, behind_gate=behind_gate)
+        begin_lean(work, nonce)
+
+    def begin_lean(work, nonce):
+        nonlocal early
+        early = True
         x, out = judge.data
         graph = graphs.get(judge._number)
         if graph is None:
@@ -54,7 +59,7 @@ def tamper(judge):
         seen_ns.append(honest_told())
         return seen_ns[-1]
 
-    timer.begin, timer.told = begin, told
+    timer.begin, timer.begin_lean, timer.told = begin, begin_lean, told
 
 
 def custom_kernel(data):

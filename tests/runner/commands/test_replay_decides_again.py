@@ -114,6 +114,15 @@ def test_a_report_of_before_gaps_were_compared_is_decided_as_then() -> None:
     assert replay.replay(changed(nothing, "evidence.timing.0.contexts", ...)).same, "the schema does not ask for it"
 
 
+@pytest.mark.parametrize(("gaps", "same"), [({A: 450_000, B: 450_900}, True), ({A: 450_000}, False), (None, False)])
+def test_gaps_of_lean_calls_follow_from_own_calls(gaps: dict[str, int] | None, same: bool) -> None:
+    report = told(simulated())
+    for name, told_ns in (("own_long", 18_000), ("own_lean", 0)):
+        own = {side: [[468_000 + 900 * (side == B), 0, 0, told_ns, 0, 0, 0]] * 32 for side in (A, B)}
+        report = changed(report, f"evidence.{name}", own)
+    assert replay.replay(changed(report, "evidence.timing.0.lean_gaps", gaps)).same is same
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [

@@ -10,6 +10,8 @@ from runner.evidence import certificate
 from runner.evidence.certificate import LEAST_OWN_CALLS
 from runner.evidence.sample import Sample
 from runner.judge.sides import tenant
+from runner.judge.sides.tenant import OwnCalls
+from sandbox import protocol
 
 CHANCE = random.Random(5)
 
@@ -49,7 +51,7 @@ def test_so_is_what_lies_between_the_clocks() -> None:
         "contexts": certificate.device_offsets(found),
         "gaps": certificate.gap_offsets(found),
     }
-    assert certificate.offsets({}) == {"contexts": {}, "gaps": {}}
+    assert certificate.offsets({}) == {"contexts": {}, "gaps": {}}, "and nothing of lean calls"
 
 
 @pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": LEAST_OWN_CALLS - 1}])
@@ -88,20 +90,28 @@ def test_gaps_that_scatter_too_much_say_nothing() -> None:
 
 
 def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:
-    order: list[str] = []
+    order: list[tuple[int, str]] = []
 
-    def side(name: str, queued: bool = True) -> Any:
-        def own_calls(count: int) -> list[Any]:
-            order.append(name)
+    def side(name: str, queued: bool = True, leans: bool = True) -> Any:
+        def own_calls(kind: int, count: int) -> list[Any]:
+            order.append((kind, name))
             return [SimpleNamespace(sample=[1] * 7, queued=queued or at > 2) for at in range(count)]
 
-        return SimpleNamespace(own_calls=own_calls, queues=True)
+        return SimpleNamespace(own_calls=own_calls, queues=True, leans=leans)
 
     found = tenant.own_calls({"candidate": side("candidate", queued=False), "baseline": side("baseline")})
-    assert order[:6] == ["candidate", "baseline", "baseline", "candidate", "candidate", "baseline"]
-    assert len(found["baseline"]) == tenant.OWN_ROUNDS * tenant.OWN_CALLS
-    assert len(found["candidate"]) == tenant.OWN_ROUNDS * (tenant.OWN_CALLS - 3)
+    sides = ["candidate", "baseline", "baseline", "candidate", "candidate", "baseline"]
+    assert order[:6] == [(protocol.OWN, name) for name in sides]
+    kinds = {protocol.OWN: found.own_calls, protocol.OWN_LONG: found.own_long, protocol.OWN_LEAN: found.own_lean}
+    for kind, samples in kinds.items():
+        assert len(samples["baseline"]) == tenant.OWN_ROUNDS * tenant.OWN_CALLS[kind]
+        assert len(samples["candidate"]) == tenant.OWN_ROUNDS * (tenant.OWN_CALLS[kind] - 3)
+    assert order[-4:] == [
+        (kind, name) for kind in (protocol.OWN_LONG, protocol.OWN_LEAN) for name in ("candidate", "baseline")
+    ], "the two kinds that are compared take turns"
+    found = tenant.own_calls({"candidate": side("candidate"), "baseline": side("baseline", leans=False)})
+    assert (len(found.own_calls), found.own_long, found.own_lean) == (2, {}, {})
 
 
 def test_where_no_device_does_calls_by_itself_none_is_made() -> None:
-    assert tenant.own_calls({"candidate": SimpleNamespace(queues=False)}) == {}  # type: ignore[dict-item]
+    assert tenant.own_calls({"candidate": SimpleNamespace(queues=False)}) == OwnCalls()  # type: ignore[dict-item]

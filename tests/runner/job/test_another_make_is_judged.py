@@ -79,8 +79,9 @@ def image(docker_client: docker.DockerClient) -> Iterator[str]:
 @pytest.fixture
 def judged(make: FakeMake, settings: JudgeSettings, image: str, monkeypatch: pytest.MonkeyPatch) -> Judge:
     # A frozen container's threads stand still, unlike a device: a queued call waits in vain. So there are few of them.
-    for name in ("OWN_WARM_CALLS", "OWN_ROUNDS", "OWN_CALLS"):
+    for name in ("OWN_WARM_CALLS", "OWN_ROUNDS"):
         monkeypatch.setattr(tenant, name, 1)
+    monkeypatch.setattr(tenant, "OWN_CALLS", dict.fromkeys(tenant.OWN_CALLS, 1))
     problem = local.find_problem("vectoradd")
     problem = replace(problem, benchmarks=({**problem.benchmarks[-1], "size": 1_000_003},))
 

@@ -11,7 +11,7 @@ from runner import config
 from runner.evidence.schedule import A, B, I
 from runner.job import prepare
 from runner.judge.sides import tenant
-from runner.judge.sides.tenant import Tenant
+from runner.judge.sides.tenant import OwnCalls, Tenant
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -25,21 +25,21 @@ def judge_settings() -> config.JudgeSettings:
 def test_each_set_of_sides_is_compared_once_and_again_when_it_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
-    def compared(sides: Mapping[str, Tenant]) -> tenant.Samples:
+    def compared(sides: Mapping[str, Tenant]) -> OwnCalls:
         assert all(side._connection is not None for side in sides.values()), "no job is in any of them"
         asked.append(set(sides))
-        return {name: [[len(asked)]] for name in sides}
+        return OwnCalls({name: [[len(asked)]] for name in sides})  # type: ignore[list-item]
 
     monkeypatch.setattr(tenant, "own_calls", compared)
     with prepare.prepared(judge_settings(), (B,)) as ready:
-        assert (asked, ready.own_calls) == ([], {})
+        assert (asked, ready.own_calls) == ([], OwnCalls())
         ready.add_side(A)
-        assert (asked, set(ready.own_calls)) == ([{A, B}], {A, B})
+        assert (asked, set(ready.own_calls.own_calls)) == ([{A, B}], {A, B})
         ready.add_side(I)
-        assert (asked[1:], set(ready.own_calls)) == ([{A, B, I}], {A, B, I})
-        assert ready.compared() == {name: [[2]] for name in (A, B, I)}, "a moment ago"
+        assert (asked[1:], set(ready.own_calls.own_calls)) == ([{A, B, I}], {A, B, I})
+        assert ready.compared().own_calls == {name: [[2]] for name in (A, B, I)}, "a moment ago"
         monkeypatch.setattr(prepare, "COMPARED_S", 0.0)
-        assert ready.compared() == {name: [[3]] for name in (A, B, I)}, "they have waited"
+        assert ready.compared().own_calls == {name: [[3]] for name in (A, B, I)}, "they have waited"
 
 
 def test_all_sides_of_a_set_draw_contexts_like_the_first(monkeypatch: pytest.MonkeyPatch) -> None:

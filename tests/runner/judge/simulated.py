@@ -37,14 +37,15 @@ class FakeSide:
     luck_of: Callable[[random.Random], float] = lambda chance: 1.0
     cold: float = 0.0  # share by which the first call of a block, right after a thaw, takes longer
     calls: int = 0
+    lean_calls: int = 0
     longest: int = 0  # most calls of a block so far
 
-    def make_ready(self, calls: int) -> None:
-        self.calls = calls
+    def make_ready(self, calls: int, lean: int = 0) -> None:
+        self.calls, self.lean_calls = calls, lean
         self.longest = max(self.longest, calls)
 
-    def make_ahead(self, calls: int) -> None:
-        self.ahead = calls
+    def make_ahead(self, calls: int, lean: int) -> None:
+        self.ahead = calls, lean
 
     def run_block(self) -> list[Sample]:
         self.race.blocks.append(self.name)
@@ -52,7 +53,8 @@ class FakeSide:
         return [self.race.call(self, 1.0 + self.cold * (number == 0)) for number in range(self.calls)]
 
     def settle(self) -> timing.Settled:
-        return timing.Settled()
+        lean = [self.race.call(self)._replace(inner_ns=0) for _ in range(self.lean_calls)]
+        return timing.Settled(lean=lean)
 
 
 @dataclass

@@ -25,8 +25,10 @@ class Judged:
         self._queued = iter(queued)
         self.called = 0
         self.oracle = SimpleNamespace(release=lambda given: None)
-        self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None)}
+        self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None, leans=True)}
         self.good = True
+        self.lean: list[bool] = []
+        self.late_if_lean = False
 
     def draw_seeds(self, count: int, near_to: int | None) -> list[Any]:
         return [(1, None)] * (count + (near_to is not None))
@@ -45,8 +47,11 @@ class Judged:
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Call, None]:
         self.called += 1
-        sample = Sample(self._wall_ns, 1, 1, 5, 0, 0, 0)
-        return Call(sample, inputs_kept=True, late=False, queued=next(self._queued)), None
+        self.lean.append(kwargs["lean"])
+        is_lean = kwargs["lean"]
+        sample = Sample(self._wall_ns, 1, 1, 0 if is_lean else 5, 0, 0, 0)
+        late = is_lean and self.late_if_lean
+        return Call(sample, inputs_kept=True, late=late, queued=next(self._queued)), None
 
 
 @pytest.mark.parametrize(
@@ -86,6 +91,74 @@ def test_what_is_wrong_in_a_visit_ends_it() -> None:
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
     assert side.visit(5) == SimpleNamespace(good=False)
     assert trial.called < 8
+
+
+def test_lean_calls_are_drawn_beside_the_others_and_none_is_a_repeat() -> None:
+    trial: Any = Judged([True] * 9999)
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    orders = set()
+    for _ in range(40):
+        side.make_ready(6, 2)
+        trial.lean.clear()
+        samples = side.run_block()
+        settled = side.settle()
+        assert (len(samples), len(settled.lean), settled.unready, sum(trial.lean)) == (6, 2, 0, 2)
+        assert not trial.lean[0], "whose work its probe met must be known"
+        orders.add(tuple(trial.lean))
+    assert len(orders) > 20
+    trial.queueing = False
+    side.make_ready(6, 2)
+    assert (len(side.run_block()), side.settle().lean) == (6, []), "an echo at once needs the work to be there"
+
+
+def test_a_lean_call_whose_output_is_not_there_is_no_fault_and_the_last_one() -> None:
+    trial: Any = Judged([True] * 9999)
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    side.make_ready(6, 2)
+    trial.late_if_lean = True
+    side.run_block()
+    settled = side.settle()
+    assert (settled.wrong, settled.lean, settled.unready) == (None, [], 2)
+    side.make_ready(6, 2)
+    assert len(side.run_block()) == 6
+    settled = side.settle()
+    assert (settled.lean, settled.unready) == ([], 0)
+
+
+def test_a_wrong_output_of_a_lean_call_that_stays_as_it_was_read_is_a_fault() -> None:
+    trial: Any = Judged([True] * 9999)
+    trial.judge_output = lambda given, call, *args, **kwargs: SimpleNamespace(good=call.sample.inner_ns > 0)
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    side.make_ready(6, 2)
+    side.run_block()
+    assert side.settle().wrong == SimpleNamespace(good=False)
+
+
+def test_a_lean_call_that_was_not_queued_certifies_nothing() -> None:
+    trial: Any = Judged([True, True, True, False] * 99)
+    unready = 0
+    for _ in range(20):
+        side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+        side.make_ready(2, 2)
+        side.run_block()
+        settled = side.settle()
+        assert len(settled.lean) + settled.unready == 2
+        unready += settled.unready
+    assert unready
+
+
+@pytest.mark.parametrize(("leans", "queueing"), [(True, True), (False, True), (True, False)])
+def test_what_is_made_ahead_is_used_whether_calls_are_lean_or_not(leans: bool, queueing: bool) -> None:
+    trial: Any = Judged([True] * 99)
+    trial.queueing, trial.sides[B].leans = queueing, leans
+    made: list[list[Any]] = []
+    trial.begin_making = lambda seeds, case, strictly: made.append(seeds)
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    side.make_ahead(6, 2)
+    made_of = trial.made_of
+    trial.made_of = lambda seeds, case, strictly: [made.append(seeds), made_of(seeds, case, strictly)][1]
+    side.make_ready(6, 2)
+    assert made[0] is made[1]
 
 
 def test_idle_calls_decide_nothing() -> None:

@@ -77,6 +77,17 @@ def test_a_call_is_queued_and_the_gate_lets_it_go(tenant: Tenant, memory: TwoDev
     assert 0 < made.sample.inner_ns < made.sample.wall_ns
 
 
+def test_a_lean_call_is_the_same_call_and_tells_no_time(tenant: Tenant, memory: TwoDevices, given: Input) -> None:
+    load(tenant)
+    tenant.lay_out(given.layout, LIMIT_S)
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    for order in (protocol.LEAN, protocol.QUEUE):
+        made = tenant.call(given, into, LIMIT_S, order=order)
+        assert agrees(given, into)
+        assert (made.queued, made.sample.inner_ns == 0) == (True, order == protocol.LEAN)
+    assert memory.gates == [True] * 2
+
+
 def test_where_it_is_not_asked_for_an_order_lets_it_go(tenant: Tenant, memory: TwoDevices, given: Input) -> None:
     made = call(tenant, GOOD, given, queue=False)
     assert not made.queued
@@ -239,15 +250,31 @@ def test_copies_are_not_timed_where_no_device_makes_them(given: Input) -> None:
     assert Copies.of({}, replace(given.layout, input_bytes=1 << 40), {"baseline": side}) is None
 
 
+@pytest.fixture
+def roomy(tmp_path: Path, memory: TwoDevices) -> Iterator[Tenant]:
+    """A tenant with room for all own calls."""
+    with tenant_of(tmp_path / "roomy", 64 << 20, memory) as tenant:
+        assert tenant.leans
+        yield tenant
+
+
+def test_calls_are_not_lean_where_own_calls_find_no_room(tenant: Tenant) -> None:
+    assert tenant.queues
+    assert not tenant.leans
+
+
 def test_before_there_is_a_submission_the_harness_has_a_kernel_of_its_own(
-    tenant: Tenant, memory: TwoDevices, given: Input
+    roomy: Tenant, memory: TwoDevices, given: Input
 ) -> None:
     for count in (3, 2):
-        made = tenant.own_calls(count)
+        made = roomy.own_calls(protocol.OWN, count)
         assert len(made) == count
         assert all(one.queued and not one.late and 0 < one.sample.inner_ns < one.sample.wall_ns for one in made)
-    assert memory.gates == [True] * 5
-    assert call(tenant, GOOD, given).queued, "and then it takes the job"
+    (lean,) = roomy.own_calls(protocol.OWN_LEAN, 1)
+    assert lean.queued
+    assert lean.sample.inner_ns == 0
+    assert memory.gates == [True] * 6
+    assert call(roomy, GOOD, given).queued, "and then it takes the job"
 
 
 def test_sides_that_are_timed_get_contexts_that_are_alike(tmp_path: Path, given: Input) -> None:
@@ -262,10 +289,10 @@ def test_sides_that_are_timed_get_contexts_that_are_alike(tmp_path: Path, given:
             assert third.launches == []
 
 
-def test_the_harnesss_own_kernel_adds_two_vectors_wherever_they_lie(tenant: Tenant) -> None:
-    for _ in range(4):
-        tenant.own_calls(1)
-        length, arena = protocol.OWN_BYTES, tenant._arena
+def test_the_harnesss_own_kernel_adds_two_vectors_wherever_they_lie(roomy: Tenant) -> None:
+    for order in (protocol.OWN, protocol.OWN_LONG, protocol.OWN_LEAN, protocol.OWN):
+        roomy.own_calls(order, 1)
+        length, arena = protocol.OWN_BYTES[order], roomy._arena
         first, second = protocol.places_of(arena.number)
         left, right = (arena.inputs.bytes[first + at :][:length].view(np.float32) for at in (0, length))
         out = arena.outputs.bytes[second:][:length].view(np.float32)

@@ -22,7 +22,7 @@ class Slow:
     def lay_out(self, layout: Any, limit_s: float) -> None:
         assert limit_s <= CALL_S
 
-    def call(self, given: Any, into: Any, limit_s: float, *, idle: bool, hot: bool, queue: bool) -> str:
+    def call(self, given: Any, into: Any, limit_s: float, **how: Any) -> str:
         self.limits.append(round(limit_s))
         if given.case == "bad":
             raise Fault("timeout", "call", "No answer.")

@@ -33,7 +33,7 @@ class Side:
         self.blocks: list[int] = []
         self.took_ns = took_ns
 
-    def make_ready(self, calls: int) -> None:
+    def make_ready(self, calls: int, lean: int = 0) -> None:
         self.blocks.append(calls)
 
     def run_block(self, *, idle: bool) -> list[Sample]:

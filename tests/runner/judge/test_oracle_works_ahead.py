@@ -231,18 +231,18 @@ def test_nothing_is_asked_for_ahead_where_memory_is_short_or_the_check_needs_the
 def test_the_expected_block_is_the_next_block(profile: Profile) -> None:
     """Of a quiet race every block comes as it was foreseen, and most are foreseen."""
     race = Race(profile=profile)
-    told: list[tuple[str, str, int]] = []
+    told: list[tuple[str, str, int, int]] = []
 
     class Telling(FakeSide):
-        def make_ready(self, calls: int) -> None:
-            told.append(("ready", self.name, calls))
-            super().make_ready(calls)
+        def make_ready(self, calls: int, lean: int = 0) -> None:
+            told.append(("ready", self.name, calls, lean))
+            super().make_ready(calls, lean)
 
-        def make_ahead(self, calls: int) -> None:
-            told.append(("ahead", self.name, calls))
+        def make_ahead(self, calls: int, lean: int) -> None:
+            told.append(("ahead", self.name, calls, lean))
 
     race.sides = {A: Telling(race, A, 5e6), B: Telling(race, B, 4e6)}
     race.run()
-    ahead = [at for at, (what, _, _) in enumerate(told) if what == "ahead"]
+    ahead = [at for at, (what, *_) in enumerate(told) if what == "ahead"]
     assert len(ahead) > 0.8 * (len(told) - len(ahead))
     assert all(told[at + 1] == ("ready", *told[at][1:]) for at in ahead)
