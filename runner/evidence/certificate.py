@@ -72,6 +72,7 @@ LEAST_LEAN: Final = 32  # lean calls of each side in a case; fewer certify nothi
 SPARED_LEAN_NS: Final = 1_500.0
 SHORT_NS: Final = 12_000.0
 DRIFT_NS: Final = 700.0  # the most by which the gap of a baseline with one kernel differed from that of its own calls
+EVENT_DRIFT_NS: Final = 1_000.0  # the most by which it was longer, in calls with events
 # Longer copying outlasts the turn of the judge's context, and a tenant without waiting work would be given less of it.
 LONGEST_COPYING_NS: Final = 1_500_000.0
 
@@ -160,7 +161,8 @@ def _event(quads: list[Quad], timing: Timing, evidence: Evidence, side: str) -> 
     if not quads:
         return Certified([])
     is_lean = evidence.rules >= LEAN_RULES and has_lean_calls(timing, quads, side)
-    everywhere, fastest = hidden_of_case(timing, quads, side, is_lean=is_lean)
+    slowed_ns = slowed_by_ns(timing, quads, evidence) if evidence.rules >= LEAN_RULES else 0.0
+    everywhere, fastest = hidden_of_case(timing, quads, side, is_lean=is_lean, slowed_ns=slowed_ns)
     gap_ns = apart_ns(timing, side)
     # Own calls alone never prove a forgery, and neither does a gap that drifted for the baseline, too.
     found = [(hidden, min(0.0, gap_ns)) for hidden in (everywhere, fastest)]
@@ -203,16 +205,18 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def hidden_of_case(timing: Timing, quads: Sequence[Quad], side: str, *, is_lean: bool = False) -> tuple[Hidden, Hidden]:
+def hidden_of_case(
+    timing: Timing, quads: Sequence[Quad], side: str, *, is_lean: bool = False, slowed_ns: float = 0.0
+) -> tuple[Hidden, Hidden]:
     """Return the hidden time of all calls of a case and of the fastest, from calls with events.
 
     First the innocent causes of longer gaps are subtracted: the difference between the containers themselves and, where
     data are large, the judge's own copying as it was measured afterwards. A case with lean calls needs no measurement:
-    all copying within its calls is subtracted.
+    all copying within its calls is subtracted. `slowed_ns` of the baseline's gap do not count.
     """
     copying = not is_lean or timing.input_bytes + timing.output_bytes < LARGE_BYTES
     own, theirs, copies_stray = _copies_ns(timing, side) if copying else (0.0, 0.0, 0.0)
-    calls = calls_of(quads, side, own, theirs + apart_ns(timing, side), copying=copying)
+    calls = calls_of(quads, side, own + slowed_ns, theirs + apart_ns(timing, side), copying=copying)
     least_ns = _least_spread_ns(timing, side) + _turn_ns(timing) + copies_stray
     return hidden(calls, fastest=False, least_ns=least_ns), hidden(calls, fastest=True, least_ns=least_ns)
 
@@ -296,6 +300,25 @@ def _lean_time(quads: Sequence[Quad], side: str) -> float:
 
 def _lean_midmean(blocks: Sequence[Block], value: Callable[[Sample], float]) -> float:
     return stats.midmean([value(sample) for block in blocks for sample in block.lean])
+
+
+def slowed_by_ns(timing: Timing, quads: Sequence[Quad], evidence: Evidence) -> float:
+    """Return by how much the gap of the baseline's calls with events is longer than innocent causes make it.
+
+    A tenant can slow the baseline's calls: streams that wait in contexts of its own did so by 24 µs (g28). The gap of
+    own calls was measured before, and a gap that grew by more than EVENT_DRIFT_NS since is no measure of the
+    candidate's. How gaps grow with kernels of over a millisecond is not known.
+    """
+    own, longest_ns = evidence.own_long.get(BASELINE, []), evidence.profile.lean_to_ns
+    if not timing.queued or len(own) < LEAST_OWN_CALLS or _ranked(quads, BASELINE) > longest_ns:
+        return 0.0
+    calls = [sample for quad in quads for block in quad.of(BASELINE) for sample in block.calls]
+    grown = _midmean_gap(calls) - _midmean_gap(own)
+    return max(0.0, grown - EVENT_DRIFT_NS)
+
+
+def _midmean_gap(samples: Sequence[Sample]) -> float:
+    return stats.midmean([sample.spent_ns(certified=True) - sample.inner_ns for sample in samples])
 
 
 def calls_of(

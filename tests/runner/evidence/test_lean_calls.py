@@ -69,8 +69,8 @@ def case(
     return LEAN | {"input_bytes": SMALL_BYTES, "output_bytes": 0, "quads": found} | more
 
 
-def certify(given: dict[str, Any], rules: int = 4) -> Certified:
-    timing, evidence = parsed_timing(given, clock="event", rules=rules)
+def certify(given: dict[str, Any], rules: int = 4, **more: Any) -> Certified:
+    timing, evidence = parsed_timing(given, clock="event", rules=rules, **more)
     return certificate.certify(timing, evidence.model_copy(update={"profile": GPU}))
 
 
@@ -119,6 +119,18 @@ def test_a_baseline_that_was_made_slow_counts_only_as_far_as_gaps_drift() -> Non
     """Else a candidate that disturbs the baseline's lean calls could hide as much."""
     found = certify(case(told_ns=34_000.0, ours_slower_ns=6_000.0))
     assert found.mismatch or HONEST_NS - min(times(found)) <= found.spread_ns + certificate.DRIFT_NS
+
+
+@pytest.mark.parametrize(("grown_ns", "mismatch"), [(800.0, False), (24_000.0, True)])
+def test_nor_does_it_count_for_calls_with_events(grown_ns: float, mismatch: bool) -> None:
+    """The candidate spoils a lean call of its own, so that calls with events bound its times, and hides as much as it
+    slows the baseline."""
+    given = case(told_ns=HONEST_NS - grown_ns, ours_slower_ns=grown_ns)
+    given["quads"][0]["blocks"][1]["unready"] = 1
+    own_long = {A: [[18_000 + GAP_NS, 0, 0, 18_000, 0, 0, 0]] * 64}
+    assert certify(given, own_long=own_long).mismatch is mismatch
+    assert not certify(given, rules=3, own_long=own_long).mismatch, "older rules did not know"
+    assert not certify(case(), own_long=own_long).mismatch
 
 
 def test_events_between_the_baselines_kernels_accuse_nobody() -> None:
