@@ -71,8 +71,8 @@ LEAN_RULES: Final = 4
 LEAST_LEAN: Final = 32  # lean calls of each side in a case; fewer certify nothing
 SPARED_LEAN_NS: Final = 1_500.0
 SHORT_NS: Final = 12_000.0
-DRIFT_NS: Final = 700.0  # the most by which the gap of a baseline with one kernel differed from that of its own calls
-EVENT_DRIFT_NS: Final = 1_000.0  # the most by which it was longer, in calls with events
+DRIFT_NS: Final = 700.0  # the gap of a baseline with one kernel differed from that of own calls by 0.9 µs at the most
+EVENT_DRIFT_NS: Final = 1_000.0  # and was longer by 0.8 in calls with events
 # Longer copying outlasts the turn of the judge's context, and a tenant without waiting work would be given less of it.
 LONGEST_COPYING_NS: Final = 1_500_000.0
 
@@ -305,7 +305,7 @@ def _lean_midmean(blocks: Sequence[Block], value: Callable[[Sample], float]) -> 
 def slowed_by_ns(timing: Timing, quads: Sequence[Quad], evidence: Evidence) -> float:
     """Return by how much the gap of the baseline's calls with events is longer than innocent causes make it.
 
-    A tenant can slow the baseline's calls: streams that wait in contexts of its own did so by 24 µs (g28). The gap of
+    A tenant can slow the baseline's calls: streams that wait in contexts of its own did so by 28 µs (g28). The gap of
     own calls was measured before, and a gap that grew by more than EVENT_DRIFT_NS since is no measure of the
     candidate's. How gaps grow with kernels of over a millisecond is not known.
     """
@@ -417,6 +417,7 @@ def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float) -> Hidden:
 
 
 def _with_spread(parts: Sequence[P], of: Callable[[Sequence[P]], float], least_ns: float) -> Hidden:
+    """Return the estimate `of` all groups of quads, with its spread: a jackknife over the groups."""
     value = of(parts)
     if len(parts) < 2:
         return Hidden(value, math.inf)

@@ -298,7 +298,10 @@ def test_without_the_judges_packages_it_says_what_to_install() -> None:
 def test_a_problem_of_the_library_is_admitted(tmp_path: Path) -> None:
     settings = JudgeSettings(sandbox_image=SANDBOX_IMAGE, runner_hardware="cpu", runner_locks=tmp_path)
     smaller = replace(PROBLEM, benchmarks=({**PROBLEM.benchmarks[0], "size": 400_000},))
-    made = local.judge_here(local.admission_job(smaller, "cpu"), settings, lambda event: None)
+    job = local.admission_job(smaller, "cpu")
+    made = local.judge_here(job, settings, lambda event: None)
+    if any("starved" in line.got for line in verify.admission_lines(made)):  # other tests had the cores: ask again
+        made = local.judge_here(job, settings, lambda event: None)
     assert made.outcome == "passed", made.admission
     found = verify.admission_lines(made)
     assert [line for line in found if not line.good] == []
