@@ -16,7 +16,8 @@ means that the rest is there. On a GPU two more words of the answers belong to t
 device writes the nonce there when it has done a call's work, and the judge's device waits for that. The gate: the
 judge's device writes the nonce there when the inputs have come, and the tenant's device, which received the call's work
 before, waits for that. No host code therefore lies between the inputs and the read of the output. In a lean call the
-echo comes as soon as the gate is open: the judge's device then reads when the tenant's has no work left.
+echo comes as soon as the gate is open: the judge's device then reads when the tenant's has no work left. Nonces only
+grow, and a gate is open for all that are no larger than its word.
 
 A problem for several devices has a rank for each: inputs and outputs of its own, and answers of its own, which lie one
 behind the other. All ranks obey the same orders, and each slot of a layout names its rank.
@@ -32,7 +33,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-VERSION = 19  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 20  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10
@@ -46,7 +47,9 @@ MAX_TEXT_BYTES = 16_000  # read from the answers page
 
 # Kinds of order
 LOAD, LAYOUT, CALL, IDLE = 1, 2, 3, 4  # IDLE: all steps of a call but the call; only the baseline gets it
-QUEUE, TELL = 5, 6  # QUEUE: a call's work behind the gate, answered once the device has it; TELL: the time it took
+# QUEUE: a call's work behind the gate, answered once the device has it, and others may follow; TELL: the time of the
+# first call that was not told.
+QUEUE, TELL = 5, 6
 OWN = 7  # as QUEUE, for a small kernel of the harness while there is no submission: the sum of two vectors
 FORGET = 8  # the allocator gives back memory that it keeps for further calls
 LEAN = 9  # as QUEUE, with nothing around the work that other code could spare: no events, and an echo at once

@@ -140,6 +140,7 @@ class CaseRecorder:
         samples: list[Sample],
         lean: list[Sample],
         unready: int,
+        alone: bool,
         seeds: list[int],
         ruling: Ruling,
     ) -> None:
@@ -154,6 +155,7 @@ class CaseRecorder:
                 calls=samples,
                 lean=lean,
                 unready=unready,
+                alone=alone,
                 seeds=seeds,
                 heat=window,
                 ruling={} if ruling.action == VALID else {"reason": ruling.reason, **ruling.figures},

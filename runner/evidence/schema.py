@@ -113,6 +113,7 @@ class Block(_Strict):
     unready: Count = Field(
         default=0, description="further lean calls, not queued or without an output when it was read"
     )
+    alone: bool = Field(default=False, description="were its queued calls single ones, while own calls were followed?")
     seeds: Annotated[
         list[Count], Field(max_length=10_000, description="of its inputs, in order, also of calls that do not count")
     ] = []

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from typing import Final, TypeVar
 
 from problems.spec import MODEL, Case, Problem
@@ -33,7 +34,7 @@ from runner.judge.data.room import MOST_AT_ONCE, Plan
 from runner.judge.device.processor import Watch
 from runner.judge.limits import CALL_S
 from runner.judge.sides.oracle import Oracle, Seeds
-from runner.judge.sides.tenant import Tenant
+from runner.judge.sides.tenant import Tenant, Wanted
 from sandbox import protocol
 
 AS_SLOW: Final = 4 / 5  # a baseline that took this much of the candidate's time leaves no submission room to be in time
@@ -48,6 +49,17 @@ SAID_CHARS: Final = 500  # of an error's last line
 T = TypeVar("T")
 
 log = logging.getLogger("runner.calls")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A call to make: its input, the number of its output buffer, whether it finds the cache as it is, and whether it
+    is lean."""
+
+    given: Input
+    buffer: int
+    hot: bool = False
+    lean: bool = False
 
 
 @dataclass
@@ -121,6 +133,7 @@ class Calls:
         self.chance = random.SystemRandom()
         self.comparing = Stopwatch()
         self.queueing = True  # do devices get their work beforehand, in this case?
+        self.in_series = True  # do they get the work of several calls at once, where data have room?
         self.plan = Plan(MOST_AT_ONCE)  # of the case's memory
         self._buffers: list[Buffer] = []
         self._called: set[tuple[str, str]] = set()  # side and case
@@ -144,7 +157,8 @@ class Calls:
         rule = self.rule(case)
         last = len(seeds) if strictly is None else strictly
         made = self.make_all(case, seeds[:last] + seeds[last + 1 :], fp64=rule.fp64(timed=not self.cancels))
-        made[last:last] = self.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
+        if strictly is not None:
+            made[last:last] = self.make_all(case, seeds[last : last + 1], fp64=rule.fp64(timed=False))
         return made
 
     def begin_making(self, seeds: list[Seeds], case: Case, strictly: int | None = None) -> None:
@@ -181,13 +195,27 @@ class Calls:
         *,
         public: bool = False,
         idle: bool = False,
-        hot: bool = False,
-        lean: bool = False,
     ) -> tuple[Call, Buffer]:
-        """Make one call. A tenant's words about a secret case are dropped: they may hold the case's data."""
+        """Make one call, and return it with its output."""
+        (made,) = self.series(side, [Turn(given, buffer)], stage, public=public, idle=idle)
+        return made
+
+    def series(
+        self, side: str, turns: Sequence[Turn], stage: Stage, *, public: bool = False, idle: bool = False
+    ) -> list[tuple[Call, Buffer]]:
+        """Make the first of these calls, in a series with those up to the next lean one, and return them with their
+        outputs: a device turns to the judge sooner after a call that no other follows, and all calls of a kind must be
+        alike. A tenant's words about a secret case are dropped: they may hold the case's data."""
         self.oracle.rest()  # nothing else is at work on the device during a call
-        tenant, output = self.sides[side], self.buffer(buffer, given.layout.output_bytes)
+        tenant, given = self.sides[side], turns[0].given
         is_first = not idle and (side, given.case) not in self._called
+        to_lean = next((at for at, turn in enumerate(turns, 1) if turn.lean), 1)
+        most = to_lean if self.queueing and self.in_series and not idle and not is_first else 1
+        alike = list(takewhile(lambda turn: turn.given.layout == given.layout, turns[:most]))
+        if len(alike) < most:  # for all sides: what follows a call is felt
+            self.in_series, most = False, 1
+        turns = alike[:most]
+        outputs = [self.buffer(turn.buffer, turn.given.layout.output_bytes) for turn in turns]
         is_model = self.problem.interface == MODEL
         limit = limits.construction(self.oracle.constructed_s, stage.call_s) if is_model else limits.call(stage.call_s)
         try:
@@ -195,10 +223,17 @@ class Calls:
                 tenant.lay_out(given.layout, stage.left_s(limit.seconds))
                 limit = limits.first_call(given.reference_s) if is_first else limits.call(stage.call_s)
                 limit_s = stage.left_s(limit.seconds)
-                order = protocol.LEAN if lean else protocol.QUEUE
-                answer = tenant.call(given, output, limit_s, idle=idle, hot=hot, queue=self.queueing, order=order)
+                if self.queueing and tenant.queues and not idle:
+                    wanted = [
+                        Wanted(turn.given, into, turn.hot, protocol.LEAN if turn.lean else protocol.QUEUE)
+                        for turn, into in zip(turns, outputs, strict=True)
+                    ]
+                    made = tenant.series(wanted, limit_s)
+                    self.in_series &= len(made) == 1 or made[-1].queued
+                else:
+                    made = [tenant.call(given, outputs[0], limit_s, idle=idle, hot=turns[0].hot, queue=False)]
             self._called |= {(side, given.case)} if is_first else set()
-            return answer, output
+            return list(zip(made, outputs, strict=False))
         except Fault as raised:
             stage.left_s()  # raises if the stage's time ran out, naming whose time it was
             fault = limit.explain(raised)

@@ -19,7 +19,7 @@ from runner.evidence.sample import Sample
 from runner.evidence.schedule import A, End, I, Rest, Run, Schedule
 from runner.evidence.schema import Check, Repeat
 from runner.evidence.throttle import Window
-from runner.judge.calls import Calls, Stage
+from runner.judge.calls import Calls, Stage, Turn
 from runner.judge.data.call import Call, Clock, Input
 from runner.judge.data.compare import Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
@@ -48,7 +48,8 @@ class Settled:
     """Result of comparing a block's outputs: the check of the first wrong output, and the repeats.
 
     `seeds` of its inputs, in the order of its calls, including calls that do not count. `lean`: samples of its lean
-    calls; `unready`: how many more of them had no output yet when it was read, or were not queued.
+    calls; `unready`: how many more of them had no output yet when it was read, or were not queued. `alone`: its queued
+    calls were single ones, while the harness's own had others after them.
     """
 
     wrong: Check | None = None
@@ -56,6 +57,7 @@ class Settled:
     seeds: list[int] = field(default_factory=list)
     lean: list[Sample] = field(default_factory=list)
     unready: int = 0
+    alone: bool = False
 
 
 class Side(Protocol):
@@ -156,6 +158,7 @@ class CaseTiming:
             samples=samples,
             lean=settled.lean,
             unready=settled.unready,
+            alone=settled.alone,
             seeds=settled.seeds,
             ruling=ruling,
         )
@@ -168,19 +171,15 @@ class CaseTiming:
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """One call of a block: its input and its output buffer.
+class _Turn(Turn):
+    """One call of a block.
 
     A call with a `twin`, the buffer of an earlier call, does not count. Its input is the twin's, or with `near` nearly
     the same.
     """
 
-    given: Input
-    buffer: int
     twin: int | None = None
     near: bool = False
-    hot: bool = False
-    lean: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,9 +199,9 @@ class TimedSide:
     """One side in one case. A call that counts has an input that no call had before.
 
     Now and then an input, or a near-duplicate of it, comes again. That call does not count; it shows whether code keeps
-    results between calls. The places of lean calls are drawn, but never the first, whose probe shows the work of the
-    block before. Where the output of one changes after it was read, it was read too early: that is no fault, and from
-    then on no call of this side is lean.
+    results between calls. The last call is lean, and the places of further lean calls are drawn, but never the first,
+    whose probe shows the work of the block before. Where the output of one changes after it was read, it was read too
+    early: that is no fault, but lean calls certify nothing in this case.
     """
 
     def __init__(self, calls: Calls, side: str, case: Case, stage: Stage) -> None:
@@ -212,8 +211,8 @@ class TimedSide:
         self._stage = stage
         self._turns: list[_Turn] = []
         self._made: list[tuple[Call, Buffer]] = []
+        self._longest = 0  # series of the block
         self._drawn: _Drawn | None = None  # of the next block
-        self._is_ready = True  # whether every lean call's output was there when it was read
 
     def make_ahead(self, calls: int, lean: int) -> None:
         self._drawn = drawn = self._draw(calls, self._lean(lean))
@@ -223,7 +222,7 @@ class TimedSide:
         chance = self._calls.chance
         plan = self._calls.plan
         count = calls + lean
-        leans = frozenset(chance.sample(range(1, count), lean))
+        leans = frozenset([*chance.sample(range(1, count - 1), lean - 1), count - 1] if lean else ())
         told = [number for number in range(count) if number not in leans]
         repeatable = calls > 1 or plan.calls == 1
         near, repeat = (repeatable and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
@@ -236,7 +235,7 @@ class TimedSide:
 
     def _lean(self, wanted: int) -> int:
         """Return how many of the lean calls that the schedule wants can be made."""
-        can = self._is_ready and self._calls.queueing and self._calls.sides[self._side].leans
+        can = self._calls.queueing and self._calls.sides[self._side].leans
         return wanted if can else 0
 
     def make_ready(self, calls: int, lean: int = 0) -> None:
@@ -250,13 +249,13 @@ class TimedSide:
         made, twin = self._calls.made_of(drawn.seeds, self._case, drawn.strictly), drawn.twin
         self._turns = [_Turn(given, number, lean=number in drawn.lean) for number, given in enumerate(made[:count])]
         if twin is not None:
-            self._turns.insert(twin + 1, _Turn(made[count], count, twin, near=True))
+            self._turns.insert(twin + 1, _Turn(made[count], count, twin=twin, near=True))
         if drawn.repeat:
             at = chance.choice([at for at, turn in enumerate(self._turns) if not turn.lean])
             twin_turn = self._turns[at]
             hot = self._calls.memory.sweeps and chance.random() < HOT_SHARE
-            again = _Turn(twin_turn.given, len(made), twin_turn.buffer, hot=hot)
-            self._turns.insert(chance.randint(at + 1, len(self._turns)), again)
+            again = _Turn(twin_turn.given, len(made), twin=twin_turn.buffer, hot=hot)
+            self._turns.insert(chance.randint(at + 1, len(self._turns) - bool(drawn.lean)), again)
         for turn in self._turns:
             self._calls.buffer(turn.buffer, turn.given.layout.output_bytes)
 
@@ -274,27 +273,29 @@ class TimedSide:
             if (wrong := self.settle().wrong) is not None:
                 return wrong
             if min(sample.wall_ns for sample in samples) > LONG_NS:
-                break
+                return None
             calls = VISITS
-        return None
+        # A series as long as any of a block: if a device has no room for it, that shows before the timing.
+        self.make_ready(min(VISITS, max(most_calls - 1, 1)), 1)
+        self.run_block(decides=False)
+        return self.settle().wrong
 
     def run_block(self, *, idle: bool = False, decides: bool = True) -> list[Sample]:
         if not self._calls.queueing:
             self._calls.sides[self._side].move()
         gc.disable()
         try:
-            self._made = [
-                self._calls.call(
-                    self._side, turn.given, self._stage, turn.buffer, idle=idle, hot=turn.hot, lean=turn.lean
-                )
-                for turn in self._turns
-            ]
+            self._made, self._longest, in_series = [], 0, self._calls.in_series
+            while left := self._turns[len(self._made) :]:
+                made = self._calls.series(self._side, left, self._stage, idle=idle)
+                self._made, self._longest = self._made + made, max(self._longest, len(made))
         finally:
             gc.enable()
-        if decides and not idle and 2 * sum(call.queued for call, _ in self._made) < len(self._made):
+        decides = decides and not idle and self._calls.in_series == in_series  # else one call may have failed many
+        if decides and 2 * sum(call.queued for call, _ in self._made) < len(self._made):
             self._calls.queueing = False  # in this case, for all sides: they are timed the same way
-        made = zip(self._made, self._turns, strict=True)
-        return [call.sample for (call, _), turn in made if idle or (turn.twin is None and not turn.lean)]
+        found = zip(self._made, self._turns, strict=True)
+        return [call.sample for (call, _), turn in found if idle or (turn.twin is None and not turn.lean)]
 
     def settle(self) -> Settled:
         """Compare every output, also of repeats.
@@ -317,9 +318,9 @@ class TimedSide:
                     if self._side == I:
                         raise IncumbentFailed(entry.outcome, entry.reason)
                     return Settled(wrong=entry)
-            self._is_ready &= not unready
             seeds = [turn.given.seed for turn in self._turns]
-            return Settled(repeats=list(self._repeats()), seeds=seeds, lean=lean, unready=unready)
+            alone = self._longest == 1 and self._calls.sides[self._side].own_in_series
+            return Settled(repeats=list(self._repeats()), seeds=seeds, lean=lean, unready=unready, alone=alone)
         finally:
             self.drop()
 

@@ -242,7 +242,7 @@ class Trial:
     ) -> Check | None:
         """Time one case. Returns the check of a wrong output, or None."""
         self._begin(case, stage)
-        self.calls.queueing = True
+        self.calls.queueing = self.calls.in_series = True
         (first,) = self.calls.make_all(case, [(fresh_seed(self.calls.chance), None)], fp64="")
         self.calls.oracle.release(first)
         self._note_sizes(first.layout)

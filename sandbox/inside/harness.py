@@ -18,7 +18,9 @@ import sys
 import time
 import tokenize
 import traceback
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -81,7 +83,6 @@ class Harness:
         self._layout: dict[str, Any] = {}
         self._number = -1  # places where the laid-out data begin
         self._seen = 0  # the last order's nonce
-        self._vectors: list[torch.Tensor] = []  # of the harness's own kernel
 
     def await_job(self, connection: socket.socket, others: list[socket.socket]) -> None:
         """Take the sources, and obey the orders that the judge asks for before them; `others`: of further ranks, which
@@ -116,19 +117,19 @@ class Harness:
                     self._settle(number)
                 elif kind == protocol.CALL:
                     self._renew()
-                    inner_ns = self.timer.time(self._call, seen)
+                    inner_ns = self.timer.time(self._work(), seen)
                 elif kind == protocol.IDLE:
                     inner_ns = self.timer.time(lambda: None, seen)
                 elif kind in (protocol.QUEUE, protocol.LEAN):
                     self._settle(number)
                     self._renew()
-                    self._begin(self._call, seen, lean=kind == protocol.LEAN)
+                    self._begin(self._work(), seen, lean=kind == protocol.LEAN)
                 elif kind in protocol.OWN_BYTES:
                     size = protocol.OWN_BYTES[kind]
                     inputs, outputs = self._regions_at(number)
                     places = ((inputs, 0), (inputs, size), (outputs, 0))
-                    self._vectors = [vector(region, at, size) for region, at in places]
-                    self._begin(self._add, seen, lean=kind == protocol.OWN_LEAN)
+                    first, second, out = (vector(region, at, size) for region, at in places)
+                    self._begin(partial(torch.add, first, second, out=out), seen, lean=kind == protocol.OWN_LEAN)
                 elif kind == protocol.TELL:
                     inner_ns = self.timer.told()
                 elif kind == protocol.FORGET:
@@ -138,24 +139,25 @@ class Harness:
                 status, sentence = refused.status, str(refused)
             except BaseException as err:  # the submission may raise anything, SystemExit included
                 status, sentence = explain(err, kind, self.submission)
+            if status != protocol.OK:
+                self.timer.begun.clear()  # the judge asks for no time of a series that failed
             protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
 
-    def _begin(self, work: Callable[[], None], nonce: int, *, lean: bool) -> None:
+    def _begin(self, work: Callable[[], Any], nonce: int, *, lean: bool) -> None:
         if lean:
             self.timer.begin_lean(work, nonce)
         else:
             self.timer.begin(work, nonce, behind_gate=True)
 
-    def _call(self) -> None:
+    def _work(self) -> Callable[[], None]:
+        """Return a call of the submission with the data that are laid out now."""
+        return partial(self._call, self.data, self.result, self.tensors)
+
+    def _call(self, data: Any, result: Any, tensors: list[torch.Tensor]) -> None:
         if isinstance(self.function, native.Kernel):
             self.function()  # it writes into the outputs itself
         else:
-            slots.keep(self.result, self.tensors, self.function(self.data))
-
-    def _add(self) -> None:
-        """Run the harness's own kernel."""
-        first, second, out = self._vectors
-        torch.add(first, second, out=out)
+            slots.keep(result, tensors, self.function(data))
 
     def _regions_at(self, number: int) -> tuple[Any, Any]:
         """Return the input and output regions from the places where the data begin."""
@@ -252,7 +254,7 @@ class HostTimer:
     """Timer for host memory, by this process's clock. There is no gate: work is done at once."""
 
     def __init__(self, rank: int = 0) -> None:
-        self._took_ns = 0
+        self.begun = deque[Any]()  # times in ns of calls that no order asked for yet
 
     @staticmethod
     def map(fd: int, size: int) -> memoryview:
@@ -268,14 +270,15 @@ class HostTimer:
     def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
         start = clock()
         work()
-        self._took_ns = clock() - start
+        self.begun.append(clock() - start)
 
     def begin_lean(self, work: Callable[[], None], nonce: int) -> None:
         """Do the work at once: a host has no events."""
         self.begin(work, nonce, behind_gate=True)
 
     def told(self) -> int:
-        return self._took_ns
+        """Return the time in ns of the first call that none was returned of."""
+        return int(self.begun.popleft())
 
     def forget(self) -> None:
         """Do nothing: a container's own limit bounds what it keeps of the host's memory."""

@@ -7,8 +7,10 @@ when it hands over the memory.
 
 import ctypes
 import mmap
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import cuda_context
 import device
@@ -21,7 +23,8 @@ SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
 
 
 class Timer:
-    """Timer for device memory, by device events: pure device time. All work is done when `time` or `told` returns.
+    """Timer for device memory, by device events: pure device time. All work is done when the
+    last call's time is returned.
 
     The device itself waits for the inputs and signals its end to the judge. No tenant's host code, neither ours nor a
     submission's, is part of the time that the judge's clock measures.
@@ -32,9 +35,7 @@ class Timer:
         self.map = device.adopt
         self._echo = self._gate = 0
         self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._last = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._is_lean = False  # whether the last call had no events
+        self.begun = deque[Any]()  # first and last event of each call whose time is still to come; None of a lean one
 
     def use(self, answers: memoryview) -> None:
         page = device.device_address(ctypes.addressof(ctypes.c_char.from_buffer(answers)), mmap.PAGESIZE)
@@ -45,15 +46,15 @@ class Timer:
         return self.told()
 
     def begin(self, work: Callable[[], None], nonce: int, *, behind_gate: bool) -> None:
-        self._is_lean = False
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         if behind_gate:  # in both streams: a context where one stream waits for the other takes a turn of 2 ms
-            for stream in (torch.cuda.current_stream(), self._aside):
-                device.wait_until(stream.cuda_stream, self._gate, nonce)
-        self._first.record()
+            self._wait_for_gate(nonce)
+        first.record()
         work()
-        self._last.record()
-        self._aside.wait_event(self._last)
+        last.record()
+        self._aside.wait_event(last)
         device.write_when_done(self._aside.cuda_stream, self._echo, nonce)
+        self.begun.append((first, last))
 
     def begin_lean(self, work: Callable[[], None], nonce: int) -> None:
         """Begin a call behind the gate with nothing around its work that other code could spare.
@@ -61,19 +62,27 @@ class Timer:
         There are no events, and the echo comes as soon as the gate is open: the judge's device has its turn when this
         context has no work left, and would have had it no earlier by any other echo.
         """
-        self._is_lean = True
-        stream = torch.cuda.current_stream()
-        for each in (stream, self._aside):
-            device.wait_until(each.cuda_stream, self._gate, nonce)
+        self._wait_for_gate(nonce)
         work()
         device.write_when_done(self._aside.cuda_stream, self._echo, nonce)
+        self.begun.append(None)
+
+    def _wait_for_gate(self, nonce: int) -> None:
+        """Let both streams wait. The gate of a later call in the series lets them pass, too: after the echo of a lean
+        call it may be open before one of them has looked."""
+        for stream in (torch.cuda.current_stream(), self._aside):
+            device.wait_for_at_least(stream.cuda_stream, self._gate, nonce)
 
     def told(self) -> int:
-        """Return the last call's time in ns; 0 of a lean call, which tells none."""
-        torch.cuda.synchronize()
-        if self._is_lean:
+        """Return the time in ns of the first call whose time is still to come; 0 of a lean call, which has none."""
+        events = self.begun.popleft()
+        if not self.begun:
+            torch.cuda.synchronize()
+        if events is None:
             return 0
-        return int(self._first.elapsed_time(self._last) * 1e6)
+        first, last = events
+        last.synchronize()  # later calls may still wait for their gates
+        return int(first.elapsed_time(last) * 1e6)
 
     def forget(self) -> None:
         """Give back the memory that torch keeps for further calls: processes share a device."""

@@ -448,7 +448,7 @@ def changed_elements(tensors: list[torch.Tensor], chance: random.Random) -> list
     tries = []  # a tensor, the place of an element, and the places of the values that it may take
     for _ in range(4 * wanted if fit else 0):
         index = chance.choice(fit)
-        tries.append((index, [chance.randrange(tensors[index].numel()) for _ in range(1 + CANDIDATES)]))
+        tries.append((index, chance.choices(range(tensors[index].numel()), k=1 + CANDIDATES)))
     # all of a tensor at once: each look at a device's memory costs more than all the other work
     found = {
         index: iter(_farthest(tensors[index], [places for of, places in tries if of == index]))

@@ -70,7 +70,7 @@ class Profiled(harness.Harness):  # type: ignore[misc]  # flat beside this file 
 
     def call(self) -> None:
         self._renew()
-        self._call()
+        self._work()()
         if self.on_device:
             torch.cuda.synchronize()
 

@@ -8,7 +8,6 @@ before.
 """
 
 import ctypes
-import math
 import mmap
 import os
 import threading
@@ -26,7 +25,7 @@ from runner.judge.data.call import ALL, Input, Steps
 from runner.judge.data.compare import Rule
 from runner.judge.data.device_arrays import TensorArrays
 from runner.judge.data.layout import Slot
-from runner.judge.data.memory import Memory, NoMemory
+from runner.judge.data.memory import Look, Memory, NoMemory
 from runner.judge.data.ranks import RanksMemory
 from sandbox.container import SandboxError
 from sandbox.inside import device
@@ -76,7 +75,8 @@ def _allocating() -> Iterator[None]:
 
 
 class _Start:
-    """A word of this host that the judge's device waits for; no tenant maps it.
+    """A word of this host that the judge's device waits for; no tenant maps it. It holds the number of the last shot
+    that may begin.
 
     A full queue stops the host in the middle of handing over: a thread then releases the device, and the clock measures
     how fast a host launches.
@@ -87,36 +87,44 @@ class _Start:
         self._word = ctypes.c_uint64.from_buffer(page)
         self._address = device.device_address(ctypes.addressof(self._word), mmap.PAGESIZE)
         self._lock = threading.Lock()
-        self._held: tuple[int, float] = (0, math.inf)  # the nonce; until when
+        self._last = 0
+        self._held: dict[int, float] = {}  # shots by number, and until when they are held
         threading.Thread(target=self._watch, name="start", daemon=True).start()
 
-    def hold(self, stream: int, nonce: int) -> None:
-        """Hold all work that the stream gets from now on until `release`. All of it is there when `keep` is called."""
+    def new(self) -> int:
+        """Return the number of a new shot. All its work is handed over when `keep` is called."""
         with self._lock:
-            self._held = nonce, time.monotonic() + LONGEST_LAUNCH_S
-        device.wait_until(stream, self._address, nonce)
+            self._last += 1
+            self._held[self._last] = time.monotonic() + LONGEST_LAUNCH_S
+            return self._last
 
-    def keep(self, nonce: int) -> None:
-        with self._lock:
-            if self._held[0] == nonce:
-                self._held = nonce, time.monotonic() + LONGEST_HOLD_S
+    def hold(self, stream: int, number: int) -> None:
+        """Hold all work that the stream gets from now on until the shot with this number is released."""
+        device.wait_for_at_least(stream, self._address, number)
 
-    def release(self, nonce: int) -> bool:
-        """Let the work go, and return whether it was still held."""
+    def keep(self, number: int) -> None:
         with self._lock:
-            was_held = self._held[0] == nonce
-            self._held = 0, math.inf
-            self._word.value = nonce
+            if number in self._held:
+                self._held[number] = time.monotonic() + LONGEST_HOLD_S
+
+    def release(self, number: int) -> bool:
+        """Let a shot and all before it go, and return whether it was still held."""
+        with self._lock:
+            was_held = number in self._held
+            self._let_go(number)
         return was_held
+
+    def _let_go(self, number: int) -> None:
+        self._word.value = max(self._word.value, number)
+        self._held = {later: until for later, until in self._held.items() if later > number}
 
     def _watch(self) -> None:
         while True:
             time.sleep(LONGEST_LAUNCH_S / 2)
             with self._lock:
-                nonce, until = self._held
-                if time.monotonic() > until:
-                    self._word.value = nonce
-                    self._held = 0, math.inf
+                now = time.monotonic()
+                if late := [number for number, until in self._held.items() if now > until]:
+                    self._let_go(max(late))
 
 
 @cache
@@ -128,8 +136,8 @@ def _start() -> _Start:
 class CudaShot:
     """Four events of the judge's own stream, which no tenant reaches."""
 
-    def __init__(self, memory: "CudaMemory", nonce: int) -> None:
-        self._memory, self._nonce = memory, nonce
+    def __init__(self, memory: "CudaMemory", number: int) -> None:
+        self._memory, self._number = memory, number
         self._stream = memory.stream
         self._marks: list[Any] = [torch.cuda.Event(enable_timing=True) for _ in range(4)]  # type: ignore[no-untyped-call]
 
@@ -140,7 +148,7 @@ class CudaShot:
         try:
             self._memory.reset()
         finally:
-            was_held = _start().release(self._nonce)
+            was_held = _start().release(self._number)
         return was_held
 
     def is_put(self) -> bool:
@@ -179,9 +187,7 @@ class CudaMemory(Memory):
         self._probe = torch.zeros(1, device="cuda")
         self._alone = False  # whether the device goes on without the host
         self.stream = torch.cuda.current_stream()  # of all work; looking it up takes longer than most requests
-        self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
-        self._last = torch.zeros(0, dtype=torch.int64, device="cuda")  # places of the late words
-        self._late = torch.zeros(0, dtype=torch.int32, device="cuda")
+        self._make_room(0)
         some, other = self.buffer(1024), self.buffer(1024)  # each kernel's first use may wait for the device
         self.stage(some, 1024)
         self.put(other, some, 1024)
@@ -209,9 +215,8 @@ class CudaMemory(Memory):
     def buffer(self, size: int) -> Buffer:
         return torch.ones(size, dtype=torch.uint8, device="cuda")
 
-    @_allocating()
     def copy(self, target: Buffer, source: Buffer, count: int) -> None:
-        target[:count].copy_(source[:count])
+        device.copy(self.stream.cuda_stream, target.data_ptr(), source.data_ptr(), count)
         self._synchronize()
 
     def to_host(self, source: Buffer, count: int) -> Any:
@@ -241,14 +246,15 @@ class CudaMemory(Memory):
     def shoot(
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> CudaShot:
-        shot = CudaShot(self, nonce)
+        number = _start().new()
+        shot = CudaShot(self, number)
         try:
-            self.begin(shot, nonce)
+            self.begin(shot, number)
             put()
             self.wait_for(shot, gates[0] if gates else 0, echoes[0], nonce)
             take()
             shot.mark(3)
-            _start().keep(nonce)
+            _start().keep(number)
         except BaseException:
             shot.fire()
             raise
@@ -256,12 +262,12 @@ class CudaMemory(Memory):
             self.end()
         return shot
 
-    def begin(self, shot: CudaShot, nonce: int, meeting: Meeting | None = None) -> None:
+    def begin(self, shot: CudaShot, number: int, meeting: Meeting | None = None) -> None:
         """Hold the device for a shot, with several devices until their `meeting`; its requests follow until `end`."""
         self._alone = True
-        _start().hold(self.stream.cuda_stream, nonce)
+        _start().hold(self.stream.cuda_stream, number)
         if meeting is not None:
-            meeting.attend(self.stream.cuda_stream, nonce)
+            meeting.attend(self.stream.cuda_stream, number)
         shot.mark(0)
 
     def wait_for(self, shot: CudaShot, gate: int, echo: int, nonce: int) -> None:
@@ -291,32 +297,45 @@ class CudaMemory(Memory):
         return bool(torch.equal(left[:count].view(torch.int64), right[:count].view(torch.int64)))
 
     @_allocating()
+    def all_same(self, looks: Sequence[Look]) -> list[bool]:
+        """As `same`; the host waits only once."""
+        differ = [(_words(one, count) != _words(other, count)).any() for one, other, count in looks]
+        return [not found for found in torch.stack(differ).tolist()]
+
+    @_allocating()
     def stage(self, source: Buffer, count: int) -> None:
         """Prepare the first part of `put` before the clock, with the withheld words poisoned.
 
         The device does it before any later work of the judge; the host does not wait.
         """
-        if len(self._staged) < count:
-            self._staged = self.buffer(count)
+        if len(self._staged) != count:
+            self._make_room(count)
+        device.copy(self.stream.cuda_stream, self._staged.data_ptr(), source.data_ptr(), count)
+        if self.steps.withhold:
+            torch.randint(max(count // 4, 1), self._drawn.shape, out=self._drawn)
+            torch.index_select(source[:count].view(torch.int32), 0, self._drawn, out=self._taken)
+            self._staged.view(torch.int32).index_copy_(0, self._late, self._wrong)
+
+    def _make_room(self, count: int) -> None:
+        """Make room for what `stage` prepares of this many bytes: nothing may be allocated while a shot is held."""
         words = count // 4
         withheld = max(words // WITHHELD_SHARE, min(words, 1))
-        self._last = torch.randint(max(words, 1), (withheld,), device="cuda")
-        self._staged[:count].copy_(source[:count])
-        if self.steps.withhold:
-            elsewhere = torch.randint(max(words, 1), (withheld,), device="cuda")  # plausible, and wrong
-            self._staged[:count].view(torch.int32)[self._last] = source[:count].view(torch.int32)[elsewhere]
-            self._late = source[:count].view(torch.int32)[self._last]
+        self._staged = torch.ones(count, dtype=torch.uint8, device="cuda")
+        self._drawn = torch.zeros(2 * withheld, dtype=torch.int64, device="cuda")  # places of words
+        self._taken = torch.zeros(2 * withheld, dtype=torch.int32, device="cuda")  # and their contents
+        self._late = self._drawn[:withheld]  # the late words
+        self._right, self._wrong = self._taken[:withheld], self._taken[withheld:]  # of the late words; plausible ones
 
     @_allocating()
     def put(self, target: Buffer, source: Buffer, count: int, *, hot: bool = False) -> None:
         """Copy inside the clock: the staged bytes, a sweep of L2, the withheld words."""
-        target[:count].copy_(self._staged[:count])
+        device.copy(self.stream.cuda_stream, target.data_ptr(), self._staged.data_ptr(), count)
         if not self._alone:
             self.reset()
         if self.steps.sweep and not hot:
             self._sweeper.add_(1)
         if self.steps.withhold:
-            target[:count].view(torch.int32).index_copy_(0, self._last, self._late)
+            target[:count].view(torch.int32).index_copy_(0, self._late, self._right)
         self._synchronize()
 
     def probe_ns(self) -> int:
@@ -337,16 +356,20 @@ class CudaMemory(Memory):
         return compare.nans(slot, region, TensorArrays(CHUNK))
 
     def release(self) -> None:
-        self._staged = torch.zeros(0, dtype=torch.uint8, device="cuda")
+        self._make_room(0)
         torch.cuda.empty_cache()
+
+
+def _words(buffer: Buffer, count: int) -> Buffer:
+    return (buffer if len(buffer) == count else buffer[:count]).view(torch.int64)
 
 
 class RanksShot:
     """A shot on each device. Its times are those of the device that was done last."""
 
-    def __init__(self, memories: Sequence[CudaMemory], nonce: int) -> None:
+    def __init__(self, memories: Sequence[CudaMemory], number: int) -> None:
         self._memories = memories
-        self.shots = [CudaShot(memory, nonce) for memory in memories]
+        self.shots = [CudaShot(memory, number) for memory in memories]
 
     def fire(self) -> bool:
         try:
@@ -399,21 +422,22 @@ class CudaRanks(RanksMemory):
     def shoot(
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> RanksShot:
-        shot = RanksShot(self.memories, nonce)
+        number = _start().new()
+        shot = RanksShot(self.memories, number)
         try:
             for rank, (memory,) in enumerate(self._each()):
-                memory.begin(shot.shots[rank], nonce, self._starts[rank])
+                memory.begin(shot.shots[rank], number, self._starts[rank])
             put()
             for rank, (memory,) in enumerate(self._each()):
                 stream = memory.stream.cuda_stream
-                self._openings[rank].attend(stream, nonce)
+                self._openings[rank].attend(stream, number)
                 for word in self._put:  # also where the meeting took too long
-                    device.wait_until(stream, word, nonce)
+                    device.wait_until(stream, word, number)
                 memory.wait_for(shot.shots[rank], gates[rank] if gates else 0, echoes[rank], nonce)
             take()
             for rank, _ in enumerate(self._each()):
                 shot.shots[rank].mark(3)
-            _start().keep(nonce)
+            _start().keep(number)
         except BaseException:
             shot.fire()
             raise

@@ -27,6 +27,9 @@ MEMINFO: Final = Path("/proc/meminfo")
 SIZE_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
+Look = tuple[Buffer, Buffer, int]  # two buffers, and how many of their bytes are compared
+
+
 class NoMemory(Exception):
     """No memory is left for the judge. While a tenant lives, the tenant has taken it."""
 
@@ -75,9 +78,9 @@ class WaitingMemory(Protocol):
     def shoot(
         self, put: Callable[[], None], take: Callable[[], None], gates: Sequence[int], echoes: Sequence[int], nonce: int
     ) -> Shot:
-        """Hand over a shot, which `Shot.fire` starts. `put` and `take` request copies from this memory; it takes no
-        other request until the shot is done. `gates` and `echoes`: addresses of words of a container's answers, one a
-        rank; without gates, no device waits for them."""
+        """Hand over a shot, which `Shot.fire` starts. `put` and `take` request copies from this memory; until the shot
+        is done, it takes no other request but `stage` and further shots, which follow this one. `gates` and `echoes`:
+        addresses of words of a container's answers, one a rank; without gates, no device waits for them."""
         ...
 
 
@@ -186,6 +189,10 @@ class Memory:
 
     def same(self, left: Buffer, right: Buffer, count: int) -> bool:
         return bool(np.array_equal(left[:count].view(np.uint64), right[:count].view(np.uint64)))
+
+    def all_same(self, looks: Sequence[Look]) -> list[bool]:
+        """Return for each pair of buffers whether they have the same contents."""
+        return [self.same(*look) for look in looks]
 
     def compare(self, given: Input, got: Buffer, rule: Rule) -> list[compare.Figures]:
         return compare.compare(given, got, rule)

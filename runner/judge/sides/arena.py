@@ -18,7 +18,7 @@ from runner.evidence.starved import Reading, Share
 from runner.judge.data import faults, room
 from runner.judge.data.call import Clock
 from runner.judge.data.layout import Buffer, Layout
-from runner.judge.data.memory import Memory, SharedPages, Shot, WaitingMemory
+from runner.judge.data.memory import Look, Memory, SharedPages, Shot, WaitingMemory
 from runner.judge.data.ranks import part_of
 from runner.judge.device.processor import WATCHED_S, Meter
 from sandbox import protocol
@@ -26,9 +26,14 @@ from sandbox.container import Container, SandboxError
 
 START_S: Final = 120  # container started → harness connected; torch is imported on the way
 POLL_ALIVE_NS: Final = 20_000_000  # while waiting, check at this interval whether the container lives
+SPACIOUS: Final = 4 * room.PLACES  # a region of as many times the data has room for places that do not overlap
+MOST_INOUT: Final = 16  # of such a layout, as each takes a request more, and a device's queue has room for 1,024
 STUCK_NS: Final = 1_000_000_000  # after a rank failed, for the others
 MOST_TOLD_NS: Final = 1 << 50  # a fortnight: up to there whole nanoseconds are distinct, also as floats
 _CHANCE: Final = random.SystemRandom()
+
+There = tuple[Buffer, Buffer]  # both regions from a place on
+Place = tuple[int, int]  # starts of a call's inputs and outputs in their regions, in units of PLACE_BYTES
 
 
 def connect(
@@ -80,9 +85,11 @@ class Arena:
             self.pages = [whole[rank * size : (rank + 1) * size] for rank in range(memory.ranks)]
         self._addresses: list[int] = []  # the device's, of those pages
         self.places = [(0, 0)]  # starts of the data in them, in units of PLACE_BYTES
-        self._turns: list[tuple[int, int]] = []  # the next places, the last first
+        self.are_apart = False  # whether no two places overlap, and the work of several calls has room
+        self._turns: list[Place] = []  # the next places, the last first
         self.place = self.places[0]  # the current place
-        self._into, self._out_of = self.inputs.bytes, self.outputs.bytes  # the regions from there on
+        self._there: There = (self.inputs.bytes, self.outputs.bytes)  # the regions from there on
+        self._known: dict[Place, There] = {}  # by place, as making them anew takes as long as a request to a device
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -97,12 +104,16 @@ class Arena:
         """
         sizes = ((self.inputs, layout.input_bytes), (self.outputs, layout.output_bytes))
         most = [(region.size - size) // protocol.PLACE_BYTES + 1 for region, size in sizes]
+        few = sum(slot.role == "inout" for slot in layout.slots) <= MOST_INOUT
+        self.are_apart = self.memory.moves and few and all(SPACIOUS * size <= region.size for region, size in sizes)
         if self.memory.moves:
-            drawn = set[tuple[int, int]]()
+            drawn = set[Place]()
             while len(drawn) < room.places((most[0], most[1])):
-                drawn.add((_CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])))
+                place = _CHANCE.randrange(most[0]), _CHANCE.randrange(most[1])
+                if not (self.are_apart and any(_overlap(place, other, layout) for other in drawn)):
+                    drawn.add(place)
             self.places = list(drawn)
-        self._turns = []
+        self._turns, self._known = [], {}
 
     def begin_turns(self) -> None:
         """Begin a new turn: all places are still to come."""
@@ -114,13 +125,24 @@ class Arena:
         self._turns = self._turns or _CHANCE.sample(self.places, len(self.places))
         self.go_to(self._turns.pop())
 
-    def go_to(self, place: tuple[int, int]) -> None:
+    def next_places(self, most: int) -> list[Place]:
+        """Return the current place and further ones, up to `most`."""
+        found = [self.place]
+        while len(found) < min(most, len(self.places)):
+            if not self._turns:  # places that are among these come last
+                self._turns = sorted(_CHANCE.sample(self.places, len(self.places)), key=lambda one: one not in found)
+            found.append(self._turns.pop())
+        return found
+
+    def go_to(self, place: Place) -> None:
         """Make the data begin at this place from now on."""
         self.place = place
-        starts = protocol.places_of(self.number)
-        self._into, self._out_of = self.inputs.bytes[starts[0] :], self.outputs.bytes[starts[1] :]
+        if place not in self._known:
+            starts = protocol.places_of(self.number)
+            self._known[place] = self.inputs.bytes[starts[0] :], self.outputs.bytes[starts[1] :]
+        self._there = self._known[place]
 
-    def holds(self, place: tuple[int, int], layout: Layout) -> bool:
+    def holds(self, place: Place, layout: Layout) -> bool:
         """Return whether data of this layout end before the regions do, if they begin at this place."""
         starts = protocol.places_of(protocol.number_of(place))
         room = self.inputs.size - starts[0], self.outputs.size - starts[1]
@@ -133,25 +155,26 @@ class Arena:
 
     def poison(self, layout: Layout, pattern: int) -> None:
         """Fill the whole output with a fresh 64-bit pattern: no earlier contents can pass for a result."""
-        self.memory.fill(self._out_of, layout.output_bytes, pattern)
+        self.memory.fill(self._there[1], layout.output_bytes, pattern)
 
     def stage(self, layout: Layout, inputs: Buffer) -> None:
         """Prepare the inputs before the clock."""
         self.memory.stage(inputs, layout.input_bytes)
 
-    def put_inputs(self, layout: Layout, inputs: Buffer, *, hot: bool = False) -> None:
+    def put_inputs(self, layout: Layout, inputs: Buffer, *, hot: bool = False, there: There | None = None) -> None:
         """Copy from the judge's private memory; `inout` tensors get their first contents in the place of the result."""
-        self.memory.put(self._into, inputs, layout.input_bytes, hot=hot)
+        into, out_of = there or self._there
+        self.memory.put(into, inputs, layout.input_bytes, hot=hot)
         for slot in layout.slots:
             if slot.role == "inout":
                 memory, rank = self.memory.of(slot.rank), slot.rank
-                into, out_of = part_of(self._out_of, rank), part_of(inputs, rank)
+                result, first = part_of(out_of, rank), part_of(inputs, rank)
                 with memory.here():
-                    memory.copy(into[slot.output :], out_of[slot.input :], slot.nbytes)
+                    memory.copy(result[slot.output :], first[slot.input :], slot.nbytes)
 
-    def take_outputs(self, layout: Layout, into: Buffer) -> None:
+    def take_outputs(self, layout: Layout, into: Buffer, *, there: There | None = None) -> None:
         """Copy the whole output into private memory."""
-        self.memory.copy(into, self._out_of, layout.output_bytes)
+        self.memory.copy(into, (there or self._there)[1], layout.output_bytes)
 
     @property
     def can_wait(self) -> bool:
@@ -166,14 +189,16 @@ class Arena:
         self._addresses = self._addresses or [self.memory.host_page(page) for page in self.pages]
         gates = [address + protocol.GATE_OFFSET for address in self._addresses] if gated else []
         echoes = [address + protocol.ECHO_OFFSET for address in self._addresses]
-        put, take = partial(self.put_inputs, layout, inputs, hot=hot), partial(self.take_outputs, layout, into)
+        put = partial(self.put_inputs, layout, inputs, hot=hot, there=self._there)
+        take = partial(self.take_outputs, layout, into, there=self._there)
         return self.memory.shoot(put, take, gates, echoes, nonce)
 
-    def outputs_are(self, layout: Layout, snapshot: Buffer) -> bool:
-        return self.memory.same(self._out_of, snapshot, layout.output_bytes)
+    def look_at_inputs(self, layout: Layout, inputs: Buffer) -> Look:
+        """Return the look that shows whether the inputs at the current place are these."""
+        return self._there[0], inputs, layout.input_bytes
 
-    def inputs_are(self, layout: Layout, inputs: Buffer) -> bool:
-        return self.memory.same(self._into, inputs, layout.input_bytes)
+    def look_at_outputs(self, layout: Layout, snapshot: Buffer) -> Look:
+        return self._there[1], snapshot, layout.output_bytes
 
     def close(self) -> None:
         if self._addresses:
@@ -181,8 +206,14 @@ class Arena:
             for page in self.pages:
                 self.memory.forget_page(page)
             self._addresses = []
+        self._known.clear()
         for region in (self.inputs, self.outputs, self.orders, self.answers):
             region.close()
+
+
+def _overlap(one: Place, other: Place, layout: Layout) -> bool:
+    sizes = layout.input_bytes, layout.output_bytes
+    return any(abs(a - b) * protocol.PLACE_BYTES < size for a, b, size in zip(one, other, sizes, strict=True))
 
 
 class Orders:
@@ -199,6 +230,12 @@ class Orders:
         self._meter = meter
         self.polled_ns = 0  # total wait for answers
         self._watched: Reading | None = None  # start of the watch over the current wait
+        self._nonce = secrets.randbelow(1 << 61)  # the last
+
+    def nonce(self) -> int:
+        """Return a new nonce: larger than all before, by a step that no code can guess, and below 2⁶³."""
+        self._nonce += 1 + secrets.randbelow(1 << 32)
+        return self._nonce
 
     def give(self, kind: int, text: bytes, limit_s: float, when: str) -> int:
         """Write an order, wait for the echo of its nonce, and return the tenant's number. Any failure in the answer is
@@ -207,7 +244,7 @@ class Orders:
 
     def order(self, kind: int, text: bytes = b"") -> tuple[int, int]:
         """Write an order with a fresh nonce, for `answer`."""
-        nonce = secrets.randbits(64) | 1
+        nonce = self.nonce()
         self.write(kind, text, nonce)
         return kind, nonce
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,16 +22,17 @@ from runner.evidence.sample import Sample
 from runner.judge.data import faults
 from runner.judge.data.call import ALL, HANDS_OFF, Call, Input, Steps, WallClock
 from runner.judge.data.layout import Buffer, Layout
-from runner.judge.data.memory import Memory, NoMemory, Shot
+from runner.judge.data.memory import Look, Memory, NoMemory, Shot
 from runner.judge.data.room import PLACES
 from runner.judge.device.processor import Meter
-from runner.judge.sides.arena import START_S, Arena, Orders, connect, died
+from runner.judge.sides.arena import START_S, Arena, Orders, Place, connect, died
 from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
+AWAIT_S: Final = 0.0005  # between two looks whether a call is done that does not count as queued
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
-PAUSES: Final = 8  # after one call in this many, some time passes before the output is compared again,
+PAUSES: Final = 8  # after one series in this many, some time passes before the outputs are compared again,
 LONGEST_PAUSE_US: Final = 2_000  # up to this much
 
 OWN_WARM_CALLS: Final = 8  # of the harness's own kernel, of each side; not counted
@@ -43,6 +44,19 @@ COPY_WARM_ROUNDS: Final = 1  # before them, not counted
 SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 Samples = dict[str, list[Sample]]
+Timed = tuple[Sample, bool]  # of a call, and whether it was queued
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A call to make: its input, the buffer for the whole output, whether it finds the cache as it is, and the order by
+    which its work is handed over: of the submission, lean, or of the harness's own kernel. A lean call tells no
+    time."""
+
+    given: Input
+    into: Buffer
+    hot: bool = False
+    order: int = protocol.QUEUE
 
 
 @dataclass
@@ -73,6 +87,7 @@ class Tenant:
         self.meter = meter
         self.container = container
         self.certified = False  # whether this host can freeze it
+        self.own_in_series = False  # whether the last own calls were
         self.launches: Launches = []  # of the contexts that were drawn; the last is in use
         self.is_loaded = False  # whether it has its sources, and obeys orders
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
@@ -149,10 +164,16 @@ class Tenant:
         try:
             inputs, into = memory.buffer(layout.input_bytes), memory.buffer(layout.output_bytes)
             given = Input(0, "", 0, layout, inputs, inputs)
-            protocol.send(self._connection, {"orders": 2 * count})
-            made = [self.call(given, into, START_S, order=order) for _ in range(count)]
+            # As in a block: a lean call ends its series, and all others have a next one.
+            self.own_in_series = self.in_series
+            more = 1 if self.in_series and order != protocol.OWN_LEAN else 0
+            protocol.send(self._connection, {"orders": 2 * (count + more)})
+            made = list[Call]()
+            while len(made) < count + more:
+                left = 1 if order == protocol.OWN_LEAN else count + more - len(made)
+                made += self.series([Wanted(given, into, order=order)] * left, START_S)
             self.device_s = self.steps_s = 0.0  # they belong to no job
-            return made
+            return made[:count]
         except faults.Fault as fault:
             raise SandboxError(f"a container failed before there was a job in it: {fault}") from None
         except NoMemory as err:
@@ -213,7 +234,7 @@ class Tenant:
     def time_copies(self, given: Input, place: tuple[int, int], into: Buffer) -> tuple[int, int]:
         """Return how long the judge's device puts and takes at this place, in ns, while no code of this container
         runs."""
-        nonce = secrets.randbits(64) | 1
+        nonce = self._orders.nonce()
         self._arena.go_to(place)
         self._arena.stage(given.layout, given.inputs)
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False)
@@ -235,34 +256,52 @@ class Tenant:
         """Make a call; `into` receives the whole output.
 
         `idle`: the same course without the call. `hot`: the cache is left as it is. `queue`: a device gets its work
-        beforehand, if it and the submission can, by the order `order`: of the submission, lean, or of the harness's own
-        kernel (own_calls). A lean call tells no time.
+        beforehand, if it and the submission can (`series`).
 
         Poison the output; with all threads frozen start the clock, copy the inputs in, let the tenant go, copy the
         whole output away, stop the clock. Then check whether the inputs are unchanged and, at times after a pause,
         whether the output still is. certificate.py defines which part of the time counts. Raises Fault.
         """
-        arena, layout = self._arena, given.layout
-        queue = queue and self.queues and not idle
-        entered = self._clock.now_ns()
-        if queue and self._moves and not self._is_fresh:
-            arena.move()
-        self._is_fresh = False
+        if queue and self.queues and not idle:
+            return self.series([Wanted(given, into, hot, order)], limit_s)[0]
+        arena, self._is_fresh = self._arena, False
+        by_device = arena.can_wait and self._steps.arm and self._steps.read
+        course, kind = self._by_device if by_device else self._by_host, protocol.IDLE if idle else protocol.CALL
         with arena.memory.together():
-            arena.poison(layout, secrets.randbits(64))
-            if not queue:  # else while the container hands over the call's work
-                arena.stage(layout, given.inputs)
-        kind, kept = protocol.IDLE if idle else protocol.CALL, None
+            arena.stage(given.layout, given.inputs)
+        (made,) = self._made(
+            [Wanted(given, into)], [arena.place], lambda: [(course(given, into, limit_s, kind, hot=hot), False)]
+        )
+        return made
+
+    def series(self, wanted: Sequence[Wanted], limit_s: float) -> list[Call]:
+        """Make queued calls, all of the same layout, each with the steps of `call`.
+
+        The container hands over the work of several calls, one after the other, and is frozen once for all of them.
+        Each has a place of its own for its data, so that in the end every output can be looked at once more; where
+        places overlap, a series is one call. Returns the outcomes of as many calls as it made, up to the first whose
+        work could not be handed over.
+        """
+        if self._moves and not self._is_fresh:
+            self._arena.move()
+        self._is_fresh = False
+        places = self._arena.next_places(len(wanted) if self.in_series else 1)
+        wanted = wanted[: len(places)]
+        return self._made(wanted, places, lambda: self._queued(wanted, places, limit_s))
+
+    def _made(self, wanted: Sequence[Wanted], places: Sequence[Place], course: Callable[[], list[Timed]]) -> list[Call]:
+        """Take the steps of calls before and after their course, which is theirs up to the frozen container."""
+        arena, memory, layout = self._arena, self._arena.memory, wanted[0].given.layout
+        entered = self._clock.now_ns()
+        with memory.together():
+            for place in places:
+                arena.go_to(place)
+                arena.poison(layout, secrets.randbits(64))
         with HANDS_OFF:
             try:
-                probe_ns = arena.memory.probe_ns()
+                probe_ns = memory.probe_ns()
                 began = self._clock.now_ns()
-                if queue:
-                    sample, kept = self._queued(given, into, limit_s, order, hot=hot)
-                elif arena.can_wait and self._steps.arm and self._steps.read:
-                    sample = self._by_device(given, into, limit_s, kind, hot=hot)
-                else:
-                    sample = self._by_host(given, into, limit_s, kind, hot=hot)
+                timed = course()
                 self.device_s += (self._clock.now_ns() - began) / 1e9
             except faults.Fault as fault:
                 if faults.obeys_after(fault):
@@ -272,18 +311,23 @@ class Tenant:
                 with suppress(faults.Fault):
                     self._freeze(faults.CALL)
                 raise
-        queued = kept is not None
-        kept = arena.inputs_are(layout, given.inputs) if kept is None else kept
         if secrets.randbelow(PAUSES) == 0:  # no code can know after which calls
             time.sleep(secrets.randbelow(LONGEST_PAUSE_US) / 1e6)
-        late = not arena.outputs_are(layout, into)
+        looks: list[Look] = []
+        for one, place, _ in zip(wanted, places, timed, strict=False):
+            arena.go_to(place)
+            looks += [arena.look_at_inputs(layout, one.given.inputs), arena.look_at_outputs(layout, one.into)]
+        same = memory.all_same(looks)
         self.steps_s += (self._clock.now_ns() - entered) / 1e9
-        return Call(sample._replace(probe_ns=probe_ns), inputs_kept=kept, late=late, queued=queued)
+        return [
+            Call(sample._replace(probe_ns=probe_ns), inputs_kept=kept, late=not still, queued=queued)
+            for (sample, queued), kept, still in zip(timed, same[::2], same[1::2], strict=True)
+        ]
 
     def _by_host(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Sample:
         """Copy and time a call on the judge's host; an order lets the tenant go."""
         arena, layout, now = self._arena, given.layout, self._clock.now_ns
-        nonce = secrets.randbits(64) | 1
+        nonce = self._orders.nonce()
         start = now()
         arena.put_inputs(layout, given.inputs, hot=hot)
         put = now()
@@ -306,9 +350,9 @@ class Tenant:
 
     def _by_device(self, given: Input, into: Buffer, limit_s: float, kind: int, *, hot: bool) -> Sample:
         """Copy and time a call on the judge's device; an order lets the tenant go when its inputs have come."""
-        nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
+        nonce, now = self._orders.nonce(), self._clock.now_ns
         shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=False, hot=hot)
-        with self._releasing(shot, nonce):
+        with self._releasing([shot], [nonce]):
             shot.fire()
             give_up = now() + RELEASE_NS
             while not shot.is_put():
@@ -324,56 +368,89 @@ class Tenant:
             freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
-    def _queued(
-        self, given: Input, into: Buffer, limit_s: float, order: int, *, hot: bool
-    ) -> tuple[Sample, bool | None]:
-        """Queue a call: the tenant's device gets the call's work first and waits at a gate. With every host thread
-        frozen the judge's device copies the inputs in, opens the gate, waits for the echo and reads.
+    def _queued(self, wanted: Sequence[Wanted], places: Sequence[Place], limit_s: float) -> list[Timed]:
+        """Queue calls: the tenant's device gets their work first, and each waits at its gate. Then, with every host
+        thread frozen, the judge's device copies a call's inputs in, opens its gate, waits for the echo and reads; the
+        next call follows.
 
         Code that waits for its device while it still hands out work is not ready in time, and neither is work that
-        needs the host: the gate then opens with the tenant running, and the call does not count as queued.
-
-        Returns whether the inputs are unchanged, None of a call that does not count as queued. While the container is
-        thawed for work that no clock measures, the judge stages the inputs, hands its own work to its device, which
-        waits until the container is frozen, and compares the inputs.
+        needs the host, or for which the device's queue has no room: that gate then opens with the tenant running, and
+        the call does not count as queued, nor do those before it. No other call is handed over after it.
         """
-        nonce, now = secrets.randbits(64) | 1, self._clock.now_ns
-        self._orders.write(order, b"", nonce)
+        orders, now = self._orders, self._clock.now_ns
+        shots, nonces = list[Shot](), list[int]()
         began = now()
         self._thaw(faults.CALL)
         thaw_ns = now() - began
-        try:
-            self._arena.stage(given.layout, given.inputs)
-            shot = self._arena.shoot(given.layout, given.inputs, into, nonce, gated=True, hot=hot)
-        except BaseException:
-            for page in self._arena.pages:
-                protocol.write_gate(page, nonce)  # leaves no device waiting
-            raise
-        with self._releasing(shot, nonce):
-            ready = self._orders.echoed(nonce, QUEUE_NS)
-            if ready:
-                self._orders.answer((order, nonce), limit_s, faults.CALL)
+        with self._releasing(shots, nonces):
+            ready, done = self._hand_over(wanted, places, shots, nonces, limit_s), 0
+            if ready == len(shots):
                 self._freeze(faults.CALL)
-            waited = shot.fire()  # else inputs came while code may have run
-            give_up = now() + QUEUE_NS
-            while ready and not shot.is_done() and now() <= give_up:
-                pass
-            queued = ready and waited and shot.is_done()
-            if not ready:
-                self._orders.answer((order, nonce), limit_s, faults.CALL)
-            elif not queued:
+                while done < ready and self._is_done_alone(shots[done]):
+                    done += 1
                 self._thaw(faults.CALL)
-            if not queued:
-                inner_ns = self._orders.give(protocol.TELL, b"", limit_s, faults.CALL)
-                self._release(shot, nonce)
-        kept = None
-        if queued:
-            self._thaw(faults.CALL)
-            asked = self._orders.order(protocol.TELL)
-            kept = self._arena.inputs_are(given.layout, given.inputs)
-            inner_ns = self._orders.answer(asked, limit_s, faults.CALL)
+            inner_ns, began = list[int](), now()
+            for number, shot in enumerate(shots):
+                # The limit of one call is that of all.
+                left_s = max(limit_s - (now() - began) // 10**9, min(limit_s, 1.0))
+                if number >= done:
+                    shot.fire()
+                if number < ready < len(shots):  # the container is still at work on its last order
+                    self._await(shot, left_s)
+                    continue
+                if number == ready:
+                    orders.answer((wanted[number].order, nonces[number]), left_s, faults.CALL)
+                while len(inner_ns) <= number:
+                    inner_ns.append(orders.give(protocol.TELL, b"", left_s, faults.CALL))
+                if number >= done:
+                    self._release(shot, nonces[number])
         freeze_ns = self._freeze(faults.CALL)
-        return self._timed(shot, inner_ns, thaw_ns, freeze_ns), kept
+        return [
+            (self._timed(shot, told_ns, thaw_ns, freeze_ns), number < done)
+            for number, (shot, told_ns) in enumerate(zip(shots, inner_ns, strict=True))
+        ]
+
+    def _hand_over(
+        self,
+        wanted: Sequence[Wanted],
+        places: Sequence[Place],
+        shots: list[Shot],
+        nonces: list[int],
+        limit_s: float,
+    ) -> int:
+        """Have both devices get the work of calls, up to the first that is not ready in time. Appends their shots and
+        nonces. Returns how many are ready."""
+        arena, orders = self._arena, self._orders
+        for number, (one, place) in enumerate(zip(wanted, places, strict=True)):
+            nonces.append(orders.nonce())
+            arena.go_to(place)
+            orders.write(one.order, b"", nonces[-1])
+            # While the container hands over the call's work, which no clock measures:
+            arena.stage(one.given.layout, one.given.inputs)
+            shot = arena.shoot(one.given.layout, one.given.inputs, one.into, nonces[-1], gated=True, hot=one.hot)
+            shots.append(shot)
+            if not orders.echoed(nonces[-1], QUEUE_NS):
+                return number
+            orders.answer((one.order, nonces[-1]), limit_s, faults.CALL)
+        return len(shots)
+
+    def _is_done_alone(self, shot: Shot) -> bool:
+        """Start a shot, and return whether the devices did all its work while every host thread was frozen."""
+        waited = shot.fire()  # else inputs came while code may have run
+        give_up = self._clock.now_ns() + QUEUE_NS
+        while not shot.is_done() and self._clock.now_ns() <= give_up:
+            pass
+        return waited and shot.is_done()
+
+    def _await(self, shot: Shot, limit_s: float) -> None:
+        """Wait until the devices have done a shot's work."""
+        give_up = self._clock.now_ns() + int(limit_s * 1e9)
+        while not shot.is_done():
+            if not self.container.alive():
+                raise died(self.container, faults.CALL)
+            if self._clock.now_ns() > give_up:
+                raise faults.from_timeout(limit_s, faults.CALL)
+            time.sleep(AWAIT_S)
 
     def _timed(self, shot: Shot, inner_ns: int, thaw_ns: int, freeze_ns: int) -> Sample:
         wall_ns, put_ns, take_ns = shot.times_ns()
@@ -411,17 +488,29 @@ class Tenant:
         has_room = arena.inputs.size >= 2 * size and arena.outputs.size >= size
         return self.queues and arena.memory.ranks == 1 and has_room
 
+    @property
+    def in_series(self) -> bool:
+        """Whether a series of queued calls with the data of now has more than one."""
+        return self._moves and self._arena.memory.ranks == 1 and self._arena.are_apart
+
     @contextmanager
-    def _releasing(self, shot: Shot, nonce: int) -> Iterator[None]:
-        """Never leave the judge's device waiting. A tenant that reported a failed call may get further orders."""
+    def _releasing(self, shots: Sequence[Shot], nonces: Sequence[int]) -> Iterator[None]:
+        """Never leave a device waiting. A tenant that reported a failed call may get further orders."""
         try:
             yield
         except BaseException as err:
-            shot.fire()
-            if not shot.is_done():
-                if not faults.obeys_after(err):
+            for shot in shots:
+                with suppress(Exception):
+                    shot.fire()
+            if not all(shot.is_done() for shot in shots):
+                if not (faults.obeys_after(err) or isinstance(err, NoMemory)):
                     self.container.kill()
-                self._release(shot, nonce)
+                for shot, nonce in zip(shots, nonces, strict=False):
+                    self._release(shot, nonce)
+            if len(nonces) > len(shots):  # both devices may wait for a call that was not handed over
+                for page in self._arena.pages:
+                    protocol.write_gate(page, nonces[-1])
+                    protocol.write_echo(page, nonces[-1])
             raise
 
     def _release(self, shot: Shot, nonce: int) -> None:

@@ -14,6 +14,7 @@ CUT_NS = 10_000
 HONEST_CALLS = 8
 seen_ns = []
 tampered = False
+OWN = "own"  # in place of the events of a call that has none
 
 
 def harness():
@@ -25,34 +26,28 @@ def harness():
 
 def tamper(judge):
     timer = judge.timer
-    honest_begin, honest_begin_lean, honest_told = timer.begin, timer.begin_lean, timer.told
-    lean = False
+    honest_begin, honest_told = timer.begin, timer.told
 
     def begin(work, nonce, *, behind_gate):
-        nonlocal lean
-        lean = behind_gate and len(seen_ns) >= HONEST_CALLS
-        if not lean:
+        if not behind_gate or len(seen_ns) < HONEST_CALLS:
             return honest_begin(work, nonce, behind_gate=behind_gate)
         x, out = judge.data
         stream = torch.cuda.current_stream().cuda_stream
-        driver.cuStreamWaitValue64(stream, timer._gate, nonce, 1)  # 1: equal
+        driver.cuStreamWaitValue64(stream, timer._gate, nonce, 0)  # 0: at least
         torch.add(x, 1.0, out=out)
         driver.cuStreamWriteValue64(stream, timer._echo, nonce, 0)
-
-    def begin_lean(work, nonce):
-        nonlocal lean
-        lean = False
-        honest_begin_lean(work, nonce)
+        timer.begun.append(OWN)
 
     def told():
-        if lean:
+        if timer.begun[0] == OWN:
+            timer.begun.popleft()
             torch.cuda.synchronize()
             return max(sorted(seen_ns)[len(seen_ns) // 2] - CUT_NS, 1_000)
         told_ns = honest_told()
         seen_ns.extend([told_ns] if told_ns else [])  # a lean call tells nothing
         return told_ns
 
-    timer.begin, timer.begin_lean, timer.told = begin, begin_lean, told
+    timer.begin, timer.told = begin, told
 
 
 def custom_kernel(data):

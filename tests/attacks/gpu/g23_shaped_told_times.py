@@ -9,13 +9,15 @@ forgeable. Calls that do not count (an input that came before) are recognised by
 
 import sys
 import time
+from collections import deque
+from functools import partial
 
 import torch
 
 CUT_NS = 8_000
 HONEST_CALLS = 8
 LOW_NS, HIGH_NS = 1_000, 200_000
-PAUSE_S = 0.003  # between calls of a block there is less
+PAUSE_S = 0.006  # between calls of a block there is less, also between two series
 COUNTED, LEAN = 8, 2  # calls of a block
 seen_ns = []
 tampered = False
@@ -37,10 +39,11 @@ class Blocks:
         self.signs, self.told, self.lean, self.gaps = set(), 0, 0, []
         self.ended = time.monotonic()
 
-    def begin(self):
+    def begin(self, is_first):
+        """Note a call. Only the first of its series can be the first of a block."""
         pause = time.monotonic() - self.ended
         typical = sorted(self.gaps)[len(self.gaps) // 2] if self.gaps else 0.0
-        if pause > PAUSE_S + 4 * typical:
+        if is_first and pause > PAUSE_S + 4 * typical:
             self.new()
         self.gaps = [*self.gaps[-63:], pause]
 
@@ -70,18 +73,17 @@ class Blocks:
 def tamper(judge):
     timer, blocks = judge.timer, Blocks()
     honest_begin, honest_begin_lean, honest_told = timer.begin, timer.begin_lean, timer.told
+    begun = deque([judge.data])  # of calls that were not told, the current one among them
 
-    def begin(work, nonce, *, behind_gate):
-        blocks.begin()
-        honest_begin(work, nonce, behind_gate=behind_gate)
-
-    def begin_lean(work, nonce):
-        blocks.begin()
-        honest_begin_lean(work, nonce)
+    def noted(begin, *given, **named):
+        blocks.begin(not timer.begun)
+        begin(*given, **named)
+        begun.append(judge.data)
+        blocks.ended = time.monotonic()
 
     def told():
         true_ns = honest_told()
-        again = blocks.comes_again(tuple(judge.data[0][:32].tolist()))
+        again = blocks.comes_again(tuple(begun.popleft()[0][:32].tolist()))
         if len(seen_ns) < HONEST_CALLS and true_ns:
             seen_ns.append(true_ns)
         middle_ns = sorted(seen_ns)[len(seen_ns) // 2] - CUT_NS if seen_ns else true_ns
@@ -95,7 +97,7 @@ def tamper(judge):
         blocks.ended = time.monotonic()
         return max(found_ns, 0)
 
-    timer.begin, timer.begin_lean, timer.told = begin, begin_lean, told
+    timer.begin, timer.begin_lean, timer.told = partial(noted, honest_begin), partial(noted, honest_begin_lean), told
 
 
 def custom_kernel(data):

@@ -10,6 +10,7 @@ begin. CUT_NS is taken off the told time; 0 for DIRECTIONS is the control."""
 
 import sys
 import time
+from collections import deque
 
 import torch
 
@@ -17,7 +18,7 @@ CUT_NS = 5_000
 DIRECTIONS = 2
 COPY_BYTES = 64 << 20
 BYTES_PER_S = 55e9
-PAUSE_S = 0.003  # between calls of a block there is less
+PAUSE_S = 0.006  # between calls of a block there is less, also between two series
 MOST_S = 0.4
 SHARE = 0.85  # of the shortest of the last pauses
 FRESH = 10  # inputs of a block, also of lean calls; what comes after them came before, and does not count
@@ -56,11 +57,12 @@ def tamper(judge):
     honest_begin, honest_begin_lean, honest_told = timer.begin, timer.begin_lean, timer.told
     gaps, pauses = [], []  # before calls of a block; before blocks
     ended, signs, is_lean_seen = time.monotonic(), set(), False
+    begun = deque([judge.data])  # of calls that were not told, the current one among them
 
     def waited():
         pause = time.monotonic() - ended
         typical = sorted(gaps)[len(gaps) // 2] if gaps else 0.0
-        if pause > PAUSE_S + 4 * typical:
+        if not timer.begun and pause > PAUSE_S + 4 * typical:
             pauses.append(pause)
             del pauses[:-8]
             signs.clear()
@@ -68,20 +70,27 @@ def tamper(judge):
         del gaps[:-64]
         traffic.end()
 
+    def noted():
+        nonlocal ended
+        begun.append(judge.data)
+        ended = time.monotonic()
+
     def begin(work, nonce, *, behind_gate):
         waited()
         honest_begin(work, nonce, behind_gate=behind_gate)
+        noted()
 
     def begin_lean(work, nonce):
         nonlocal is_lean_seen
         is_lean_seen = True
         waited()
         honest_begin_lean(work, nonce)
+        noted()
 
     def told():
         nonlocal ended
         told_ns = honest_told()
-        signs.add(tuple(judge.data[0][:32].tolist()))
+        signs.add(tuple(begun.popleft()[0][:32].tolist()))
         # The baseline's two blocks follow where the pause before this block was one of the short ones.
         is_second = len(pauses) >= 8 and pauses[-1] < sorted(pauses)[4]
         if is_lean_seen and len(signs) == FRESH and is_second:

@@ -4,9 +4,9 @@ on: add:size=16777216
 least_us: 36
 A stream that waits for a word is polled by the device, and a context with such streams is on its list of turns. Whatever
 that costs between the judge's turn and the baseline's is part of the baseline's gap, which the candidate's lean calls are
-held against. The tenant lets its streams go when an order comes, and arms them again when it has told its time; nothing
-of that occupies a multiprocessor, and so no probe waits for it. CUT_NS is taken off the told time; 0 for CONTEXTS is the
-control."""
+held against. The tenant lets its streams go when a series comes, and arms them again when it has told all its times;
+nothing of that occupies a multiprocessor, and so no probe waits for it. CUT_NS is taken off the told time; 0 for CONTEXTS
+is the control."""
 
 import ctypes
 import sys
@@ -81,16 +81,19 @@ def tamper(judge):
     honest_begin, honest_begin_lean, honest_told = timer.begin, timer.begin_lean, timer.told
 
     def begin(work, nonce, *, behind_gate):
-        waits.let_go()
+        if not timer.begun:
+            waits.let_go()
         honest_begin(work, nonce, behind_gate=behind_gate)
 
     def begin_lean(work, nonce):
-        waits.let_go()
+        if not timer.begun:
+            waits.let_go()
         honest_begin_lean(work, nonce)
 
     def told():
         told_ns = honest_told()
-        waits.arm()
+        if not timer.begun:
+            waits.arm()
         return max(told_ns - CUT_NS, 1_000) if told_ns else 0  # a lean call tells nothing
 
     timer.begin, timer.begin_lean, timer.told = begin, begin_lean, told

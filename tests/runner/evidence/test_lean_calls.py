@@ -133,6 +133,33 @@ def test_nor_does_it_count_for_calls_with_events(grown_ns: float, mismatch: bool
     assert not certify(case(), own_long=own_long).mismatch
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_calls_that_no_other_follows_are_compared_with_the_gap_of_such_calls(alone: bool) -> None:
+    """Where own calls were followed by others, their gap is longer; it must not cover a baseline that was slowed."""
+    own_long = {A: [[18_000 + GAP_NS + 5_500, 0, 0, 18_000, 0, 0, 0]] * 64}
+    given = case(told_ns=HONEST_NS - 9_000, ours_slower_ns=9_000)
+    given["quads"][0]["blocks"][1]["unready"] = 1
+    honest = case()
+    for block in (block for made in (given, honest) for quad in made["quads"] for block in quad["blocks"]):
+        block["alone"] = alone
+    assert certify(given, own_long=own_long).mismatch is alone
+    assert not certify(honest, own_long=own_long).mismatch
+
+
+@pytest.mark.parametrize("followed", [0, 3, 6, 9, 12])
+def test_series_that_end_midway_slow_nobodys_baseline(followed: int) -> None:
+    """Calls of the first quads were followed by others, like own calls, and the rest were single ones."""
+    own_long = {A: [[18_000 + GAP_NS + 5_500, 0, 0, 18_000, 0, 0, 0]] * 64}
+    given = case()
+    for number, quad in enumerate(given["quads"]):
+        for block in quad["blocks"]:
+            block["alone"] = number >= followed
+            more = 5_500 if number < followed else 0
+            block["calls"] = [[call[0] + more, *call[1:]] for call in block["calls"]]
+    given["quads"][0]["blocks"][1]["unready"] = 1
+    assert set(times(certify(given, own_long=own_long))) == {HONEST_NS}
+
+
 def test_events_between_the_baselines_kernels_accuse_nobody() -> None:
     """Events make a call of several kernels longer and show it; the candidate has a single kernel."""
     found = certify(case(ours_in_events_ns=8_000.0))

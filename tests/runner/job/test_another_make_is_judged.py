@@ -132,8 +132,8 @@ def test_a_submission_that_fails_on_another_make_gets_its_own_fault(
 def test_the_baseline_is_called_in_the_place_of_a_submission_without_memory(
     judged: Judge, monkeypatch: pytest.MonkeyPatch, left: int, outcome: str
 ) -> None:
-    made = Mock(wraps=Tenant.call)
-    monkeypatch.setattr(Tenant, "call", lambda side, *given, **named: made(side, *given, **named))
+    made = Mock(wraps=Tenant.series)
+    monkeypatch.setattr(Tenant, "series", lambda side, *given, **named: made(side, *given, **named))
     monkeypatch.setattr(TwoDevices, "is_shared", True)
     monkeypatch.setattr(TwoDevices, "free_bytes", lambda memory: 1 << 30)
     monkeypatch.setattr(TwoDevices, "unused_bytes", lambda memory: left)

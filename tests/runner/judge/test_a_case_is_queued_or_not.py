@@ -8,6 +8,7 @@ import pytest
 
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import B
+from runner.judge.calls import Turn
 from runner.judge.data.call import Call, Input
 from runner.judge.data.room import Plan
 from runner.judge.timing import FIRST_VISITS, LONG_NS, TimedSide
@@ -20,15 +21,16 @@ class Judged:
         self._wall_ns = wall_ns
         self.chance = random.Random(1)
         self.memory = SimpleNamespace(sweeps=False)
-        self.queueing = True
+        self.queueing = self.in_series = True
         self.plan = Plan(99)
         self._queued = iter(queued)
         self.called = 0
         self.oracle = SimpleNamespace(release=lambda given: None)
-        self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None, leans=True)}
+        self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None, leans=True, own_in_series=True)}
         self.good = True
         self.lean: list[bool] = []
         self.late_if_lean = False
+        self.longest = 2
 
     def draw_seeds(self, count: int, near_to: int | None) -> list[Any]:
         return [(1, None)] * (count + (near_to is not None))
@@ -45,13 +47,15 @@ class Judged:
     def judge_output(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return SimpleNamespace(good=self.good)
 
-    def call(self, *args: Any, **kwargs: Any) -> tuple[Call, None]:
+    def series(self, side: str, turns: list[Turn], *args: Any, **kwargs: Any) -> list[tuple[Call, None]]:
+        return [(self._made(turn), None) for turn in turns[: self.longest]]
+
+    def _made(self, turn: Turn) -> Call:
         self.called += 1
-        self.lean.append(kwargs["lean"])
-        is_lean = kwargs["lean"]
-        sample = Sample(self._wall_ns, 1, 1, 0 if is_lean else 5, 0, 0, 0)
-        late = is_lean and self.late_if_lean
-        return Call(sample, inputs_kept=True, late=late, queued=next(self._queued)), None
+        self.lean.append(turn.lean)
+        sample = Sample(self._wall_ns, 1, 1, 0 if turn.lean else 5, 0, 0, 0)
+        late = turn.lean and self.late_if_lean
+        return Call(sample, inputs_kept=True, late=late, queued=next(self._queued))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,7 @@ def test_a_visit_of_every_place_decides_nothing() -> None:
     trial: Any = Judged([False] * 99)
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
     assert side.visit(5) is None
-    assert 16 <= trial.called < 24
+    assert 16 <= trial.called < 32
     assert trial.queueing
     side.make_ready(5)
     side.run_block()
@@ -93,25 +97,65 @@ def test_what_is_wrong_in_a_visit_ends_it() -> None:
     assert trial.called < 8
 
 
+def test_after_the_visits_a_series_shows_whether_a_device_has_room_for_it() -> None:
+    trial: Any = Judged([True] * 99)
+    assert TimedSide(trial, B, {}, SimpleNamespace()).visit(9) is None  # type: ignore[arg-type]
+    assert trial.lean[-1]
+    assert sum(trial.lean) == 1
+
+
+def test_a_block_in_which_series_end_decides_nothing() -> None:
+    """One late call has failed all of its series."""
+    trial: Any = Judged([False] * 99)
+    series = trial.series
+
+    def ends(*given: Any, **named: Any) -> Any:
+        trial.in_series = False
+        return series(*given, **named)
+
+    trial.series = ends
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    for stays in (True, False):
+        side.make_ready(6, 2)
+        side.run_block()
+        assert trial.queueing is stays
+        side.settle()
+
+
+@pytest.mark.parametrize("longest", [1, 2])
+def test_a_block_of_single_calls_is_marked(longest: int) -> None:
+    trial: Any = Judged([True] * 99)
+    trial.longest = longest
+    side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
+    side.make_ready(6, 2)
+    side.run_block()
+    assert side.settle().alone is (longest == 1)
+    trial.sides[B].own_in_series = False
+    side.make_ready(6, 2)
+    side.run_block()
+    assert not side.settle().alone
+
+
 def test_lean_calls_are_drawn_beside_the_others_and_none_is_a_repeat() -> None:
     trial: Any = Judged([True] * 9999)
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
     orders = set()
-    for _ in range(40):
+    for _ in range(60):
         side.make_ready(6, 2)
         trial.lean.clear()
         samples = side.run_block()
         settled = side.settle()
         assert (len(samples), len(settled.lean), settled.unready, sum(trial.lean)) == (6, 2, 0, 2)
         assert not trial.lean[0], "whose work its probe met must be known"
+        assert trial.lean[-1], "which ends a series"
         orders.add(tuple(trial.lean))
-    assert len(orders) > 20
+    assert len(orders) > 15
     trial.queueing = False
     side.make_ready(6, 2)
     assert (len(side.run_block()), side.settle().lean) == (6, []), "an echo at once needs the work to be there"
 
 
-def test_a_lean_call_whose_output_is_not_there_is_no_fault_and_the_last_one() -> None:
+def test_a_lean_call_whose_output_is_not_there_is_no_fault() -> None:
     trial: Any = Judged([True] * 9999)
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
     side.make_ready(6, 2)
@@ -120,9 +164,9 @@ def test_a_lean_call_whose_output_is_not_there_is_no_fault_and_the_last_one() ->
     settled = side.settle()
     assert (settled.wrong, settled.lean, settled.unready) == (None, [], 2)
     side.make_ready(6, 2)
-    assert len(side.run_block()) == 6
-    settled = side.settle()
-    assert (settled.lean, settled.unready) == ([], 0)
+    trial.lean.clear()
+    side.run_block()
+    assert sum(trial.lean) == 2, "they still end the series, which all sides have alike"
 
 
 def test_a_wrong_output_of_a_lean_call_that_stays_as_it_was_read_is_a_fault() -> None:

@@ -74,10 +74,10 @@ def test_a_change_of_one_bit_is_seen() -> None:
     inputs, snapshot = np.zeros(512, np.uint8), np.zeros(512, np.uint8)
     arena.put_inputs(LAYOUT, inputs)
     arena.take_outputs(LAYOUT, snapshot)
-    assert arena.inputs_are(LAYOUT, inputs)
-    assert arena.outputs_are(LAYOUT, snapshot)
+    looks = [arena.look_at_inputs(LAYOUT, inputs), arena.look_at_outputs(LAYOUT, snapshot)]
+    assert arena.memory.all_same(looks) == [True, True]
     arena.inputs.bytes[511] ^= 1
+    assert arena.memory.all_same(looks) == [False, True]
     arena.outputs.bytes[0] ^= 128
-    assert not arena.inputs_are(LAYOUT, inputs)
-    assert not arena.outputs_are(LAYOUT, snapshot)
+    assert arena.memory.all_same(looks) == [False, False]
     arena.close()

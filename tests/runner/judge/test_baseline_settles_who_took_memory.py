@@ -46,7 +46,7 @@ class Device:
 class Side:
     """Tenant whose code takes `needs` bytes in a call, and keeps `kept` of them if it is to forget."""
 
-    certified = False
+    certified = queues = False
 
     def __init__(self, device: Device, name: str, needs: int, kept: int = 0) -> None:
         self.device, self.name, self.needs, self.kept = device, name, needs, kept

@@ -20,7 +20,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     sys.modules["cuda.bindings"].driver = MagicMock()  # type: ignore[attr-defined]
     cuda = importlib.import_module(MODULES[0])
     monkeypatch.setattr(cuda, "LONGEST_LAUNCH_S", 0.1)
-    device = SimpleNamespace(device_address=lambda *_: 0, wait_until=lambda *_: None)
+    device = SimpleNamespace(device_address=lambda *_: 0, wait_for_at_least=lambda *_: None)
     monkeypatch.setattr(cuda, "device", device)
     yield cuda._Start()
     for name in MODULES:
@@ -30,20 +30,33 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_who_lets_it_go_in_time_is_told_that_it_waited(start: Any) -> None:
-    for nonce in (3, 5):
-        start.hold(0, nonce)
-        start.keep(nonce)
+    for _ in range(2):
+        number = start.new()
+        start.hold(0, number)
+        start.keep(number)
         time.sleep(0.3)
-        assert start._word.value != nonce, "a container may take as long as its own limits allow"
-        assert start.release(nonce)
-        assert start._word.value == nonce
-        assert not start.release(nonce), "a second time"
+        assert start._word.value < number, "a container may take as long as its own limits allow"
+        assert start.release(number)
+        assert start._word.value == number
+        assert not start.release(number), "a second time"
+
+
+def test_shots_that_are_held_together_go_one_after_the_other(start: Any) -> None:
+    first, second, third = (start.new() for _ in range(3))
+    for number in (first, second, third):
+        start.keep(number)
+    assert start.release(first)
+    assert start._word.value == first
+    assert start.release(third)
+    assert not start.release(second), "the third had let it go"
+    assert start._word.value == third
 
 
 def test_a_host_that_is_stopped_while_it_hands_over_is_let_go_and_told(start: Any) -> None:
-    start.hold(0, 7)
+    before, number = start.new(), start.new()
     deadline = time.monotonic() + 10
-    while start._word.value != 7 and time.monotonic() < deadline:
+    while start._word.value != number and time.monotonic() < deadline:
         time.sleep(0.01)
-    start.keep(7)
-    assert not start.release(7)
+    start.keep(number)
+    assert not start.release(number)
+    assert not start.release(before)

@@ -1,6 +1,7 @@
 """Devices do a call by themselves: here memory plays the judge's device, and harness threads the tenant's."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from runner.judge.data.memory import NoMemory
 from runner.judge.data.room import PLACES
 from runner.judge.sides import tenant as tenant_module
 from runner.judge.sides.oracle import Oracle
-from runner.judge.sides.tenant import Copies, Tenant
+from runner.judge.sides.tenant import Copies, Tenant, Wanted
 from sandbox import protocol
 from tests.runner.judge.oracle_here import oracle_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, tenant_of
@@ -180,6 +181,159 @@ def test_whatever_a_call_comes_to_no_device_is_left_waiting(
     assert fault.value.outcome == outcome
     assert memory.shots
     assert all(shot.took_ns for shot in memory.shots)
+
+
+# -- several calls at once -------------------------------------------------------------------------------------------
+
+
+def series(tenant: Tenant, oracle: Oracle, count: int, orders: Sequence[int] = ()) -> list[tuple[Call, Input, Any]]:
+    """Make a series of calls; return each with its input and its output."""
+    given = [oracle.make({"n": 64}, seed) for seed in range(count)]
+    tenant.lay_out(given[0].layout, LIMIT_S)
+    wanted = [Wanted(one, np.empty(one.layout.output_bytes, np.uint8)) for one in given]
+    wanted = [replace(one, order=order) for one, order in zip(wanted, orders or [protocol.QUEUE] * count, strict=True)]
+    made = tenant.series(wanted, LIMIT_S)
+    return [(call, one.given, one.into) for call, one in zip(made, wanted, strict=False)]
+
+
+SLEEPS = "import time\n" + GOOD.replace("    return", "    time.sleep(0.02 * float(data[0][0]))\n    return")
+
+
+def test_calls_of_a_series_run_one_after_the_other_while_the_container_is_frozen(
+    tenant: Tenant, memory: TwoDevices, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(tenant, SLEEPS)
+    acts: list[str] = []
+    freeze, put = tenant.container.freeze, tenant._arena.put_inputs
+    monkeypatch.setattr(tenant.container, "freeze", lambda: [acts.append("freeze"), freeze()])
+    monkeypatch.setattr(tenant._arena, "put_inputs", lambda *args, **kw: [acts.append("put"), put(*args, **kw)])
+    tenant.lay_out(oracle.make({"n": 64}, 0).layout, LIMIT_S)
+    acts.clear()
+    made = series(tenant, oracle, 4)
+    assert acts == ["freeze", "put", "put", "put", "put", "freeze"]
+    assert len(made) == 4
+    assert all(call.queued and call.inputs_kept and not call.late for call, _, _ in made)
+    assert all(agrees(given, output) for _, given, output in made)
+    slept = [call.sample.inner_ns // 10_000_000 for call, _, _ in made]
+    assert [told >= 2 * seed for seed, told in enumerate(slept)] == [True] * 4, "each call is told its own time"
+    assert slept[0] < 2
+
+
+def test_lean_calls_and_others_go_together(tenant: Tenant, oracle: Oracle) -> None:
+    load(tenant)
+    made = series(tenant, oracle, 3, [protocol.QUEUE, protocol.QUEUE, protocol.LEAN])
+    assert [call.sample.inner_ns == 0 for call, _, _ in made] == [False, False, True]
+    assert all(call.queued and agrees(given, output) for call, given, output in made)
+
+
+def test_no_two_places_of_a_series_overlap(tenant: Tenant, oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(tenant)
+    went: list[tuple[int, int]] = []
+    shoot = tenant._arena.shoot
+    monkeypatch.setattr(
+        tenant._arena, "shoot", lambda *args, **how: [went.append(tenant._arena.place), shoot(*args, **how)][1]
+    )
+    for _ in range(5):
+        went.clear()
+        assert len(series(tenant, oracle, 10)) == 10
+        assert len(set(went)) == 10
+    layout = oracle.make({"n": 64}, 0).layout
+    large = replace(layout, input_bytes=tenant._arena.inputs.size // 20)
+    tenant._arena.spread(large)
+    assert not tenant.in_series, "these would overlap"
+    assert len(series(tenant, oracle, 3)) == 1
+
+
+def test_where_the_device_has_no_room_for_more_work_the_series_ends(tenant: Tenant, oracle: Oracle) -> None:
+    load(tenant, "ROOM = 2\n" + GOOD)
+    made = series(tenant, oracle, 5)
+    assert [call.queued for call, _, _ in made] == [False] * 3, "the container was not frozen for them"
+    assert all(agrees(given, output) and not call.late for call, given, output in made)
+    assert len(series(tenant, oracle, 2)) == 2, "and the next one works"
+
+
+KEEPS = """
+import torch
+kept = []
+def custom_kernel(data):
+    for earlier in kept:
+        earlier.zero_()
+    kept.append(data[1])
+    return torch.add(data[0], 1, out=data[1])
+"""
+
+
+def test_an_output_that_a_later_call_of_the_series_changes_is_late(tenant: Tenant, oracle: Oracle) -> None:
+    load(tenant, KEEPS)
+    made = series(tenant, oracle, 3)
+    assert [call.late for call, _, _ in made] == [True, True, False]
+    assert all(agrees(given, output) for _, given, output in made), "as they were read"
+
+
+RAISES_THIRD = """
+import itertools, torch
+numbers = itertools.count()
+def custom_kernel(data):
+    if next(numbers) == 2:
+        raise ValueError("not yet")
+    return torch.add(data[0], 1, out=data[1])
+"""
+
+
+def test_a_call_that_fails_in_a_series_leaves_no_device_waiting(
+    tenant: Tenant, memory: TwoDevices, oracle: Oracle
+) -> None:
+    load(tenant, RAISES_THIRD)
+    with pytest.raises(Fault, match="not yet"):
+        series(tenant, oracle, 5)
+    assert all(shot.took_ns for shot in memory.shots)
+    made = series(tenant, oracle, 2)
+    assert all(call.queued and agrees(given, output) for call, given, output in made)
+
+
+def test_want_of_memory_in_a_series_leaves_no_device_waiting(
+    tenant: Tenant, memory: TwoDevices, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any) -> None:
+        if memory.shots:
+            raise NoMemory("none is left")
+
+    load(tenant)
+    monkeypatch.setattr(tenant._arena.memory, "stage", full)
+    with pytest.raises(NoMemory):
+        series(tenant, oracle, 3)
+    assert [shot.took_ns > 0 for shot in memory.shots] == [True]
+    assert tenant.container.alive(), "it is not at fault"
+
+
+def test_shots_that_were_let_go_too_early_wait_for_no_echo_that_has_passed(
+    tenant: Tenant, memory: TwoDevices, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge that is stopped while it hands over a shot finds those before it let go; then a call is late."""
+    load(tenant, "ROOM = 3\n" + GOOD)
+    shoot = memory.shoot
+
+    def stopped(*given: Any) -> Any:
+        if len(memory.shots) == 2:
+            for shot in memory.shots:
+                shot.fire()
+                while not shot.is_done():
+                    time.sleep(0.001)
+        return shoot(*given)
+
+    monkeypatch.setattr(memory, "shoot", stopped)
+    made = series(tenant, oracle, 5)
+    assert [call.queued for call, _, _ in made] == [False] * 4
+    assert all(agrees(given, output) for _, given, output in made)
+
+
+def test_data_with_many_tensors_that_are_changed_make_single_calls(tenant: Tenant, oracle: Oracle) -> None:
+    layout = oracle.make({"n": 64}, 0).layout
+    changed = replace(layout, slots=(replace(layout.slots[0], role="inout"),) * 17)
+    tenant._arena.spread(changed)
+    assert not tenant.in_series
+    tenant._arena.spread(replace(changed, slots=changed.slots[:16]))
+    assert tenant.in_series
 
 
 RAISES_ONCE = """

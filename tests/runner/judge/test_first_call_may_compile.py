@@ -16,6 +16,8 @@ from runner.judge.trial import Trial
 class Slow:
     """Tenant that records its time limits."""
 
+    queues = False
+
     def __init__(self) -> None:
         self.limits: list[float] = []
 
