@@ -254,7 +254,7 @@ class HostTimer:
     """Timer for host memory, by this process's clock. There is no gate: work is done at once."""
 
     def __init__(self, rank: int = 0) -> None:
-        self.begun = deque[Any]()  # times in ns of calls that no order asked for yet
+        self.begun = deque[Any]()  # times in ns of calls, until an order asks for them
 
     @staticmethod
     def map(fd: int, size: int) -> memoryview:
@@ -277,7 +277,7 @@ class HostTimer:
         self.begin(work, nonce, behind_gate=True)
 
     def told(self) -> int:
-        """Return the time in ns of the first call that none was returned of."""
+        """Return the time in ns of the first call whose time is still to come."""
         return int(self.begun.popleft())
 
     def forget(self) -> None:

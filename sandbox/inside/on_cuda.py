@@ -23,8 +23,8 @@ SPARE_BYTES = 4 << 30  # of device memory that stays reserved while it is empty
 
 
 class Timer:
-    """Timer for device memory, by device events: pure device time. All work is done when the
-    last call's time is returned.
+    """Timer for device memory, by device events: pure device time. When the last call's time is returned, all work is
+    done.
 
     The device itself waits for the inputs and signals its end to the judge. No tenant's host code, neither ours nor a
     submission's, is part of the time that the judge's clock measures.

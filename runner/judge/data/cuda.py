@@ -320,6 +320,7 @@ class CudaMemory(Memory):
         """Make room for what `stage` prepares of this many bytes: nothing may be allocated while a shot is held."""
         words = count // 4
         withheld = max(words // WITHHELD_SHARE, min(words, 1))
+        self._staged = torch.empty(0, dtype=torch.uint8, device="cuda")  # there may be no room for both
         self._staged = torch.ones(count, dtype=torch.uint8, device="cuda")
         self._drawn = torch.zeros(2 * withheld, dtype=torch.int64, device="cuda")  # places of words
         self._taken = torch.zeros(2 * withheld, dtype=torch.int32, device="cuda")  # and their contents

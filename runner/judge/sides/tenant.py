@@ -251,7 +251,6 @@ class Tenant:
         idle: bool = False,
         hot: bool = False,
         queue: bool = True,
-        order: int = protocol.QUEUE,
     ) -> Call:
         """Make a call; `into` receives the whole output.
 
@@ -263,7 +262,7 @@ class Tenant:
         whether the output still is. certificate.py defines which part of the time counts. Raises Fault.
         """
         if queue and self.queues and not idle:
-            return self.series([Wanted(given, into, hot, order)], limit_s)[0]
+            return self.series([Wanted(given, into, hot)], limit_s)[0]
         arena, self._is_fresh = self._arena, False
         by_device = arena.can_wait and self._steps.arm and self._steps.read
         course, kind = self._by_device if by_device else self._by_host, protocol.IDLE if idle else protocol.CALL

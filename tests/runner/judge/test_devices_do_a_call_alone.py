@@ -83,7 +83,7 @@ def test_a_lean_call_is_the_same_call_and_tells_no_time(tenant: Tenant, memory: 
     tenant.lay_out(given.layout, LIMIT_S)
     into = np.empty(given.layout.output_bytes, np.uint8)
     for order in (protocol.LEAN, protocol.QUEUE):
-        made = tenant.call(given, into, LIMIT_S, order=order)
+        (made,) = tenant.series([Wanted(given, into, order=order)], LIMIT_S)
         assert agrees(given, into)
         assert (made.queued, made.sample.inner_ns == 0) == (True, order == protocol.LEAN)
     assert memory.gates == [True] * 2
