@@ -264,9 +264,9 @@ class Job:
         return ranks
 
     @property
-    def is_test(self) -> bool:
-        """Whether it judges a submission without timing it, so that nothing of it ranks."""
-        return self.mode == TEST and self.task == JUDGE
+    def never_ranks(self) -> bool:
+        """Whether it judges a submission whose result cannot rank."""
+        return self.task == JUDGE and self.incumbent is None and self.mode in (TEST, BENCHMARK)
 
     @property
     def compiles(self) -> bool:

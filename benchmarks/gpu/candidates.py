@@ -6,8 +6,8 @@ By hand, after `source benchmarks/gpu/setup.sh`:
 
 COUNT candidates of `softmax` in five shapes, in torch, Triton and CUDA: right, wrong, broken, slow and cheating, in
 turn. Each goes the daemon's way, without a site. Without --spares each has a judge of its own; with it, a judge stays
-for several tests. With --build-cores, extensions are built ahead, beside the candidates before them. `judges` are
-counted from the first preparation to the last end.
+for several, unless they may rank. With --build-cores, extensions are built ahead, beside the candidates before them.
+`judges` are counted from the first preparation to the last end.
 """
 
 import argparse

@@ -33,7 +33,7 @@ from typing import IO, Any, Final
 import structlog
 
 from runner.errors import STALE_EXIT, JudgeFault, JudgeStale, JudgeStopped
-from runner.wire import MAX_REPORT_BYTES, Event, Job, Report, WireError
+from runner.wire import MAX_REPORT_BYTES, TIMED_MODES, Event, Job, Report, WireError
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
@@ -109,6 +109,11 @@ class JudgeProcess:
     def problem(self) -> str:
         """Digest of the problem of its last job; "" before the first."""
         return self._output.problem
+
+    @property
+    def was_timed(self) -> bool:
+        """Whether its last job was timed: then it is fit to time another."""
+        return self._output.was_timed
 
     @property
     def host(self) -> Host:
@@ -317,6 +322,7 @@ class _Output:
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self.host: Host | None = None
         self.problem = ""
+        self.was_timed = False
         self.is_ready_again = False
         self._job: Job | None = None
         self._on_event: Callable[[Event], None] = lambda event: None
@@ -338,6 +344,7 @@ class _Output:
         """Accept events and one report of this job from now on; earlier output is refused."""
         self._job = job
         self.problem = job.problem_digest
+        self.was_timed = job.mode in TIMED_MODES
         self._on_event = on_event
 
     def begin_anew(self) -> bool:

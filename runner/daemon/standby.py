@@ -4,8 +4,8 @@ On `cpu`, RUNNER_STANDBY judges for tests, which need no baseline's container, w
 the next judges are prepared, and the last judge is renewed or cleared away, in the background, so that a test waits for
 neither. A renewed judge for tests (runner/job/judge_main.py) finds the next test of the same problem loaded.
 On a GPU, and with RUNNER_STANDBY=0, there is one judge at a time, and each is gone before the next is prepared. On a
-GPU it renews itself after a test, with RUNNER_STANDBY containers that import torch ahead; timed work gets a judge that
-had no job before.
+GPU it renews itself after a job that never ranks, with RUNNER_STANDBY containers that import torch ahead: after a test
+for further tests, after timed work for either. What may rank gets a judge that had no job before.
 
 Always true: while a job is timed, no judge is prepared, renewed or cleared away, and the judges that wait are stopped
 (SIGSTOP) beside their frozen containers. Each living judge has a slot, which names its containers. After a judge
@@ -35,7 +35,7 @@ log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 SLOTS: Final = 12  # judges alive at once: waiting, at work, and being cleared away
 PREPARE_LIMIT_S: Final = 180.0  # from the start of a judge until it waits for a job
 RETRY_CAP_S: Final = 60.0  # between preparations in the background that fail
-REST_S: Final = 2.0  # after a test, no judge with all sides is prepared for so long: a further test may follow
+REST_S: Final = 2.0  # after such a job, no judge with all sides is prepared for so long: another may follow
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Standby:
     """All judges of a daemon. `stop` and `stop_work` may be called from any thread, the rest from one at a time.
 
     `make` returns the judge of a slot, with all sides or for tests alone; `reap` removes the containers of a slot;
-    `renews`: also a judge with all sides renews itself after a test.
+    `renews`: also a judge with all sides renews itself after a job that never ranks.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Standby:
     def waiting(self) -> JudgeProcess:
         """Return a judge that waits for a job, prepared now if there is none. Raises JudgeFault, JudgeStopped.
 
-        A while after a test, a judge that had it makes room for one that timed work can have.
+        A while after its job, a judge that had one makes room for one that all work can have.
         """
         if time.monotonic() >= self._no_full_before:
             self._clear_used()
@@ -97,15 +97,15 @@ class Standby:
             self._take_in(raising=True)
         return self._waiting[0].process
 
-    def take(self, *, timed: bool, problem: str = "") -> JudgeProcess:
-        """Return a judge for a job of this problem, until `retire`. A timed job gets a quiet host. Raises as
-        `waiting`."""
-        self._no_full_before = 0.0 if timed else math.inf
+    def take(self, *, timed: bool, fresh: bool, problem: str = "") -> JudgeProcess:
+        """Return a judge for a job of this problem, until `retire`. A timed job gets a quiet host; `fresh`: and a judge
+        that had no job before. Raises as `waiting`."""
+        self._no_full_before = 0.0 if timed and (fresh or not self._renews) else math.inf
         if timed:
             self._give_up_queued()
             wait(self._preparing)
             self._take_in()
-            self._clear_used()
+            self._clear_used(keep_timed=not fresh)
             while not any(judge.is_full for judge in self._waiting):
                 self._prepare(is_full=True)
                 wait(self._preparing)
@@ -218,6 +218,8 @@ class Standby:
             elif judge := one.result():
                 self._failures = 0
                 self._waiting.append(judge)
+                if judge.is_full and judge.process.problem:
+                    self._no_full_before = time.monotonic() + REST_S
         for judge in [judge for judge in self._waiting if not judge.process.waiting]:
             self._waiting.remove(judge)
             self._clear(judge, at_once=not self._spares)
@@ -231,13 +233,14 @@ class Standby:
         return self._waiting
 
     def _used(self) -> list[Judge]:
-        """Return the judges with all sides that wait after a test."""
+        """Return the judges with all sides that wait after a job."""
         return [judge for judge in list(self._waiting) if judge.is_full and judge.process.problem]
 
-    def _clear_used(self) -> None:
+    def _clear_used(self, *, keep_timed: bool = False) -> None:
         for judge in self._used():
-            self._waiting.remove(judge)
-            self._clear(judge, at_once=True)
+            if not (keep_timed and judge.process.was_timed):
+                self._waiting.remove(judge)
+                self._clear(judge, at_once=True)
 
     def _prepare(self, *, is_full: bool) -> None:
         self._preparing[self._preparer.submit(self._prepared, is_full)] = is_full

@@ -243,7 +243,7 @@ class Daemon:
         """Judge a canary. Raises JudgeFault."""
         try:
             self._prepared()
-            return self._standby.take(timed=True).run(job, lambda event: None)
+            return self._standby.take(timed=True, fresh=True).run(job, lambda event: None)
         except errors.JudgeStopped:
             return None
         finally:
@@ -383,7 +383,7 @@ class Daemon:
             return _fault_report(job.attempt_id, job.token, fault.reason)
 
     def _take(self, job: Job, lease: Lease) -> JudgeProcess:
-        judge = self._standby.take(timed=_is_timed(job), problem=job.problem_digest)
+        judge = self._standby.take(timed=_is_timed(job), fresh=not job.never_ranks, problem=job.problem_digest)
         if lease.lost:  # perhaps before the judge had the job
             self._standby.stop_work(lease.lost)
             raise errors.JudgeStopped(lease.lost)

@@ -210,7 +210,7 @@ class _Course:
             with self.phase("checking"):
                 trial.check(telemetry)
             if job.mode in TIMED_MODES and trial.counts:
-                with self.phase("timing"):
+                with self.phase("timing"), ready.spares_frozen():
                     trial.load_baseline()
                     if job.incumbent is not None:
                         trial.load_incumbent(job.incumbent.source)

@@ -7,10 +7,10 @@
     python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs. After
                                             a test an empty line on stdin has it replace the submission's container and
                                             be ready again: the next test of the same problem finds the oracle loaded.
-                                            Takes MOST_TESTS jobs
+                                            Takes MOST_JOBS jobs
     python -m runner.job.judge_main --spares N
-                                            the same with both sides: after a test and an empty line it is ready for
-                                            another, and N containers import torch ahead for tests to come
+                                            the same with both sides, after any job that never ranks: N containers
+                                            import torch ahead for the jobs to come
     python -m runner.job.judge_main --reap OWNER…
                                             removes the containers that earlier judges of these names left behind
 
@@ -38,25 +38,27 @@ from runner.job.cleanup import Terminated
 from runner.job.confirm import confirm
 from runner.job.execute import execute
 from runner.job.prepare import Prepared, prepared
-from runner.wire import Job, WireError
+from runner.wire import TIMED_MODES, Job, WireError
 from sandbox import container, helper
 from sandbox.container import SandboxError
 
 log = logging.getLogger("runner.job.judge_main")
 
 LOOK_S: Final = 5.0  # while waiting, interval of the checks whether the containers are still fit
-MOST_TESTS: Final = 16  # then all starts afresh: what a problem's code keeps from test to test stays small
+MOST_JOBS: Final = 16  # then all starts afresh: what a problem's code keeps from job to job stays small
 PR_SET_DUMPABLE: Final = 4
 
 
 def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int = 0) -> None:
-    """Prepare, and judge one job, several tests, or none. Raises SandboxError, ConfigError, OSError if the preparation
-    fails; SystemExit as above."""
+    """Prepare, and judge one job, several that never rank, or none.
+
+    Raises SandboxError, ConfigError, OSError if the preparation fails; SystemExit as above.
+    """
     told: list[int] = []  # to end, while a report was being written
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings, sides))
         epoch = accelerators.epoch(ready.fingerprint)
-        for further in reversed(range(MOST_TESTS if len(sides) == 1 or spares else 1)):
+        for further in reversed(range(MOST_JOBS if len(sides) == 1 or spares else 1)):
             _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
             given = _await_job(ready)
             if given is None:
@@ -72,12 +74,12 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
             # SIGTERM cuts no report off. If no further job follows, only the work that it demands is left.
             signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
             _say("report", report.to_json())
-            if not further or not job.is_test or report.set_aside or report.outcome == "infra_error":
+            if not further or not job.never_ranks or report.set_aside or report.outcome == "infra_error":
                 return
             signal.signal(signal.SIGTERM, _on_term)
             if told or not sys.stdin.buffer.readline():  # the daemon says when there are cores for it
                 return
-            ready.renew(spares)
+            ready.renew(spares, timed=job.mode in TIMED_MODES)
 
 
 def _await_job(ready: Prepared) -> tuple[Job, bytes] | None:

@@ -1,8 +1,8 @@
 """Preparation before a job is known: hardware, cores, containers with torch imported, connected, frozen.
 
 Owns the containers of a job: one per side, and the oracle's. Always true: a side serves one job at most, an oracle one
-problem, and they hold no file of a user or a problem when `prepared` yields. After a test, which never ranks, `renew`
-keeps the oracle for the next test of the same problem, and spare containers import torch for the tests to come.
+problem, and they hold no file of a user or a problem when `prepared` yields. After a job that never ranks, `renew`
+keeps the oracle for the next job of the same problem, and spare containers import torch for the jobs to come.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ class Prepared:
         self.sides: dict[str, Tenant] = {}
         self.own_calls = tenant.OwnCalls()
         self._spares: deque[container.Container] = deque()  # of tenants, the oldest first
+        self._spare_oracle: container.Container | None = None
         self._compared_at = 0.0
         self._stack = stack
         self.settings = settings
@@ -124,16 +125,22 @@ class Prepared:
         return {**host, "cpus": len(self.cores.oracle)}
 
     def connect(self) -> None:
-        """Wait until torch is imported everywhere.
-
-        The order is random, so that no side has the better context by rule. On a device, sides that are timed get
-        contexts that are alike.
-        """
-        order = random.SystemRandom().sample(list(self.sides.values()), len(self.sides))
-        for number, side in enumerate(order):
-            side.connect(draws=len(order) > 1, like=order[0] if number else None)
+        """Wait until torch is imported everywhere."""
+        self._connect_sides(draws=len(self.sides) > 1)
         self.oracle.connect()
         self._compare()
+
+    def _connect_sides(self, *, draws: bool) -> None:
+        """Wait for the sides that are new.
+
+        The order is random, so that no side has the better context by rule. `draws`: on a device, all get contexts
+        that are alike, as timing needs them.
+        """
+        like = next((side for side in self.sides.values() if side.is_connected), None)
+        new = [side for side in self.sides.values() if not side.is_connected]
+        for side in random.SystemRandom().sample(new, len(new)):
+            side.connect(draws=draws, like=like)
+            like = like or side
 
     def add_side(self, name: str) -> None:
         """Add a side while the job is known already but no file of it is in any container."""
@@ -159,16 +166,35 @@ class Prepared:
             self._compare()
         return self.own_calls
 
-    def renew(self, spares: int = 0) -> None:
-        """Replace the submission's side by a fresh container, for a further test. `spares`: containers to have ready
-        for the tests after it."""
-        used = self.sides.pop(B)
-        side = self.start_side(B)
+    def renew(self, spares: int = 0, *, timed: bool = False) -> None:
+        """Replace each side that had a job by a fresh container, for a further job.
+
+        `timed`: the job may be timed. `spares`: containers to have ready for the jobs after it.
+        """
+        used = {name: side for name, side in self.sides.items() if side.had_job}
+        for name in random.SystemRandom().sample(list(used), len(used)):
+            self.start_side(name)
+        for side in used.values():
+            side.close()
+        self.oracle.begin_anew()
+        _release(self.hardware)
+        self._connect_sides(draws=timed)
+        if timed:
+            self._compare()
         while len(self._spares) < spares:
             self._spares.append(self._start(policy.tenant, self.cores.tenant))
-        used.close()
-        side.connect()
-        self.oracle.begin_anew()
+        if spares and self._spare_oracle is None:
+            self._spare_oracle = self._start(policy.oracle, self.cores.oracle)
+
+    @contextmanager
+    def spares_frozen(self) -> Iterator[None]:
+        """Keep the spare containers from importing torch beside timed calls."""
+        spares = [*self._spares, *filter(None, (self._spare_oracle,))] if self.hardware.steps.freeze else []
+        for spare in spares:
+            spare.freeze()
+        yield
+        for spare in spares:
+            spare.thaw()
 
     def take_problem(self, problem: Problem) -> None:
         """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own."""
@@ -228,10 +254,11 @@ class Prepared:
         return frozenset({os.getpid(), *(one.pid for one in self._containers())})
 
     def _containers(self) -> tuple[container.Container, ...]:
-        return (self.oracle.container, *(side.container for side in self.sides.values()), *self._spares)
+        spares = *self._spares, *filter(None, (self._spare_oracle,))
+        return (self.oracle.container, *(side.container for side in self.sides.values()), *spares)
 
     def _start_oracle(self) -> Oracle:
-        made = self._start(policy.oracle, self.cores.oracle)
+        made, self._spare_oracle = self._spare_oracle or self._start(policy.oracle, self.cores.oracle), None
         hardware, meter = self.hardware, Meter(made.pid, self._others.ns)
         oracle = Oracle(made, hardware.memory, hardware.input_bytes, hardware.output_bytes, meter)
         self._stack.callback(oracle.close)

@@ -24,7 +24,7 @@ from runner.judge.data.call import Call, Clock, Input
 from runner.judge.data.compare import Rule
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
 from runner.judge.data.layout import Buffer
-from runner.judge.device.telemetry import Telemetry
+from runner.judge.device.telemetry import Telemetry, nothing
 from runner.judge.sides.oracle import Seeds
 
 WARM_CALLS: Final = (2, 4)  # of a first window; the number is random, to hide a call's kind from its number
@@ -105,22 +105,25 @@ class CaseTiming:
         self.recorder.add_end(self.plan, command)
         return None
 
+    def _make_ahead(self) -> None:
+        """Begin to make the inputs of the next block."""
+        if (following := self.plan.expected) is not None:
+            self.sides[following.side].make_ahead(following.calls, following.lean)
+
     def _run(self, command: Run) -> Check | None:
         """Run a block. Its failure is raised here, unless the device broke meanwhile, which is no evidence about
         code."""
         side, began_ns = self.sides[command.side], self.clock.now_ns()
         side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls), command.lean)
-        samples, settled, failed = list[Sample](), Settled(), None
+        samples, settled, failed, meanwhile = list[Sample](), Settled(), None, nothing
         self.telemetry.begin()
         try:
             samples = side.run_block()
+            meanwhile = self._make_ahead
         except FAILURES as err:
             failed = err
         finally:
-            window = self.telemetry.end()
-        # After the window: an error of the device that the problem's own code makes must be nobody else's.
-        if failed is None and (following := self.plan.expected) is not None:
-            self.sides[following.side].make_ahead(following.calls, following.lean)
+            window = self.telemetry.end(meanwhile)
         try:
             settled = side.settle() if failed is None else settled
         except FAILURES as err:

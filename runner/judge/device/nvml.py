@@ -20,6 +20,7 @@ from typing import Any, Final
 from runner.evidence.throttle import COUNTERS, Poll, Reading, Window, least, level_of
 from runner.judge.data.call import HANDS_OFF
 from runner.judge.device.processor import Pids
+from runner.judge.device.telemetry import nothing
 
 POLL_S: Final = 0.1
 # Slow values younger than this are not read again at the beginning of a block. Values that hardly ever change are not
@@ -202,12 +203,13 @@ class NvmlTelemetry:
         self._before = replace(slow, **self._quick(), counters=counters)
         self._poller.begin()
 
-    def end(self) -> Window:
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
         polls = self._poller.end()
         quick = self._quick()  # at once
-        counters = self._device.counters()
         self._slow = self._read_slow()
-        self._after = replace(self._slow, **quick, counters=counters)
+        meanwhile()
+        counters = self._device.counters()
+        self._after = replace(self._slow, **quick, counters=counters, lost=self._device.lost)
         self._moves = self._moves or counters != self._before.counters
         self.level = least((self.level, level_of(self._after)))
         return Window(self._before, self._after, tuple(polls), self._inherits)

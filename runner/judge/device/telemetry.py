@@ -30,6 +30,10 @@ from runner.judge.device.processor import (
 CPU_ZONES: Final = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal", "acpitz")
 
 
+def nothing() -> None:
+    """Let no other code at the device."""
+
+
 class Telemetry(Protocol):
     @property
     def level(self) -> str:
@@ -38,8 +42,9 @@ class Telemetry(Protocol):
     def begin(self) -> None:
         """Begin a window, right before a block."""
 
-    def end(self) -> Window:
-        """End the window, right after the block."""
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
+        """End the window, right after the block. `meanwhile` lets other code at the device: it is called as soon as all
+        is read that such code may change."""
 
     def temperature_c(self) -> float | None: ...
 
@@ -55,8 +60,10 @@ class Blind:
     def begin(self) -> None:
         self._began = Reading(at_ns=time.monotonic_ns())
 
-    def end(self) -> Window:
-        return Window(self._began, Reading(at_ns=time.monotonic_ns()))
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
+        after = Reading(at_ns=time.monotonic_ns())
+        meanwhile()
+        return Window(self._began, after)
 
     def temperature_c(self) -> float | None:
         return None
@@ -79,8 +86,9 @@ class Several:
         for device in self._devices:
             device.begin()
 
-    def end(self) -> Window:
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
         windows = [device.end() for device in self._devices]
+        meanwhile()
         return Window(
             worst([window.before for window in windows]),
             worst([window.after for window in windows]),
@@ -161,8 +169,9 @@ class CpuTelemetry:
     def begin(self) -> None:
         self._before = self._read()
 
-    def end(self) -> Window:
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
         window = Window(self._before, self._read())
+        meanwhile()
         self.level = least((self.level, level_of(window.after)))
         return window
 

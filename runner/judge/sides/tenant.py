@@ -89,6 +89,7 @@ class Tenant:
         self.certified = False  # whether this host can freeze it
         self.own_in_series = False  # whether the last own calls were
         self.launches: Launches = []  # of the contexts that were drawn; the last is in use
+        self.had_job = False  # whether files of a job may be in it
         self.is_loaded = False  # whether it has its sources, and obeys orders
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
@@ -141,6 +142,7 @@ class Tenant:
         """Hand over the sources and import the submission, or compile it as `build` specifies. `built`: the files that
         the same import left before (runner/job/build.py). Raises Fault."""
         assert self._connection is not None
+        self.had_job = True
         self.container.thaw()
         self._connection.settimeout(START_S)
         self._moves = interface != MODEL  # a Model is constructed anew at every place
@@ -524,6 +526,11 @@ class Tenant:
                 self.container.kill()
                 if self._clock.now_ns() > give_up + RELEASE_NS:
                     raise SandboxError("the device did not read an output in time")
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether its harness was ready once."""
+        return self.had_job or self._connection is not None
 
     def close(self) -> None:
         if self._connection is not None:

@@ -228,17 +228,25 @@ def test_a_lease_lost_before_the_judge_has_the_job_ends_it_without_a_report(
         assert lost.report is None
 
 
-def test_the_only_judge_of_a_gpu_stays_for_further_tests_and_not_for_timed_work(
-    site: FakeSite, start: Start, state: Path
+@pytest.mark.parametrize(
+    ("modes", "judges"),
+    [
+        ("test test ranked ranked", "AABC"),
+        ("benchmark benchmark test benchmark", "AAAB"),
+        ("test benchmark benchmark ranked benchmark", "ABBCD"),
+    ],
+)
+def test_the_only_judge_of_a_gpu_stays_for_work_that_never_ranks_and_is_timed_before_it_times(
+    site: FakeSite, start: Start, state: Path, modes: str, judges: str
 ) -> None:
     with running(start(runner_poll_s=0.2, runner_standby=2, runner_hardware="H100")):
-        judges = []
-        for name, mode in (("a1", "test"), ("a2", "test"), ("a3", "ranked"), ("a4", "ranked")):
-            attempt = site.offer(name, "again" if mode == "test" else "pass", mode=mode)
+        found: list[int] = []
+        for number, mode in enumerate(modes.split()):
+            attempt = site.offer(f"a{number}", "pass" if mode == "ranked" else "again", mode=mode)
             site.await_that(lambda attempt=attempt: attempt.report)
-            judges.append(int((state / "judge.pid").read_text()))
-        assert judges[0] == judges[1]
-        assert len(set(judges)) == 3
+            found.append(int((state / "judge.pid").read_text()))
+        different = list(dict.fromkeys(found))
+        assert "".join("ABCD"[different.index(pid)] for pid in found) == judges
         assert {sides for sides, _ in lives(state, "begins").values()} == {"full"}
 
 

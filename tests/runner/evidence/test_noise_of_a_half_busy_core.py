@@ -5,6 +5,7 @@ ms; while it runs, it and the kernel share the core in slices. The real schedule
 it.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from runner.evidence import certificate
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import CPU, A, B, Profile
 from runner.evidence.throttle import Reading, Window
+from runner.judge.device.telemetry import nothing
 from runner.judge.trial import IDLE_REST_S, MOST_IDLE
 from tests.runner.judge.simulated import FakeSide, Race
 
@@ -59,7 +61,7 @@ class HalfBusy(Race):
         super().begin()
         self.window_waited_s = self.waited_s
 
-    def end(self) -> Window:
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
         return Window(self._reading(self.began_s, self.window_waited_s), self._reading(self.clock_s, self.waited_s))
 
     def _reading(self, at_s: float, waited_s: float) -> Reading:

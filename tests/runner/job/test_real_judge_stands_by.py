@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import secrets
@@ -32,7 +33,7 @@ SUBMISSION = "def custom_kernel(data):\n    x, out = data\n    out.copy_(x.softm
 PATIENCE_S = 60
 PROGRAM = ("-m", "runner.job.judge_main")
 TESTS = 3
-OF_FEW_TESTS = ("-c", f"from runner.job import judge_main; judge_main.MOST_TESTS = {TESTS}; judge_main.main()")
+OF_FEW_JOBS = ("-c", f"from runner.job import judge_main; judge_main.MOST_JOBS = {TESTS}; judge_main.main()")
 
 
 class Judge:
@@ -181,6 +182,27 @@ def test_a_judge_for_tests_keeps_the_oracle_of_a_problem_and_no_container_of_a_s
     assert judge.containers() == []
 
 
+def test_a_judge_with_spares_renews_both_sides_after_a_job_that_never_ranks(begin: Callable[..., Judge]) -> None:
+    judge = begin("--spares", "2")
+    first = {one.id for one in judge.containers()}
+    slow = replace(
+        a_job(), mode="benchmark", source=f"import time\n{SUBMISSION}".replace("    x,", "    time.sleep(0.001); x,")
+    )
+    alive, reports = [first], []
+    for number, job in enumerate((slow, replace(slow, bar=2.0), replace(slow, mode="test"))):
+        judge.send(replace(job, attempt_id=f"a{number}"))
+        reports.append(judge.report())
+        assert "ready" in judge.renew()
+        alive.append({one.id for one in judge.containers()})
+    assert {report["outcome"] for report in reports} <= {"passed", "unmeasurable"}
+    assert [len(one) for one in alive] == [3, 6, 6, 6], "with three spare containers after the first job"
+    assert [len(before & after) for before, after in itertools.pairwise(alive)] == [1, 4, 5], "without used sides"
+    judge.send(replace(slow, mode="ranked", attempt_id="a3"))
+    assert judge.report()["outcome"] in ("passed", "unmeasurable")
+    assert judge.process.wait(PATIENCE_S) == 0
+    assert judge.containers() == []
+
+
 def test_a_judge_for_tests_is_renewed_only_when_told(begin: Callable[..., Judge]) -> None:
     judge = begin("--tests")
     judge.send(a_job())
@@ -205,7 +227,7 @@ def test_a_judge_for_tests_ends_after_a_failure_of_the_problem(begin: Callable[.
 
 
 def test_a_judge_for_tests_starts_afresh_after_its_last_test(begin: Callable[..., Judge]) -> None:
-    judge = begin("--tests", program=OF_FEW_TESTS)
+    judge = begin("--tests", program=OF_FEW_JOBS)
     for number in range(TESTS):
         if number:
             assert "ready" in judge.renew()

@@ -44,7 +44,7 @@ def stand_by(monkeypatch: pytest.MonkeyPatch, heeding: None) -> Callable[..., No
     problem = find_problem("softmax")
     job = Job("a1", 1, 600, "cpu", "test", "s1", "kernel.py", "", problem.to_bundle(), problem.digest)
 
-    def stand_by(say: Callable[[str, object], None], renew: Callable[[int], None]) -> None:
+    def stand_by(say: Callable[[str, object], None], renew: Callable[..., None]) -> None:
         @contextmanager
         def prepared(*_: Any) -> Iterator[Any]:
             hardware = SimpleNamespace(ranks=1)
@@ -72,10 +72,10 @@ def test_sigterm_during_a_report_waits_for_its_end(stand_by: Callable[..., None]
         said.append(kind)
 
     with a_reader():
-        stand_by(say, lambda spares: renewed.append(True))
+        stand_by(say, lambda spares, timed: renewed.append(timed))
     assert (said, renewed) == (["ready", "report"], [])
 
 
 def test_sigterm_while_a_judge_is_renewed_ends_it(stand_by: Callable[..., None]) -> None:
     with pytest.raises(Terminated):
-        stand_by(lambda kind, value: None, lambda spares: os.kill(os.getpid(), signal.SIGTERM))
+        stand_by(lambda kind, value: None, lambda spares, timed: os.kill(os.getpid(), signal.SIGTERM))

@@ -14,6 +14,7 @@ from runner.evidence.sample import Sample
 from runner.evidence.schedule import ABBA, CPU, A, B, Profile, Schedule
 from runner.evidence.throttle import Poll, Reading, Window
 from runner.judge import timing
+from runner.judge.device.telemetry import nothing
 from tests.runner.evidence.whole import parsed
 
 GAP_NS = 300_000.0  # cost of the way of a call
@@ -146,7 +147,8 @@ class Race:
     def begin(self) -> None:
         self.began_s = self.clock_s
 
-    def end(self) -> Window:
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
+        meanwhile()
         return (self.heat or healthy)(self)
 
     def temperature_c(self) -> float | None:

@@ -1,7 +1,7 @@
 """The oracle makes the next block's inputs beside the judge's comparing, and is at rest in every call of a side."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from runner.judge.calls import Calls
 from runner.judge.data.faults import OracleFailed, ProblemRaised
 from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.data.room import Plan
-from runner.judge.device.telemetry import Blind
+from runner.judge.device.telemetry import Blind, nothing
 from runner.judge.sides import oracle as asking
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
@@ -185,9 +185,9 @@ def test_oracle_is_frozen_in_every_call_of_a_timed_case(
             return compare(*args)
 
         class Watching(Blind):
-            def end(self) -> Window:
+            def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
                 assert not oracle._awake, "what happens to the device in a window is the side's"
-                return super().end()
+                return super().end(meanwhile)
 
         monkeypatch.setattr(tenant, "call", called)
         monkeypatch.setattr(memory, "compare", compared)

@@ -195,6 +195,19 @@ def test_event_between_two_blocks_is_in_the_next_window(nvml: FakeNvml, opened: 
     assert {rule(telemetry.end(), None).reason} <= {"ecc", "xid_48"}
 
 
+def test_event_meanwhile_is_in_the_next_window(nvml: FakeNvml, opened: Open) -> None:
+    """What the problem's own code does to the device is no fault of the block before."""
+
+    def meanwhile() -> None:
+        nvml.ecc, nvml.xids = 1, [48]
+
+    telemetry = opened()
+    telemetry.begin()
+    assert rule(telemetry.end(meanwhile), None).action == VALID
+    telemetry.begin()
+    assert rule(telemetry.end(), None).reason in ("ecc", "xid_48")
+
+
 def test_xid_is_told_once(nvml: FakeNvml, opened: Open) -> None:
     telemetry = opened()
     telemetry.begin()
