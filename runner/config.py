@@ -230,8 +230,8 @@ class DaemonSettings(SiteSettings):
         ge=0,
         le=4,
         description="judges for tests that wait on `cpu`, each with two containers and some 400 MB of memory, beside "
-        "the judge for timed work; on a GPU, containers that import torch ahead for tests, while the only judge stays "
-        "for several tests; 0: each job has a judge of its own, prepared when the last one is gone",
+        "the judge for timed work; on a GPU, containers that import torch ahead, while the only judge stays for "
+        "several jobs that never rank; 0: each job has a judge of its own, prepared when the last one is gone",
     )
     runner_build_cores: int = Field(
         default=6,

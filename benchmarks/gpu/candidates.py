@@ -2,12 +2,13 @@
 
 By hand, after `source benchmarks/gpu/setup.sh`:
 
-    python -m benchmarks.gpu.candidates MODE COUNT [--bar RATIO] [--spares N] [--build-cores N]
+    python -m benchmarks.gpu.candidates MODE COUNT [--bar RATIO] [--spares N] [--build-cores N] [--own-sizes]
 
 COUNT candidates of `softmax` in five shapes, in torch, Triton and CUDA: right, wrong, broken, slow and cheating, in
 turn. Each goes the daemon's way, without a site. Without --spares each has a judge of its own; with it, a judge stays
 for several, unless they may rank. With --build-cores, extensions are built ahead, beside the candidates before them.
-`judges` are counted from the first preparation to the last end.
+`judges` are counted from the first preparation to the last end. --own-sizes: the problem's own two cases for GPUs,
+of 268 and 200 MB, instead of five of some 16 MB.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from dataclasses import replace
 from benchmarks import judge
 from benchmarks.gpu.busy import Utilisation, busy_s
 from runner import config
+from runner.commands import local
 from runner.daemon.ahead import Ahead
 from runner.daemon.canary import own_job
 from runner.daemon.judge_handle import JudgeProcess
@@ -119,9 +121,11 @@ def main() -> None:
     parser.add_argument("--bar", type=float)
     parser.add_argument("--spares", type=int, default=0)
     parser.add_argument("--build-cores", type=int, default=0)
+    parser.add_argument("--own-sizes", action="store_true")
     options = parser.parse_args()
     settings = config.load_judge()
-    problem = judge.five_cases().on(settings.runner_hardware)
+    problem = local.find_problem("softmax") if options.own_sizes else judge.five_cases()
+    problem = problem.on(settings.runner_hardware)
     watch = Utilisation(settings.runner_gpu)
     watch.start()
     device = accelerators.device_of(settings)

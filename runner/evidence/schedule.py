@@ -183,6 +183,7 @@ class Schedule:
     calls: int = 0  # of a block; 0 until the sides are warm
     lean: int = 0  # calls of a block beside them
     spent_s: float = 0.0
+    _each_s: float = math.inf  # of a call with its input, in the quickest window
     _ours: list[float] = field(default_factory=list)  # the baseline's calls, in ns
     _queue: list[Command] = field(default_factory=list)
     _end: End | None = None
@@ -207,7 +208,8 @@ class Schedule:
                 # By the slower side: all sides make equally many calls.
                 slower = max(windows[-1] for windows in self.windows.values())
                 calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
-                calls = min(max(calls, self.profile.least_calls), self.profile.most_calls)
+                calls = min(calls, self.profile.most_calls, self._affordable_calls())
+                calls = max(calls, self.profile.least_calls)
                 self.calls = max(min(calls, self.most_calls), 1)
                 self.lean = self._lean_calls()
             self._end = self._finished()
@@ -247,6 +249,7 @@ class Schedule:
             self._end = End(UNFIT, ruling.reason)
         elif command.warm:
             self.windows.setdefault(command.side, []).append(time_ns)
+            self._each_s = min(self._each_s, wall_s / max(len(times_ns), 1))
         elif ruling.action in (VOID, WARM_AGAIN) and not stays:
             self._void(ruling.reason, charged)
             if ruling.action == VOID:
@@ -274,6 +277,13 @@ class Schedule:
             return False
         agree = len(windows) > 1 and abs(windows[-1] - windows[-2]) <= self.profile.warm_agree * abs(windows[-2])
         return not agree
+
+    def _affordable_calls(self) -> int:
+        """Return the calls of a block with which the first look takes half of the budget: where inputs take long to
+        make, all of it would go into the fewest quads."""
+        blocks = self.profile.first_look * len(self.order)
+        least_s = self.profile.case_budget_s / 2 / blocks / self.profile.most_calls
+        return int(self.profile.most_calls * least_s / max(self._each_s, least_s))
 
     def _lean_calls(self) -> int:
         """Return the lean calls of a block. The baseline's time decides, which no submission tells."""

@@ -58,8 +58,11 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
     with ExitStack() as stack:
         ready = stack.enter_context(prepared(settings, sides))
         epoch = accelerators.epoch(ready.fingerprint)
-        for further in reversed(range(MOST_JOBS if len(sides) == 1 or spares else 1)):
+        most = MOST_JOBS if len(sides) == 1 or spares else 1
+        for number in range(1, most + 1):
             _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
+            if number > 1:
+                ready.have_spares(spares)  # while the daemon asks for a job
             given = _await_job(ready)
             if given is None:
                 return
@@ -70,16 +73,16 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
                 stack.close()  # each run of a confirmation has containers of its own, and so have several ranks
                 judge = execute if job.incumbent is None else confirm
                 report = judge(job, settings, lambda event: _say("event", event.to_json()))
-                further = 0
+                number = most
             # SIGTERM cuts no report off. If no further job follows, only the work that it demands is left.
             signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
             _say("report", report.to_json())
-            if not further or not job.never_ranks or report.set_aside or report.outcome == "infra_error":
+            if number == most or not job.never_ranks or report.set_aside or report.outcome == "infra_error":
                 return
             signal.signal(signal.SIGTERM, _on_term)
             if told or not sys.stdin.buffer.readline():  # the daemon says when there are cores for it
                 return
-            ready.renew(spares, timed=job.mode in TIMED_MODES)
+            ready.renew(timed=job.mode in TIMED_MODES)
 
 
 def _await_job(ready: Prepared) -> tuple[Job, bytes] | None:

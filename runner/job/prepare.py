@@ -166,11 +166,8 @@ class Prepared:
             self._compare()
         return self.own_calls
 
-    def renew(self, spares: int = 0, *, timed: bool = False) -> None:
-        """Replace each side that had a job by a fresh container, for a further job.
-
-        `timed`: the job may be timed. `spares`: containers to have ready for the jobs after it.
-        """
+    def renew(self, *, timed: bool) -> None:
+        """Replace each side that had a job by a fresh container, for a further job; `timed`: that may be timed."""
         used = {name: side for name, side in self.sides.items() if side.had_job}
         for name in random.SystemRandom().sample(list(used), len(used)):
             self.start_side(name)
@@ -181,9 +178,12 @@ class Prepared:
         self._connect_sides(draws=timed)
         if timed:
             self._compare()
-        while len(self._spares) < spares:
+
+    def have_spares(self, count: int) -> None:
+        """Have containers import torch for the next jobs: so many sides', and an oracle's."""
+        while len(self._spares) < count:
             self._spares.append(self._start(policy.tenant, self.cores.tenant))
-        if spares and self._spare_oracle is None:
+        if count and self._spare_oracle is None:
             self._spare_oracle = self._start(policy.oracle, self.cores.oracle)
 
     @contextmanager

@@ -266,22 +266,33 @@ class TimedSide:
         """Call once in each place that the data take, before the timing. Returns the check of a wrong output, or None.
 
         Code may prepare itself in a place once, too late for the gate, and a device is slower in a new place. If calls
-        are long, places make no difference, and a few calls are enough.
+        are long, places make no difference, and a few calls are enough. Calls in a row share an input, which may take
+        long to make.
         """
         left, calls = self._calls.sides[self._side].begin_turns(), FIRST_VISITS
         while left > 0:
-            self.make_ready(min(left, calls, most_calls))
-            samples = self.run_block(decides=False)
-            left -= len(samples)
-            if (wrong := self.settle().wrong) is not None:
+            self._make_ready_to_visit(min(left, calls, most_calls))
+            self.run_block(decides=False)
+            left, shortest_ns = left - len(self._made), min(call.sample.wall_ns for call, _ in self._made)
+            try:
+                wrong, *_ = self._judged()
+            finally:
+                self.drop()
+            if wrong is not None or shortest_ns > LONG_NS:
                 return wrong
-            if min(sample.wall_ns for sample in samples) > LONG_NS:
-                return None
             calls = VISITS
         # A series as long as any of a block: if a device has no room for it, that shows before the timing.
         self.make_ready(min(VISITS, max(most_calls - 1, 1)), 1)
         self.run_block(decides=False)
         return self.settle().wrong
+
+    def _make_ready_to_visit(self, calls: int) -> None:
+        if not self._calls.plan.keeps:
+            self._calls.let_go()
+        (given,) = self._calls.made_of(self._calls.draw_seeds(1), self._case)
+        self._turns = [_Turn(given, number, twin=0 if number else None) for number in range(calls)]
+        for turn in self._turns:
+            self._calls.buffer(turn.buffer, given.layout.output_bytes)
 
     def run_block(self, *, idle: bool = False, decides: bool = True) -> list[Sample]:
         if not self._calls.queueing:
@@ -301,31 +312,38 @@ class TimedSide:
         return [call.sample for (call, _), turn in found if idle or (turn.twin is None and not turn.lean)]
 
     def settle(self) -> Settled:
-        """Compare every output, also of repeats.
-
-        Raises OracleFailed if an output of the baseline is wrong, IncumbentFailed if one of the incumbent is.
-        """
-        lean, unready = list[Sample](), 0
+        """Compare every output, also of repeats. Raises as `_judged`."""
         try:
-            for (call, output), turn in zip(self._made, self._turns, strict=True):
-                if turn.lean:
-                    is_ready = call.queued and not call.late
-                    unready += not is_ready
-                    lean += [call.sample] if is_ready else []
-                    if call.late:
-                        continue
-                entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side)
-                if not entry.good:
-                    if self._side == A:
-                        raise OracleFailed(f"the baseline is wrong: {entry.message}")
-                    if self._side == I:
-                        raise IncumbentFailed(entry.outcome, entry.reason)
-                    return Settled(wrong=entry)
+            wrong, lean, unready = self._judged()
+            if wrong is not None:
+                return Settled(wrong)
             seeds = [turn.given.seed for turn in self._turns]
             alone = self._longest == 1 and self._calls.sides[self._side].own_in_series
             return Settled(repeats=list(self._repeats()), seeds=seeds, lean=lean, unready=unready, alone=alone)
         finally:
             self.drop()
+
+    def _judged(self) -> tuple[Check | None, list[Sample], int]:
+        """Return the check of the first wrong output, the samples of lean calls, and how many of them were not ready.
+
+        Raises OracleFailed if an output of the baseline is wrong, IncumbentFailed if one of the incumbent is.
+        """
+        lean, unready = list[Sample](), 0
+        for (call, output), turn in zip(self._made, self._turns, strict=True):
+            if turn.lean:
+                is_ready = call.queued and not call.late
+                unready += not is_ready
+                lean += [call.sample] if is_ready else []
+                if call.late:
+                    continue
+            entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side)
+            if not entry.good:
+                if self._side == A:
+                    raise OracleFailed(f"the baseline is wrong: {entry.message}")
+                if self._side == I:
+                    raise IncumbentFailed(entry.outcome, entry.reason)
+                return entry, lean, unready
+        return None, lean, unready
 
     def _repeats(self) -> Iterator[Repeat]:
         fresh = {turn.buffer: at for at, turn in enumerate(self._turns)}

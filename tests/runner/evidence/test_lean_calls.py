@@ -342,7 +342,7 @@ def test_the_baselines_time_decides_whether_calls_are_lean(ours_ns: float, their
 def test_lean_calls_need_room_beside_the_others() -> None:
     plan = Schedule(GPU, most_calls=9)
     while isinstance(command := plan.next(), Run) and command.warm:
-        plan.ran([40_000.0], 0.1, RIGHT)
+        plan.ran([40_000.0], 0.01, RIGHT)
     assert isinstance(command, Run)
     assert (command.calls, command.lean) == (8, 1)
 

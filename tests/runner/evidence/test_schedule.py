@@ -73,6 +73,16 @@ def test_a_block_is_as_long_as_the_profile_and_the_judges_memory_say() -> None:
     assert warm(Schedule(CPU, most_calls=2), 1e5).next() == Run(A, 2)
 
 
+@pytest.mark.parametrize(("each_s", "calls"), [(0.004, 8), (0.1, 3), (0.05, 6)])
+def test_where_inputs_take_long_blocks_are_short(each_s: float, calls: int) -> None:
+    plan = Schedule(GPU)
+    for first in (True, False, False, False):
+        command = plan.next()
+        assert isinstance(command, Run)
+        plan.ran([2e6] * 3, 3 * each_s + 5.0 * first, FINE)  # the first window compiles
+    assert plan.next() == Run(A, calls)
+
+
 def test_it_stops_early_when_quiet_and_at_the_most_when_noisy() -> None:
     quiet, noisy = Schedule(CPU), Schedule(CPU)
     assert play(quiet, ratio=0.8, noise=0.001) == End(schedule.CONVERGED)

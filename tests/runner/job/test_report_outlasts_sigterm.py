@@ -72,10 +72,10 @@ def test_sigterm_during_a_report_waits_for_its_end(stand_by: Callable[..., None]
         said.append(kind)
 
     with a_reader():
-        stand_by(say, lambda spares, timed: renewed.append(timed))
+        stand_by(say, lambda timed: renewed.append(timed))
     assert (said, renewed) == (["ready", "report"], [])
 
 
 def test_sigterm_while_a_judge_is_renewed_ends_it(stand_by: Callable[..., None]) -> None:
     with pytest.raises(Terminated):
-        stand_by(lambda kind, value: None, lambda spares, timed: os.kill(os.getpid(), signal.SIGTERM))
+        stand_by(lambda kind, value: None, lambda timed: os.kill(os.getpid(), signal.SIGTERM))

@@ -24,7 +24,7 @@ class Judged:
         self.queueing = self.in_series = True
         self.plan = Plan(99)
         self._queued = iter(queued)
-        self.called = 0
+        self.called = self.made = 0
         self.oracle = SimpleNamespace(release=lambda given: None)
         self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None, leans=True, own_in_series=True)}
         self.good = True
@@ -32,10 +32,11 @@ class Judged:
         self.late_if_lean = False
         self.longest = 2
 
-    def draw_seeds(self, count: int, near_to: int | None) -> list[Any]:
+    def draw_seeds(self, count: int, near_to: int | None = None) -> list[Any]:
         return [(1, None)] * (count + (near_to is not None))
 
-    def made_of(self, seeds: list[Any], case: Any, strictly: Any) -> list[Any]:
+    def made_of(self, seeds: list[Any], case: Any, strictly: Any = None) -> list[Any]:
+        self.made += len(seeds)
         layout: Any = SimpleNamespace(output_bytes=256)
         return [Input(0, "", 0, layout, None, None)] * len(seeds)
 
@@ -77,6 +78,7 @@ def test_a_visit_of_every_place_decides_nothing() -> None:
     side = TimedSide(trial, B, {}, SimpleNamespace())  # type: ignore[arg-type]
     assert side.visit(5) is None
     assert 16 <= trial.called < 32
+    assert trial.made < trial.called / 2, "calls in a row share an input"
     assert trial.queueing
     side.make_ready(5)
     side.run_block()
