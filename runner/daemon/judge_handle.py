@@ -45,6 +45,7 @@ TAIL_LINES: Final = 40
 READ_BYTES: Final = 1 << 16
 TICK_S: Final = 0.5  # interval of the checks of limits while the judge is silent
 CLEAR_LIMIT_S: Final = 30.0  # from the report to the end of the process
+RENEWAL_LIMIT_S: Final = 90.0  # from the report until it waits again: it may import torch and draw contexts
 
 OUT_OF_TIME: Final = "out_of_time"
 CLEAN_EXITS: Final = (0, 128 + signal.SIGTERM, STALE_EXIT)  # its containers are removed
@@ -202,7 +203,7 @@ class JudgeProcess:
             try:
                 with suppress(BlockingIOError, BrokenPipeError):  # its silence or its end must explain that
                     os.write(self._process.stdin.fileno(), b"\n")
-                self._follow(lambda: self._output.is_ready_again, min(CLEAR_LIMIT_S, self._limit_s))
+                self._follow(lambda: self._output.is_ready_again, min(RENEWAL_LIMIT_S, self._limit_s))
             except JudgeFault as fault:
                 log.error("judge_not_renewed", reason=fault.reason, error=str(fault))
                 self._terminate()

@@ -98,8 +98,10 @@ class Standby:
         return self._waiting[0].process
 
     def take(self, *, timed: bool, fresh: bool, problem: str = "") -> JudgeProcess:
-        """Return a judge for a job of this problem, until `retire`. A timed job gets a quiet host; `fresh`: and a judge
-        that had no job before. Raises as `waiting`."""
+        """Return a judge for a job of this problem, until `retire`. Raises as `waiting`.
+
+        A timed job gets a quiet host. `fresh`: the judge may not have had a job before.
+        """
         self._no_full_before = 0.0 if timed and (fresh or not self._renews) else math.inf
         if timed:
             self._give_up_queued()

@@ -173,11 +173,13 @@ class Quad:
 @dataclass
 class Schedule:
     """State machine of a case. Ask `next`, execute the command, report `ran` or `rested`; repeat until End.
-    `most_calls` bounds a block from outside (the judge's memory for outputs)."""
+    `most_calls` bounds a block from outside (the judge's memory for outputs), and `spares_inputs` by what inputs cost.
+    A replay knows neither, but the calls that a block had."""
 
     profile: Profile
     order: tuple[str, ...] = ABBA
     most_calls: int = 1 << 20
+    spares_inputs: bool = False
     quads: list[Quad] = field(default_factory=list)
     windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: in ns, all of them
     calls: int = 0  # of a block; 0 until the sides are warm
@@ -208,8 +210,7 @@ class Schedule:
                 # By the slower side: all sides make equally many calls.
                 slower = max(windows[-1] for windows in self.windows.values())
                 calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
-                calls = min(calls, self.profile.most_calls, self._affordable_calls())
-                calls = max(calls, self.profile.least_calls)
+                calls = max(min(calls, self._affordable_calls()), self.profile.least_calls)
                 self.calls = max(min(calls, self.most_calls), 1)
                 self.lean = self._lean_calls()
             self._end = self._finished()
@@ -279,11 +280,13 @@ class Schedule:
         return not agree
 
     def _affordable_calls(self) -> int:
-        """Return the calls of a block with which the first look takes half of the budget: where inputs take long to
-        make, all of it would go into the fewest quads."""
-        blocks = self.profile.first_look * len(self.order)
-        least_s = self.profile.case_budget_s / 2 / blocks / self.profile.most_calls
-        return int(self.profile.most_calls * least_s / max(self._each_s, least_s))
+        """Return the most calls of a block with which the first look takes half of the budget: where inputs take long
+        to make, all of it would go into the fewest quads."""
+        profile = self.profile
+        if not self.spares_inputs:
+            return profile.most_calls
+        block_s = profile.case_budget_s / 2 / (profile.first_look * len(self.order))
+        return int(min(block_s / max(self._each_s, 1e-9), profile.most_calls))
 
     def _lean_calls(self) -> int:
         """Return the lean calls of a block. The baseline's time decides, which no submission tells."""

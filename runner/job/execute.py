@@ -170,7 +170,7 @@ class _Course:
             recorder.add_fault("infra_error", "problem", PROBLEM_FAILED, failed.share)
             recorder.add_circumstances(operator=str(failed)[-OPERATOR_CHARS:])
         end_foreign_code(ready.sides, recorder)
-        with self.phase("copies"):
+        with self.phase("copies"), ready.spares.frozen():
             trial.time_copies()
         profiled: dict[str, Any] = {}
         if job.mode == PROFILE and trial.counts:
@@ -210,7 +210,7 @@ class _Course:
             with self.phase("checking"):
                 trial.check(telemetry)
             if job.mode in TIMED_MODES and trial.counts:
-                with self.phase("timing"), ready.spares_frozen():
+                with self.phase("timing"), ready.spares.frozen():
                     trial.load_baseline()
                     if job.incumbent is not None:
                         trial.load_incumbent(job.incumbent.source)

@@ -9,8 +9,8 @@
                                             be ready again: the next test of the same problem finds the oracle loaded.
                                             Takes MOST_JOBS jobs
     python -m runner.job.judge_main --spares N
-                                            the same with both sides, after any job that never ranks: N containers
-                                            import torch ahead for the jobs to come
+                                            the same with both sides; it is ready for another job after any job that
+                                            never ranks, and N containers import torch ahead for those to come
     python -m runner.job.judge_main --reap OWNER…
                                             removes the containers that earlier judges of these names left behind
 
@@ -62,7 +62,7 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
         for number in range(1, most + 1):
             _say("ready", {"fingerprint": ready.fingerprint, "epoch": epoch, "images": ready.images})
             if number > 1:
-                ready.have_spares(spares)  # while the daemon asks for a job
+                ready.spares.have(spares)  # while the daemon asks for a job
             given = _await_job(ready)
             if given is None:
                 return

@@ -11,9 +11,8 @@ import gc
 import os
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -24,7 +23,9 @@ from runner.errors import ConfigError
 from runner.evidence.schedule import A, B, Profile
 from runner.host import accelerators
 from runner.host.image_versions import chosen_image, versions_inside
+from runner.job.spares import ORACLE, TENANT, Spares
 from runner.judge.data.call import ALL, Steps
+from runner.judge.data.faults import OracleFailed
 from runner.judge.data.memory import Memory
 from runner.judge.device.make import Make
 from runner.judge.device.processor import Meter, Others
@@ -97,8 +98,7 @@ class Prepared:
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
         self.own_calls = tenant.OwnCalls()
-        self._spares: deque[container.Container] = deque()  # of tenants, the oldest first
-        self._spare_oracle: container.Container | None = None
+        self.spares = Spares(self._start_spare, freezes=hardware.steps.freeze)
         self._compared_at = 0.0
         self._stack = stack
         self.settings = settings
@@ -136,11 +136,12 @@ class Prepared:
         The order is random, so that no side has the better context by rule. `draws`: on a device, all get contexts
         that are alike, as timing needs them.
         """
-        like = next((side for side in self.sides.values() if side.is_connected), None)
-        new = [side for side in self.sides.values() if not side.is_connected]
-        for side in random.SystemRandom().sample(new, len(new)):
-            side.connect(draws=draws, like=like)
-            like = like or side
+        like = next((side for side in self.sides.values() if side.was_connected), None)
+        new = [side for side in self.sides.values() if not side.was_connected]
+        with self.spares.frozen() if draws else nullcontext():
+            for side in random.SystemRandom().sample(new, len(new)):
+                side.connect(draws=draws, like=like)
+                like = like or side
 
     def add_side(self, name: str) -> None:
         """Add a side while the job is known already but no file of it is in any container."""
@@ -156,7 +157,8 @@ class Prepared:
     def _compare(self) -> None:
         """Measure the offsets between the containers, if more than one is timed."""
         if len(self.sides) > 1:
-            self.own_calls = tenant.own_calls(self.sides)
+            with self.spares.frozen():
+                self.own_calls = tenant.own_calls(self.sides)
             self._compared_at = time.monotonic()
 
     def compared(self) -> tenant.OwnCalls:
@@ -167,34 +169,23 @@ class Prepared:
         return self.own_calls
 
     def renew(self, *, timed: bool) -> None:
-        """Replace each side that had a job by a fresh container, for a further job; `timed`: that may be timed."""
-        used = {name: side for name, side in self.sides.items() if side.had_job}
-        for name in random.SystemRandom().sample(list(used), len(used)):
-            self.start_side(name)
-        for side in used.values():
-            side.close()
-        self.oracle.begin_anew()
+        """Replace each side that had a job by a fresh container, for a further job; `timed`: that may be timed.
+
+        All of the last job is over before: what it asked of the oracle, and what it holds of the device's memory.
+        """
+        used = [name for name, side in self.sides.items() if side.had_job]
+        for name in used:
+            self.sides.pop(name).close()
+        try:
+            self.oracle.begin_anew()
+        except OracleFailed:  # in what it was asked ahead
+            self.another_oracle()
         _release(self.hardware)
+        for name in random.SystemRandom().sample(used, len(used)):
+            self.start_side(name)
         self._connect_sides(draws=timed)
         if timed:
             self._compare()
-
-    def have_spares(self, count: int) -> None:
-        """Have containers import torch for the next jobs: so many sides', and an oracle's."""
-        while len(self._spares) < count:
-            self._spares.append(self._start(policy.tenant, self.cores.tenant))
-        if count and self._spare_oracle is None:
-            self._spare_oracle = self._start(policy.oracle, self.cores.oracle)
-
-    @contextmanager
-    def spares_frozen(self) -> Iterator[None]:
-        """Keep the spare containers from importing torch beside timed calls."""
-        spares = [*self._spares, *filter(None, (self._spare_oracle,))] if self.hardware.steps.freeze else []
-        for spare in spares:
-            spare.freeze()
-        yield
-        for spare in spares:
-            spare.thaw()
 
     def take_problem(self, problem: Problem) -> None:
         """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own."""
@@ -205,7 +196,7 @@ class Prepared:
     def start_side(self, name: str) -> Tenant:
         """Start a tenant's container, which imports torch from now on; `connect` waits for it."""
         hardware = self.hardware
-        made = self._spares.popleft() if self._spares else self._start(policy.tenant, self.cores.tenant)
+        made = self.spares.take(TENANT)
         meter, arena = Meter(made.pid, self._others.ns), (hardware.input_bytes, hardware.output_bytes)
         side = Tenant(made, hardware.memory, *arena, hardware.steps, meter)
         self._stack.callback(side.close)
@@ -254,15 +245,20 @@ class Prepared:
         return frozenset({os.getpid(), *(one.pid for one in self._containers())})
 
     def _containers(self) -> tuple[container.Container, ...]:
-        spares = *self._spares, *filter(None, (self._spare_oracle,))
-        return (self.oracle.container, *(side.container for side in self.sides.values()), *spares)
+        sides = (side.container for side in self.sides.values())
+        return (self.oracle.container, *sides, *self.spares.containers)
 
     def _start_oracle(self) -> Oracle:
-        made, self._spare_oracle = self._spare_oracle or self._start(policy.oracle, self.cores.oracle), None
+        made = self.spares.take(ORACLE)
         hardware, meter = self.hardware, Meter(made.pid, self._others.ns)
         oracle = Oracle(made, hardware.memory, hardware.input_bytes, hardware.output_bytes, meter)
         self._stack.callback(oracle.close)
         return oracle
+
+    def _start_spare(self, kind: str) -> container.Container:
+        if kind == ORACLE:
+            return self._start(policy.oracle, self.cores.oracle)
+        return self._start(policy.tenant, self.cores.tenant)
 
     def _start(self, role: Callable[..., policy.Policy], cores: Sequence[int]) -> container.Container:
         uid, cpus = accelerators.draw_uid(), accelerators.cpuset(cores)

@@ -125,9 +125,10 @@ class Trial:
             raise of_baseline(fault, "the baseline does not load") from None
 
     def _note_start(self) -> None:
-        """Note how much memory is free before the first code of the job."""
-        if self._start is None:
-            self._start = self.calls.memory.free_bytes()
+        """Note how much memory is free before the first code of the job, beside the oracle's, which may know the
+        problem already."""
+        if self._start is None and (free := self.calls.memory.free_bytes()) is not None:
+            self._start = free + self.calls.oracle.held_bytes
 
     # -- checking ------------------------------------------------------------------------------------------------
 
@@ -264,7 +265,7 @@ class Trial:
         self.calls.plan = self._planned(self._note_sizes(layout))  # the calls may have shown that all need doubles
         recorder.add(given_up=self.calls.plan.given_up)
         order = ABIIBA if I in self.calls.sides else ABBA
-        plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls)
+        plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls, spares_inputs=True)
 
         def tell(quads: int) -> None:
             most = self.profile.most_quads

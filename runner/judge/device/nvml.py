@@ -207,8 +207,10 @@ class NvmlTelemetry:
         polls = self._poller.end()
         quick = self._quick()  # at once
         self._slow = self._read_slow()
+        counters = None if self._inherits else self._device.counters()
         meanwhile()
-        counters = self._device.counters()
+        if counters is None:  # what moves them in an inherited window is nobody's: throttle.py
+            counters = self._device.counters()
         self._after = replace(self._slow, **quick, counters=counters, lost=self._device.lost)
         self._moves = self._moves or counters != self._before.counters
         self.level = least((self.level, level_of(self._after)))

@@ -44,7 +44,7 @@ class Telemetry(Protocol):
 
     def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
         """End the window, right after the block. `meanwhile` lets other code at the device: it is called as soon as all
-        is read that such code may change."""
+        is read that could then be charged to the block's side."""
 
     def temperature_c(self) -> float | None: ...
 

@@ -122,8 +122,10 @@ class Oracle:
                 raise
 
     def begin_anew(self) -> None:
-        """Begin the accounts of a further test."""
-        self.asked, self.problem_s = Stopwatch(), 0.0
+        """End what was asked ahead, and begin the accounts of a further job. Raises OracleFailed."""
+        self.rest()
+        self.let_go()
+        self.asked, self.problem_s, self.peak_bytes, self.check_bytes = Stopwatch(), 0.0, self.held_bytes, 0
         self._known, self._each_ns, self._done = ({}, ""), 0.0, []
 
     def follow(self, before: Oracle) -> None:

@@ -528,7 +528,7 @@ class Tenant:
                     raise SandboxError("the device did not read an output in time")
 
     @property
-    def is_connected(self) -> bool:
+    def was_connected(self) -> bool:
         """Whether its harness was ready once."""
         return self.had_job or self._connection is not None
 

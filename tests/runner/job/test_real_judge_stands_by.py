@@ -31,6 +31,15 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 IMAGE = os.environ.get("SANDBOX_IMAGE", "photofinish-sandbox:latest")
 SUBMISSION = "def custom_kernel(data):\n    x, out = data\n    out.copy_(x.softmax(-1))\n    return out\n"
+FAILS = """
+calls = 0
+
+def custom_kernel(data, right=custom_kernel):
+    global calls
+    calls += 1
+    assert calls < 100
+    return right(data)
+"""
 PATIENCE_S = 60
 PROGRAM = ("-m", "runner.job.judge_main")
 TESTS = 3
@@ -196,13 +205,16 @@ def test_a_judge_with_spares_renews_both_sides_after_a_job_that_never_ranks(begi
     slow = replace(
         a_job(), mode="benchmark", source=f"import time\n{SUBMISSION}".replace("    x,", "    time.sleep(0.001); x,")
     )
+    breaks = replace(slow, source=slow.source + FAILS)  # in a timed call, while spares are frozen
     alive, reports = [first], []
-    for number, job in enumerate((slow, replace(slow, bar=2.0), replace(slow, mode="test"))):
+    for number, job in enumerate((slow, breaks, replace(slow, mode="test"))):
         judge.send(replace(job, attempt_id=f"a{number}"))
         reports.append(judge.report())
         assert "ready" in judge.renew()
         alive.append(judge.await_containers(6))
-    assert {report["outcome"] for report in reports} <= {"passed", "unmeasurable"}
+    assert reports[0]["outcome"] in ("passed", "unmeasurable")
+    assert [report["outcome"] for report in reports[1:]] == ["runtime_error", "passed"]
+    assert "timing" in reports[1]["evidence"]["phases_s"]
     assert len(first) == 3, "there are three spare containers more from the second job on"
     assert [len(before & after) for before, after in itertools.pairwise(alive)] == [1, 4, 5], "without used sides"
     judge.send(replace(slow, mode="ranked", attempt_id="a3"))

@@ -107,6 +107,15 @@ def test_rest_freezes_the_oracle_once(oracle: Oracle, acts: list[str]) -> None:
     assert acts.count("frozen") == 1
 
 
+def test_what_a_job_asked_ahead_ends_with_it(oracle: Oracle, acts: list[str]) -> None:
+    oracle.begin(CASE, SEEDS)
+    oracle.begin_anew()
+    assert acts == ["thawed", "asked", "answered", "frozen"]
+    assert oracle.problem_s == 0
+    oracle.begin(CASE, SEEDS)
+    assert acts[4:] == [], "it does not know any more how long they take"
+
+
 def test_inputs_that_take_long_are_not_asked_for_ahead(
     oracle: Oracle, acts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +150,7 @@ def test_an_oracle_that_dies_ahead_is_the_problems_failure(oracle: Oracle, taken
     bad: list[tuple[int, int | None]] = [(14, None), (2, None)]
     oracle.begin(CASE, bad)
     with pytest.raises(OracleFailed, match="exit status 3"):
-        _ = oracle.make_all(CASE, bad) if taken else oracle.rest()
+        _ = oracle.make_all(CASE, bad) if taken else oracle.begin_anew()
 
 
 # -- a timed case ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.evidence.throttle import COUNTERS, FULL, MASK_ONLY, NONE, SET_ASIDE, VALID, VOID, rule
+from runner.evidence.throttle import COUNTERS, FULL, HW_THERMAL_NS, MASK_ONLY, NONE, SET_ASIDE, VALID, VOID, rule
 from runner.judge.data.call import HANDS_OFF
 from runner.judge.device.nvml import NvmlTelemetry
 from tests.runner.judge.fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeError, FakeNvml
@@ -206,6 +206,23 @@ def test_event_meanwhile_is_in_the_next_window(nvml: FakeNvml, opened: Open) -> 
     assert rule(telemetry.end(meanwhile), None).action == VALID
     telemetry.begin()
     assert rule(telemetry.end(), None).reason in ("ecc", "xid_48")
+
+
+@pytest.mark.parametrize("inherits", [True, False])
+def test_counters_that_move_meanwhile_are_charged_to_nobody(nvml: FakeNvml, opened: Open, inherits: bool) -> None:
+    def moves() -> None:
+        nvml.counters[HW_THERMAL_NS] += 1_000_000
+
+    telemetry = opened()
+    telemetry.begin()
+    if not inherits:  # once a counter has moved, every window reads its own first
+        moves()
+        telemetry.end()
+        telemetry.begin()
+    window = telemetry.end(moves)
+    ruling = rule(window, None)
+    assert window.inherited is inherits
+    assert (ruling.action, ruling.charged) == ((VOID, False) if inherits else (VALID, False))
 
 
 def test_xid_is_told_once(nvml: FakeNvml, opened: Open) -> None:

@@ -1,0 +1,81 @@
+"""Spare containers: they import torch for the jobs to come, and stand still beside timed calls.
+
+Always true: a spare that is taken runs; the others run unless `frozen` is open. A spare that fails costs no job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from sandbox.container import Container, SandboxError
+
+TENANT: Final = "tenant"
+ORACLE: Final = "oracle"
+
+log = logging.getLogger("runner.spares")
+
+
+class Spares:
+    """Containers that wait, by kind. `start` starts a container of a kind; `freezes`: whether freezing is a step of
+    this host's judging."""
+
+    def __init__(self, start: Callable[[str], Container], *, freezes: bool) -> None:
+        self._start, self._freezes = start, freezes
+        self._waiting: dict[str, deque[Container]] = {TENANT: deque(), ORACLE: deque()}  # the oldest first
+        self._is_frozen = False
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        return (*self._waiting[TENANT], *self._waiting[ORACLE])
+
+    def have(self, tenants: int) -> None:
+        """Start what is missing of so many tenants' containers, and an oracle's beside them."""
+        try:
+            for kind, count in ((TENANT, tenants), (ORACLE, min(tenants, 1))):
+                while len(self._waiting[kind]) < count:
+                    self._waiting[kind].append(self._start(kind))
+        except (SandboxError, OSError) as err:  # the job that would take it starts its own, or says why it cannot
+            log.warning("no spare container: %s", err)
+
+    def take(self, kind: str) -> Container:
+        """Return the oldest spare of a kind, or a new container. Raises SandboxError, OSError if there is none."""
+        while self._waiting[kind]:
+            spare = self._waiting[kind].popleft()
+            try:
+                spare.thaw()
+            except OSError:
+                self._drop(spare)
+            else:
+                return spare
+        return self._start(kind)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Keep all spares frozen. Contexts may lie inside each other."""
+        if self._is_frozen or not self._freezes:
+            yield
+            return
+        self._is_frozen = True
+        self._each(lambda spare: spare.freeze())
+        try:
+            yield
+        finally:
+            self._is_frozen = False
+            self._each(lambda spare: spare.thaw())
+
+    def _each(self, act: Callable[[Container], None]) -> None:
+        for kind, waiting in self._waiting.items():
+            for spare in list(waiting):
+                try:
+                    act(spare)
+                except OSError:  # it died, or resists
+                    self._waiting[kind].remove(spare)
+                    self._drop(spare)
+
+    def _drop(self, spare: Container) -> None:
+        log.warning("a spare container failed: %s", spare.logs())
+        spare.close()

@@ -1,0 +1,117 @@
+"""Spare containers stand still beside timed calls, run when they are taken, and cost no job when they fail."""
+
+from typing import Any
+
+import pytest
+
+from runner.job.spares import ORACLE, TENANT, Spares
+from sandbox.container import SandboxError
+
+
+class Fake:
+    """A container; `fails`: the acts that raise."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.is_frozen = self.is_closed = False
+        self.fails: set[str] = set()
+
+    def freeze(self) -> None:
+        if "freeze" in self.fails:
+            raise TimeoutError("it resists")
+        self.is_frozen = True
+
+    def thaw(self) -> None:
+        if "thaw" in self.fails:
+            raise OSError("it died")
+        self.is_frozen = False
+
+    def logs(self) -> dict[str, str]:
+        return {}
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def spares() -> Spares:
+    made = Spares(Fake, freezes=True)  # type: ignore[arg-type]
+    made.have(2)
+    return made
+
+
+def frozen(spares: Spares) -> list[Any]:
+    return [one.is_frozen for one in spares.containers]  # type: ignore[attr-defined]
+
+
+def test_there_are_tenants_and_an_oracle(spares: Spares) -> None:
+    found: Any = spares.containers
+    assert [one.kind for one in found] == [TENANT, TENANT, ORACLE]
+    spares.have(2)
+    assert spares.containers == found
+    assert spares.take(TENANT) is found[0]
+    spares.have(2)
+    assert len(spares.containers) == 3
+
+
+def test_none_are_started_where_none_are_wanted() -> None:
+    spares = Spares(Fake, freezes=True)  # type: ignore[arg-type]
+    spares.have(0)
+    assert spares.containers == ()
+    assert spares.take(ORACLE).kind == ORACLE  # type: ignore[attr-defined]
+
+
+def test_they_are_frozen_meanwhile_and_run_again_after_a_failure(spares: Spares) -> None:
+    def fail() -> None:
+        with spares.frozen():
+            with spares.frozen():
+                assert all(frozen(spares))
+            assert all(frozen(spares))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not any(frozen(spares))
+
+
+def test_one_that_is_taken_meanwhile_runs_and_is_left_alone_at_the_end(spares: Spares) -> None:
+    with spares.frozen():
+        taken: Any = spares.take(ORACLE)
+        assert not taken.is_frozen
+        taken.freeze()  # as its user does
+    assert taken.is_frozen
+
+
+@pytest.mark.parametrize("act", ["freeze", "thaw"])
+def test_one_that_fails_is_dropped(spares: Spares, act: str) -> None:
+    bad: Any = spares.containers[0]
+    bad.fails = {act}
+    with spares.frozen():
+        pass
+    assert bad.is_closed
+    assert bad not in spares.containers
+    assert not any(frozen(spares))
+
+
+def test_one_that_died_is_not_taken(spares: Spares) -> None:
+    bad, good, _ = spares.containers
+    bad.fails = {"thaw"}  # type: ignore[attr-defined]
+    assert spares.take(TENANT) is good
+
+
+def test_where_freezing_is_left_out_they_run(spares: Spares) -> None:
+    spares = Spares(Fake, freezes=False)  # type: ignore[arg-type]
+    spares.have(1)
+    with spares.frozen():
+        assert not any(frozen(spares))
+
+
+def test_spares_that_cannot_be_started_stop_nothing() -> None:
+    def start(kind: str) -> Any:
+        raise SandboxError("the Docker Engine refuses")
+
+    spares = Spares(start, freezes=True)
+    spares.have(2)
+    assert spares.containers == ()
+    with pytest.raises(SandboxError):
+        spares.take(TENANT)
