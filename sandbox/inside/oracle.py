@@ -400,10 +400,13 @@ class Oracle:
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run the problem's own check on the bytes in `answer`, with the data of the `make` that has this number.
 
-        The check works on the region itself, which saves a copy: the judge writes it anew for each check.
+        The check works on the region itself, which saves a copy: the judge writes it anew for each check. It may run
+        the reference, so it gets copies of what that changes: the next check of this data needs them, too.
         """
         kept = self.kept[request["number"]]
-        return self._checked(kept.drawn.data(), kept, outputs_in(self.regions[2], kept.layout))
+        drawn = kept.drawn
+        changed = {n: slots.clone(base) for n, base in drawn.bases.items() if drawn.slots[n]["role"] == "inout"}
+        return self._checked(drawn.data(drawn.bases | changed), kept, outputs_in(self.regions[2], kept.layout))
 
     def _is_sound(self, drawn: slots.Drawn) -> bool:
         """Return whether the problem's own check accepts the reference's own output for this data.

@@ -262,6 +262,17 @@ def test_data_are_kept_for_a_check_until_they_are_released(tmp_path: Path) -> No
             oracle.check(first.number, first.layout, right[1])
 
 
+def test_a_check_whose_reference_changes_its_data_answers_alike_every_time(tmp_path: Path) -> None:
+    source = CHECKED[: CHECKED.index("def ref_kernel")] + (
+        "def ref_kernel(data):\n    return data[0].add_(1)\n" + CHECKED[CHECKED.index("def check_implementation") :]
+    )
+    with oracle_of(source, tmp_path) as oracle:
+        given = oracle.make(CASE, 1)
+        assert given.layout.slots[0].role == "inout"
+        for _ in range(3):
+            assert oracle.check(given.number, given.layout, given.expected) == (True, "")
+
+
 def test_what_was_made_for_a_case_is_used_again_in_it_and_given_back_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
