@@ -7,8 +7,8 @@ By hand, after `source benchmarks/gpu/setup.sh`:
 COUNT candidates of `softmax` in five shapes, in torch, Triton and CUDA: right, wrong, broken, slow and cheating, in
 turn. Each goes the daemon's way, without a site. Without --spares each has a judge of its own; with it, a judge stays
 for several, unless they may rank. With --build-cores, extensions are built ahead, beside the candidates before them.
-`judges` are counted from the first preparation to the last end. --own-sizes: the problem's own two cases for GPUs,
-of 268 and 200 MB, instead of five of some 16 MB.
+`judges` are counted from the first preparation to the last end. --own-sizes: the problem's own cases on this hardware
+(on an H200 two, of 268 and 200 MB) instead of five of some 16 MB.
 """
 
 import argparse

@@ -173,13 +173,13 @@ class Quad:
 @dataclass
 class Schedule:
     """State machine of a case. Ask `next`, execute the command, report `ran` or `rested`; repeat until End.
-    `most_calls` bounds a block from outside (the judge's memory for outputs), and `spares_inputs` by what inputs cost.
+    `most_calls` bounds a block from outside (the judge's memory for outputs), and `saves_inputs` by what inputs cost.
     A replay knows neither, but the calls that a block had."""
 
     profile: Profile
     order: tuple[str, ...] = ABBA
     most_calls: int = 1 << 20
-    spares_inputs: bool = False
+    saves_inputs: bool = False
     quads: list[Quad] = field(default_factory=list)
     windows: dict[str, list[float]] = field(default_factory=dict)  # of warm-up: in ns, all of them
     calls: int = 0  # of a block; 0 until the sides are warm
@@ -283,7 +283,7 @@ class Schedule:
         """Return the most calls of a block with which the first look takes half of the budget: where inputs take long
         to make, all of it would go into the fewest quads."""
         profile = self.profile
-        if not self.spares_inputs:
+        if not self.saves_inputs:
             return profile.most_calls
         block_s = profile.case_budget_s / 2 / (profile.first_look * len(self.order))
         return int(min(block_s / max(self._each_s, 1e-9), profile.most_calls))

@@ -265,7 +265,7 @@ class Trial:
         self.calls.plan = self._planned(self._note_sizes(layout))  # the calls may have shown that all need doubles
         recorder.add(given_up=self.calls.plan.given_up)
         order = ABIIBA if I in self.calls.sides else ABBA
-        plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls, spares_inputs=True)
+        plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls, saves_inputs=True)
 
         def tell(quads: int) -> None:
             most = self.profile.most_quads

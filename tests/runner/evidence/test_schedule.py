@@ -75,7 +75,7 @@ def test_a_block_is_as_long_as_the_profile_and_the_judges_memory_say() -> None:
 
 @pytest.mark.parametrize(("each_s", "calls"), [(0.004, 8), (0.1, 3), (0.05, 6)])
 def test_where_inputs_take_long_blocks_are_short(each_s: float, calls: int) -> None:
-    plan = Schedule(GPU, spares_inputs=True)
+    plan = Schedule(GPU, saves_inputs=True)
     for first in (True, False, False, False):
         command = plan.next()
         assert isinstance(command, Run)

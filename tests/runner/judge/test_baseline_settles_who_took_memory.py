@@ -128,6 +128,16 @@ def test_memory_that_the_baseline_takes_in_the_same_case_is_not_the_submissions_
     assert (made.calls.sides[A].calls, made.calls.sides[B].is_dead) == (1, True)
 
 
+def test_what_an_oracle_holds_of_the_job_before_is_charged_to_nobody() -> None:
+    made = trial(baseline=100)
+    made.calls.memory.taken["oracle"] = made.calls.oracle.held_bytes = 500
+    made._start = None
+    made._note_start()
+    made.calls.memory.taken[B] = 300
+    made._charge(B)
+    assert made._taken[B] == 300
+
+
 def test_a_submission_within_its_share_is_not_ended_for_the_baseline() -> None:
     made = trial(baseline=100)
     assert isinstance(blamed(made, 100, NoMemory("none")), TooLarge)
