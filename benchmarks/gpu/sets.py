@@ -11,7 +11,8 @@
 `run`, on the host after `source benchmarks/gpu/setup.sh`, judges each problem at its own sizes, as ranked, in a process
 of its own, and appends a line to JOURNAL, and its report to JOURNAL.reports.gz, a line of JSON as well. Problems with a
 line are left out, so that an interrupted run continues.
-A problem whose inputs have no room on RUNNER_HARDWARE gets its line at once.
+A problem whose inputs have no room on RUNNER_HARDWARE gets its line at once. Each judge tells its course in
+sets-NAME.log in the folder of temporary files, of which a line over the limit has the end.
 --only: problems with NAME in their name, in the order of the names. --seconds: no problem is started later. --limit: a
 problem that takes longer is ended, with a line (default 540). --gpus: so many of the host's devices side by side, each
 with its own cores. --again: judge also what did not pass, or passed outside of the range. --ahead: prepare the next
@@ -47,7 +48,7 @@ from problems.formats.folders import read_sets
 from problems.sizes import too_large
 from problems.spec import Problem
 from runner.config import JudgeSettings
-from runner.wire import Job, Report
+from runner.wire import Event, Job, Report
 
 LEAST, MOST = 0.97, 1.03  # of the ratio of two runs of one code
 LIMIT_S: Final = 540.0  # for a problem: with its start below the ten minutes of a command on a lent machine
@@ -59,6 +60,7 @@ SHOWN_CHARS: Final = 200  # in the table
 UNSUPPORTED: Final = "unsupported"
 DIED: Final = "died"  # the judge's process ended without a report
 OVER: Final = "over the limit"
+COURSE: Final = "course: "  # begins the lines of a judge that tell what it does
 NO_MEMORY: Final = (  # outcome of a judge beside which another is prepared, and words of its reason
     ("infra_error", "needs more memory than this hardware has free"),
     ("out_of_memory", "Your code left too little memory for the judge"),
@@ -229,14 +231,16 @@ def judge_apart(
     env = {**os.environ, "RUNNER_GPU": str(gpu), "RUNNER_STATE": f"{tempfile.gettempdir()}/state-{number}"}
     act = "one-ahead" if turns else "one"
     command = [*pinned, sys.executable, "-m", "benchmarks.gpu.sets", act, str(path), str(kept)]
-    with tempfile.TemporaryFile("w+") as said:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said, "bufsize": 0}
+    with kept.with_suffix(".log").open("w+") as said:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": said, "bufsize": 0}
         process: subprocess.Popen[bytes] = subprocess.Popen(command, env=env, **pipes)
         is_over = not _ended(process, limit_s, turns[gpu] if turns else threading.Lock())
         said.seek(0)
         words = said.read()
     if is_over:
-        return {"outcome": OVER, "reason": f"It took longer than {limit_s:g} s on this host."}
+        reached = [line.removeprefix(COURSE) for line in words.splitlines() if line.startswith(COURSE)]
+        stood = f" It stood at: {reached[-1]}" if reached else ""
+        return {"outcome": OVER, "reason": f"It took longer than {limit_s:g} s on this host.{stood}"}
     line = {"outcome": DIED, "reason": f"The judge's process ended: {words[-SAID_CHARS:]}"}
     if kept.exists():
         report = json.loads(kept.read_text())
@@ -299,12 +303,16 @@ def one(prepared: Path, kept: Path, *, ahead: bool = False) -> None:
             _judge_ahead(job, local.replace_id(settings), kept)
         else:
             _await_turn()
-            kept.write_text(json.dumps(local.judge_here(job, settings, lambda event: None).to_json()))
+            kept.write_text(json.dumps(local.judge_here(job, settings, _tell).to_json()))
 
 
 def _await_turn() -> None:
     print("prepared", flush=True)
     sys.stdin.readline()
+
+
+def _tell(event: Event) -> None:
+    print(f"{COURSE}{event.state} {json.dumps(event.data)}, {time.strftime('%H:%M:%S')}", file=sys.stderr, flush=True)
 
 
 def _judge_ahead(job: Job, settings: JudgeSettings, kept: Path) -> None:
@@ -326,7 +334,7 @@ def _judge_ahead(job: Job, settings: JudgeSettings, kept: Path) -> None:
     ):
         _await_turn()
         with borrowed(device, settings.runner_locks, Patience(), f"a public set's {job.filename}"):
-            report = execute.execute(job, settings, lambda event: None, ready)
+            report = execute.execute(job, settings, _tell, ready)
         kept.write_text(json.dumps(report.to_json()))
         print("judged", flush=True)
 
