@@ -288,7 +288,7 @@ def replayed(screen: Console, found: Replayed) -> None:
         if decided.times:
             table = _table("case", "measured, µs", "speedup", "±, %", "forgeable, %")
             for time in decided.times:
-                half_width, forgeable = f"{100 * time.estimate.half_width:.2f}", f"{100 * time.forgeable:.2g}"
+                half_width, forgeable = f"{100 * time.half_width:.2f}", f"{100 * time.forgeable:.2g}"
                 measured, speedup = f"{time.candidate_ns / 1e3:.4g}", f"{1 / time.ratio:.3f}×"
                 table.add_row(seen(time.case), measured, speedup, half_width, forgeable)
             screen.print(table)

@@ -2,23 +2,26 @@
 
 A program that sends many candidates wants the times of the fast ones. The first look ends the timing of the others.
 
-The n-th quads of all cases together give a ratio, as a run's cases do. FIRST_LOOK such ratios are independent. If the
-candidate's true ratio is at or below the bar, noise lifts each above it with a probability of at most one half, so all
-of them with at most 2**-FIRST_LOOK. No shape of the noise is assumed but that it lifts as often as it lowers. A
-candidate far from the bar is stopped wrongly far more seldom. A timing that goes on begins anew, so its result does not
-depend on the first look.
+The n-th quads of all cases together give a ratio, as a run's cases do. FIRST_LOOK such ratios are independent, but for
+the lift by the run's contexts (`apart`), which all share: one run in 2**FIRST_LOOK is lifted by more than MARGIN
+standard deviations. In the others, if the candidate's true ratio is at or below the bar, noise lifts each ratio above
+that margin with a probability of at most one half, so all of them with at most 2**-FIRST_LOOK. No shape of the noise
+is assumed but that it lifts as often as it lowers. A candidate far from the bar is stopped wrongly far more seldom. A
+timing that goes on begins anew, so its result does not depend on the first look.
 """
 
 import math
+from statistics import NormalDist
 from typing import Final
 
 from runner.evidence.certificate import certify
-from runner.evidence.estimates import rank
+from runner.evidence.estimates import apart, rank
 from runner.evidence.schedule import FIRST_LOOK, differences
 from runner.evidence.schema import Evidence
 from runner.evidence.verdict import decide
 
-ERROR: Final = 2.0**-FIRST_LOOK  # probability at most of stopping a candidate whose true ratio is the bar
+ERROR: Final = 2 * 2.0**-FIRST_LOOK  # probability at most of stopping a candidate whose true ratio is the bar
+MARGIN: Final = NormalDist().inv_cdf(1 - 2.0**-FIRST_LOOK)
 
 
 def is_out_of_reach(evidence: Evidence, bar: float) -> bool:
@@ -30,4 +33,7 @@ def is_out_of_reach(evidence: Evidence, bar: float) -> bool:
     if not cases or any(len(case) < FIRST_LOOK for case in cases):
         return False
     ratios = [rank([math.exp(each) for each in together], evidence.ranking_by) for together in zip(*cases, strict=True)]
-    return min(ratios) > bar and decide(evidence).outcome == "passed"
+    decided = decide(evidence)
+    if decided.outcome != "passed":
+        return False
+    return min(ratios) > bar * math.exp(MARGIN * apart(decided.times, evidence.ranking_by))

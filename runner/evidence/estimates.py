@@ -6,6 +6,7 @@ impossible.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -38,10 +39,16 @@ class CaseTime:
     noisy: bool = False  # the machine was disturbed: `estimate.value` is then near the upper end of the interval
     spoilt: str = ""  # why quads are void on the candidate's account
     resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
+    apart: float = 0.0  # standard deviation of ln(candidate / baseline) by the sides' contexts: alike for all quads
 
     @property
     def ratio(self) -> float:
         return math.exp(self.estimate.value)
+
+    @property
+    def half_width(self) -> float:
+        """Half-width of the 95 % interval of the kernel's true ratio; `estimate` has the noise within the run alone."""
+        return math.hypot(self.estimate.half_width, stats.NORMAL_95 * self.apart)
 
 
 @dataclass(frozen=True)
@@ -204,6 +211,7 @@ def case_time(timing: Timing, certified: Certified, evidence: Evidence) -> CaseT
         noisy=noisy,
         spoilt=", ".join(dict.fromkeys(spoilt)),
         resolution=resolution,
+        apart=profile.apart_ns * math.hypot(1 / baseline, 1 / candidate),
         forgeable=certified.spread_ns / (candidate + certified.spread_ns),
     )
 
@@ -211,6 +219,13 @@ def case_time(timing: Timing, certified: Certified, evidence: Evidence) -> CaseT
 def tick_ns(timing: Timing) -> float:
     """Return the step of the clock that timed both sides, as the baseline's samples show it."""
     return stats.tick([sample.inner_ns for sample in timing.calls_of(BASELINE)])
+
+
+def apart(times: Sequence[CaseTime], ranking_by: str) -> float:
+    """Return the standard deviation of a run's ln(candidate / baseline) by its contexts, as far as all its cases share
+    it."""
+    found = [time.apart for time in times]
+    return found[-1] if ranking_by == "last" else sum(found) / len(found)
 
 
 def rank(values: list[float], ranking_by: str) -> float:

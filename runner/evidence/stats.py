@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from statistics import NormalDist
 from statistics import median as median
 from typing import Final
 
 CONFIDENCE: Final = 0.95
+NORMAL_95: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)  # standard deviations
 
 # Of two groups:
 FALSE_ALARM: Final = 1e-3

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from runner.evidence import rules, schedule, stats, throttle
 from runner.evidence.certificate import Certified, certify, constant_ns, is_constant_known
-from runner.evidence.estimates import LEAST_QUADS, CaseTime, case_time, rank, tick_ns
+from runner.evidence.estimates import LEAST_QUADS, CaseTime, apart, case_time, rank, tick_ns
 from runner.evidence.sample import CANDIDATE, EVENT
 from runner.evidence.schedule import CONVERGED
 from runner.evidence.schema import Evidence, Timing
@@ -102,16 +102,18 @@ def _timed(evidence: Evidence) -> Verdict:
 
 def _passed(evidence: Evidence, times: list[CaseTime]) -> Verdict:
     """Combine the cases. The forgeable share is of ratios, since boards rank by them, as if every case was forged as
-    far as possible. The cases are independent, so the half-width is the root of the squares' sum over their number."""
+    far as possible. The cases' noise is independent, so its half-width is the root of the squares' sum over their
+    number; what the contexts make of a run is alike in its cases."""
     by = evidence.ranking_by
     ratio, widths = rank([time.ratio for time in times], by), [time.estimate.half_width for time in times]
+    noise = widths[-1] if by == "last" else math.sqrt(sum(width**2 for width in widths)) / len(widths)
     return Verdict(
         "passed",
         flags=tuple(_flags(evidence, times)),
         score_us=rank([time.candidate_ns for time in times], by) / 1e3,
         ratio=ratio,
         forgeable=1 - ratio / rank([time.ratio / (1 - time.forgeable) for time in times], by),
-        half_width=widths[-1] if by == "last" else math.sqrt(sum(width**2 for width in widths)) / len(widths),
+        half_width=math.hypot(noise, stats.NORMAL_95 * apart(times, by)),
         times=tuple(times),
     )
 
@@ -205,6 +207,6 @@ def shown_cases(evidence: Evidence, decided: Verdict) -> Iterator[dict[str, Any]
             "measured_us": timed.candidate_ns / 1e3,
             "baseline_us": timed.baseline_ns / 1e3,
             "ratio": timed.ratio,
-            "half_width": timed.estimate.half_width,
+            "half_width": timed.half_width,
             "forgeable": timed.forgeable,
         }

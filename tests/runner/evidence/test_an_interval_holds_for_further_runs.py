@@ -1,0 +1,68 @@
+"""On a device a run's interval has what the sides' contexts make of all its times: simulated, several runs a kernel."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from runner.evidence import bar, stats, verdict
+from runner.evidence.schedule import GPU, A, B, Profile
+from tests.runner.evidence.test_bar import first_look
+from tests.runner.evidence.test_verdict import evidence
+from tests.runner.evidence.whole import parsed
+from tests.runner.judge.simulated import FakeSide, Race
+
+RUNS = 150
+SHORT = replace(GPU, most_quads=GPU.first_look)
+WITHOUT = replace(SHORT, apart_ns=0.0)
+
+
+def of_a_kernel_against_itself(profile: Profile, time_ns: float) -> float:
+    """Return the share of runs whose interval contains a ratio of 1, where each run's sides have contexts of their
+    own."""
+    chance, held = random.Random(5), 0
+    for seed in range(RUNS):
+        race = Race(profile=profile, seed=seed, noise=0.004)
+        race.sides = {name: FakeSide(race, name, time_ns + chance.gauss(0, GPU.apart_ns)) for name in (A, B)}
+        decided = race.run()
+        assert decided.ratio is not None
+        assert decided.half_width is not None
+        held += abs(math.log(decided.ratio)) <= decided.half_width
+    return held / RUNS
+
+
+@pytest.mark.parametrize("time_ns", [5_000.0, 40_000.0])
+def test_the_interval_contains_the_true_ratio_in_95_of_100_runs(time_ns: float) -> None:
+    assert of_a_kernel_against_itself(SHORT, time_ns) >= 0.95 - 2 * math.sqrt(0.95 * 0.05 / RUNS)
+    assert of_a_kernel_against_itself(WITHOUT, time_ns) < 0.8  # so the contexts matter here
+
+
+@pytest.mark.parametrize(("by", "shared"), [("geom", 0.015), ("mean", 0.015), ("last", 0.01)])
+def test_more_cases_average_the_noise_but_not_the_contexts(by: str, shared: float) -> None:
+    exact = stats.Estimate(0.0, -0.02, 0.02, 0.95)
+    times = [verdict.CaseTime(name, 1e4, 1e4, exact, apart=apart) for name, apart in (("a", 0.02), ("b", 0.01))]
+    noise = 0.02 if by == "last" else 0.02 / math.sqrt(2)
+    found = verdict._passed(parsed(evidence(ranking_by=by)), times)
+    assert found.half_width == pytest.approx(math.hypot(noise, stats.NORMAL_95 * shared))
+    assert [one["half_width"] for one in verdict.shown_cases(parsed(evidence()), found) if one["stage"] == "time"] == [
+        pytest.approx(math.hypot(0.02, stats.NORMAL_95 * time.apart)) for time in times
+    ]
+
+
+def test_a_report_without_the_field_replays_as_it_was_decided() -> None:
+    told = parsed(evidence())
+    assert told.profile.apart_ns == 0.0
+    for time in verdict.decide(told).times:
+        assert time.half_width == time.estimate.half_width
+
+
+def test_a_candidate_is_not_let_go_for_an_unlucky_context() -> None:
+    """All quads of a run are slower by the same time: independent noise alone would rule out the bar."""
+    slow = 1 + GPU.apart_ns / 10_000  # one standard deviation of a single context
+    with_contexts, without = (
+        first_look(slow, profile, baseline_ns=10_000.0, noise=0.001) for profile in (SHORT, WITHOUT)
+    )
+    assert bar.is_out_of_reach(without, 1.0)
+    assert not bar.is_out_of_reach(with_contexts, 1.0)
+    assert bar.is_out_of_reach(first_look(1.1, SHORT, baseline_ns=10_000.0, noise=0.001), 1.0)
