@@ -3,11 +3,11 @@
 A program that sends many candidates wants the times of the fast ones. The first look ends the timing of the others.
 
 The n-th quads of all cases together give a ratio, as a run's cases do. FIRST_LOOK such ratios are independent, but for
-the lift by the run's contexts (`apart`), which all share: one run in 2**FIRST_LOOK is lifted by more than MARGIN
-standard deviations. In the others, if the candidate's true ratio is at or below the bar, noise lifts each ratio above
-that margin with a probability of at most one half, so all of them with at most 2**-FIRST_LOOK. No shape of the noise
-is assumed but that it lifts as often as it lowers. A candidate far from the bar is stopped wrongly far more seldom. A
-timing that goes on begins anew, so its result does not depend on the first look.
+the lift by the run's contexts (`apart`), which all share: taken as normal, it exceeds MARGIN standard deviations in one
+run of 2**FIRST_LOOK. In the others, if the candidate's true ratio is at or below the bar, noise lifts each ratio above
+that margin with a probability of at most one half, so all of them with at most 2**-FIRST_LOOK. Nothing is assumed of
+the noise within a run but that it lifts as often as it lowers. A candidate far from the bar is stopped wrongly far more
+seldom. A timing that goes on begins anew, so its result does not depend on the first look.
 """
 
 import math
@@ -33,6 +33,8 @@ def is_out_of_reach(evidence: Evidence, bar: float) -> bool:
     if not cases or any(len(case) < FIRST_LOOK for case in cases):
         return False
     ratios = [rank([math.exp(each) for each in together], evidence.ranking_by) for together in zip(*cases, strict=True)]
+    if min(ratios) <= bar:
+        return False
     decided = decide(evidence)
     if decided.outcome != "passed":
         return False

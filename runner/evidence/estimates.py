@@ -47,7 +47,7 @@ class CaseTime:
 
     @property
     def half_width(self) -> float:
-        """Half-width of the 95 % interval of the kernel's true ratio; `estimate` has the noise within the run alone."""
+        """Half-width of the 95 % interval, with `apart`; `estimate` has the noise within the run alone."""
         return math.hypot(self.estimate.half_width, stats.NORMAL_95 * self.apart)
 
 
@@ -222,10 +222,11 @@ def tick_ns(timing: Timing) -> float:
 
 
 def apart(times: Sequence[CaseTime], ranking_by: str) -> float:
-    """Return the standard deviation of a run's ln(candidate / baseline) by its contexts, as far as all its cases share
-    it."""
-    found = [time.apart for time in times]
-    return found[-1] if ranking_by == "last" else sum(found) / len(found)
+    """Return the standard deviation of a run's ln(candidate / baseline) by its contexts, whose part all cases share."""
+    if ranking_by == "last":
+        return times[-1].apart
+    weights = [time.ratio if ranking_by == "mean" else 1.0 for time in times]  # a mean moves most with its largest
+    return sum(weight * time.apart for weight, time in zip(weights, times, strict=True)) / sum(weights)
 
 
 def rank(values: list[float], ranking_by: str) -> float:

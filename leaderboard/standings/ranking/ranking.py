@@ -20,7 +20,7 @@ from itertools import pairwise, takewhile
 from statistics import fmean, geometric_mean  # independent of the order of values
 from typing import Final, NamedTuple, Self
 
-TIE: Final = 0.005  # two jobs of the same kernel may differ by less than this relative difference
+TIE: Final = 0.005  # relative difference; less is no difference between kernels, whatever their intervals
 WIDEST: Final = 0.02  # half-width limit for ties: a kernel must not win by being unsteady
 
 

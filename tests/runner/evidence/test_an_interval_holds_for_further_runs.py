@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -38,10 +38,22 @@ def test_the_interval_contains_the_true_ratio_in_95_of_100_runs(time_ns: float) 
     assert of_a_kernel_against_itself(WITHOUT, time_ns) < 0.8  # so the contexts matter here
 
 
-@pytest.mark.parametrize(("by", "shared"), [("geom", 0.015), ("mean", 0.015), ("last", 0.01)])
+def test_the_interval_of_a_call_of_5_us_is_as_wide_as_the_contexts_need_it() -> None:
+    timed = first_look(1.0, SHORT, cases=1, baseline_ns=5_000.0, noise=0.0).timing
+    found = verdict.decide(parsed(evidence()).model_copy(update={"timing": timed, "profile": SHORT, "clock": "event"}))
+    assert found.half_width == pytest.approx(stats.NORMAL_95 * 60 * math.sqrt(2) / 5_000, rel=0.02)
+
+
+@pytest.mark.parametrize(("by", "shared"), [("geom", 0.015), ("mean", (0.02 + 3 * 0.01) / 4), ("last", 0.01)])
 def test_more_cases_average_the_noise_but_not_the_contexts(by: str, shared: float) -> None:
-    exact = stats.Estimate(0.0, -0.02, 0.02, 0.95)
-    times = [verdict.CaseTime(name, 1e4, 1e4, exact, apart=apart) for name, apart in (("a", 0.02), ("b", 0.01))]
+    told = (("a", 1.0, 0.02), ("b", 3.0, 0.01))  # name, ratio, apart
+    estimates = [
+        stats.Estimate(math.log(ratio), math.log(ratio) - 0.02, math.log(ratio) + 0.02, 0.95) for _, ratio, _ in told
+    ]
+    times = [
+        verdict.CaseTime(name, 1e4, 1e4 * ratio, estimate, apart=apart)
+        for (name, ratio, apart), estimate in zip(told, estimates, strict=True)
+    ]
     noise = 0.02 if by == "last" else 0.02 / math.sqrt(2)
     found = verdict._passed(parsed(evidence(ranking_by=by)), times)
     assert found.half_width == pytest.approx(math.hypot(noise, stats.NORMAL_95 * shared))
@@ -51,10 +63,25 @@ def test_more_cases_average_the_noise_but_not_the_contexts(by: str, shared: floa
 
 
 def test_a_report_without_the_field_replays_as_it_was_decided() -> None:
-    told = parsed(evidence())
-    assert told.profile.apart_ns == 0.0
-    for time in verdict.decide(told).times:
+    told = evidence(profile={name: value for name, value in asdict(GPU).items() if name != "apart_ns"})
+    for time in verdict.decide(parsed(told)).times:
         assert time.half_width == time.estimate.half_width
+
+
+def test_a_candidate_as_fast_as_the_bar_is_let_go_as_seldom_as_stated() -> None:
+    """Each run's sides have contexts of their own, and little noise beside them."""
+    chance = random.Random(11)
+    let_go = {SHORT: 0, WITHOUT: 0}
+    for seed in range(RUNS):
+        times = {name: 10_000 + chance.gauss(0, GPU.apart_ns) for name in (A, B)}
+        for profile in let_go:
+            race = Race(profile=profile.for_first_look, seed=seed, noise=0.001)
+            race.sides = {name: FakeSide(race, name, time_ns) for name, time_ns in times.items()}
+            race.run()
+            told = parsed(race.evidence() | {"mode": "benchmark", "rules": 3})
+            let_go[profile] += bar.is_out_of_reach(told, 1.0)
+    assert let_go[SHORT] <= RUNS * bar.ERROR + 3 * math.sqrt(RUNS * bar.ERROR)
+    assert let_go[WITHOUT] > RUNS / 4  # by a lift that all quads share
 
 
 def test_a_candidate_is_not_let_go_for_an_unlucky_context() -> None:

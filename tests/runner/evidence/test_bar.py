@@ -67,4 +67,5 @@ def test_real_runs_at_the_bar_are_let_go_as_seldom_as_stated(path: Any) -> None:
             for timing, some in zip(evidence.timing, quads, strict=True)
         ]
         let_go += bar.is_out_of_reach(evidence.model_copy(update={"timing": drawn}), at)
-    assert let_go <= DRAWN * bar.ERROR + 4 * math.sqrt(DRAWN * bar.ERROR)
+    stated = DRAWN * bar.ERROR / 2  # the other half is for contexts, which the cpu does not have
+    assert let_go <= stated + 4 * math.sqrt(stated)

@@ -109,7 +109,7 @@ def test_noise_that_never_converges_is_said_with_its_wide_interval() -> None:
     found = timed.run()
     assert (found.outcome, found.flags) == ("passed", ("not_converged",))
     assert timed.timing["ended"] == "quads"
-    assert (found.half_width or 0) > GPU.stop_half_width
+    assert found.times[0].estimate.half_width > GPU.stop_half_width
 
 
 def test_the_budget_of_a_case_is_kept() -> None:
