@@ -223,10 +223,15 @@ def tick_ns(timing: Timing) -> float:
 
 def apart(times: Sequence[CaseTime], ranking_by: str) -> float:
     """Return the standard deviation of a run's ln(candidate / baseline) by its contexts, whose part all cases share."""
+    shares = weights(times, ranking_by)
+    return sum(share * time.apart for share, time in zip(shares, times, strict=True)) / sum(shares)
+
+
+def weights(times: Sequence[CaseTime], ranking_by: str) -> list[float]:
+    """Return how much each case's ln(candidate / baseline) moves that of the run, relative to each other."""
     if ranking_by == "last":
-        return times[-1].apart
-    weights = [time.ratio if ranking_by == "mean" else 1.0 for time in times]  # a mean moves most with its largest
-    return sum(weight * time.apart for weight, time in zip(weights, times, strict=True)) / sum(weights)
+        return [0.0] * (len(times) - 1) + [1.0]
+    return [time.ratio if ranking_by == "mean" else 1.0 for time in times]  # a mean moves most with its largest
 
 
 def rank(values: list[float], ranking_by: str) -> float:

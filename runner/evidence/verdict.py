@@ -5,7 +5,8 @@ certificate.py decides which times count.
 decided. Rules 1: a time that is not above zero is `below_resolution`, and any disturbance by the kernel is `unsteady`.
 Rules 2: `below_resolution` needs an interval that ends within the cost of handing work over; a disturbance by the
 kernel is `self_disturbed`; a kernel is erratic if it scatters far more than the baseline beside it; and the
-measurements of a run that cannot rank are shown. Rules 3: more of a queued call's time could be forged. Pure.
+measurements of a run that cannot rank are shown. Rules 3: more of a queued call's time could be forged. Rules 4: lean
+calls certify. Rules 5: under a mean of ratios, a case's noise counts by its ratio. Pure.
 """
 
 import math
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 from runner.evidence import rules, schedule, stats, throttle
 from runner.evidence.certificate import Certified, certify, constant_ns, is_constant_known
-from runner.evidence.estimates import LEAST_QUADS, CaseTime, apart, case_time, rank, tick_ns
+from runner.evidence.estimates import LEAST_QUADS, CaseTime, apart, case_time, rank, tick_ns, weights
 from runner.evidence.sample import CANDIDATE, EVENT
 from runner.evidence.schedule import CONVERGED
 from runner.evidence.schema import Evidence, Timing
@@ -24,6 +25,7 @@ from runner.evidence.throttle import BUSY
 
 SELF_DISTURBED: Final = "self_disturbed"  # a reason of `unmeasurable`: the kernel spoilt the measurements
 STOPPED_EARLY: Final = "stopped_early"  # flag: bar.py
+MEAN_RULES: Final = 5
 MOST_OWN_VOIDS: Final = 0.75  # share of the void quads charged to the candidate beyond which it is at fault
 
 
@@ -102,11 +104,13 @@ def _timed(evidence: Evidence) -> Verdict:
 
 def _passed(evidence: Evidence, times: list[CaseTime]) -> Verdict:
     """Combine the cases. The forgeable share is of ratios, since boards rank by them, as if every case was forged as
-    far as possible. The cases' noise is independent, so its half-width is the root of the squares' sum over their
-    number; what the contexts make of a run is alike in its cases."""
+    far as possible. The cases' noise is independent, so the squares of its half-widths add up; what the contexts make
+    of a run is alike in its cases."""
     by = evidence.ranking_by
-    ratio, widths = rank([time.ratio for time in times], by), [time.estimate.half_width for time in times]
-    noise = widths[-1] if by == "last" else math.sqrt(sum(width**2 for width in widths)) / len(widths)
+    ratio = rank([time.ratio for time in times], by)
+    shares = weights(times, "geom" if by == "mean" and evidence.rules < MEAN_RULES else by)
+    widths = [share * time.estimate.half_width for share, time in zip(shares, times, strict=True)]
+    noise = math.sqrt(sum(width**2 for width in widths)) / sum(shares)
     return Verdict(
         "passed",
         flags=tuple(_flags(evidence, times)),

@@ -54,9 +54,12 @@ def test_more_cases_average_the_noise_but_not_the_contexts(by: str, shared: floa
         verdict.CaseTime(name, 1e4, 1e4 * ratio, estimate, apart=apart)
         for (name, ratio, apart), estimate in zip(told, estimates, strict=True)
     ]
-    noise = 0.02 if by == "last" else 0.02 / math.sqrt(2)
-    found = verdict._passed(parsed(evidence(ranking_by=by)), times)
+    noise = {"geom": 0.02 / math.sqrt(2), "mean": math.hypot(0.02, 3 * 0.02) / 4, "last": 0.02}[by]
+    found = verdict._passed(parsed(evidence(ranking_by=by, rules=5)), times)
     assert found.half_width == pytest.approx(math.hypot(noise, stats.NORMAL_95 * shared))
+    before = verdict._passed(parsed(evidence(ranking_by=by, rules=4)), times).half_width
+    as_before = 0.02 if by == "last" else 0.02 / math.sqrt(2)
+    assert before == pytest.approx(math.hypot(as_before, stats.NORMAL_95 * shared))
     assert [one["half_width"] for one in verdict.shown_cases(parsed(evidence()), found) if one["stage"] == "time"] == [
         pytest.approx(math.hypot(0.02, stats.NORMAL_95 * time.apart)) for time in times
     ]
