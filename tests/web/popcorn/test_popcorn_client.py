@@ -63,8 +63,8 @@ def await_that(check: Callable[[], Any]) -> Any:
     return found
 
 
-def judged(stage: Any, waits: Future[Any], **told: Any) -> None:
-    """Play the runner for the submission that a client waits for: claim, announce, report."""
+def judged(stage: Any, waits: Future[Any], *, seen: Callable[[], bool] = lambda: True, **told: Any) -> None:
+    """Play the runner for the submission that a client waits for: claim, announce, report when that was `seen`."""
     from leaderboard.judging.models import QUEUED, Attempt
     from leaderboard.judging.report import announce
 
@@ -73,6 +73,7 @@ def judged(stage: Any, waits: Future[Any], **told: Any) -> None:
     job = stage.claim()
     event = Event(1, kind="state", state="checking", message="Comparing")
     announce(attempt_id=job.attempt_id, runner=stage.rex, token=job.token, announced=[event], now=stage.later(0.1))
+    await_that(lambda: waits.done() or seen())
     stage.report(job, **told)
 
 
@@ -153,7 +154,10 @@ def test_client_with_a_token_of_nobody_is_told_the_way_in(stage, site) -> None:
 
 def test_stream_sends_status_and_the_result_of_a_pass(stage, ada, executor) -> None:
     waits = executor.submit(ada.stream, CODE, "softmax", "cpu", "benchmark")
-    judged(stage, waits, score_us=900.0, ratio=0.5, logs={"stdout": "hello", "stderr": ""})
+    logs = {"stdout": "hello", "stderr": ""}
+    judged(
+        stage, waits, seen=lambda: any("Comparing" in line for line in ada.log), score_us=900.0, ratio=0.5, logs=logs
+    )
     (report,) = waits.result(PATIENCE_S)
     assert report.startswith("Passed. 2.000× the speed of the baseline")
     assert "Waiting for a free runner" in ada.log[0]
