@@ -21,7 +21,7 @@ from runner.evidence.schema import Evidence
 from runner.evidence.verdict import decide
 
 ERROR: Final = 2 * 2.0**-FIRST_LOOK  # probability at most of stopping a candidate whose true ratio is the bar
-MARGIN: Final = NormalDist().inv_cdf(1 - 2.0**-FIRST_LOOK)
+MARGIN: Final = NormalDist().inv_cdf(1 - 2.0**-FIRST_LOOK)  # standard deviations of the lift
 
 
 def is_out_of_reach(evidence: Evidence, bar: float) -> bool:
