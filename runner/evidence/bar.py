@@ -3,11 +3,11 @@
 A program that sends many candidates wants the times of the fast ones. The first look ends the timing of the others.
 
 The n-th quads of all cases together give a ratio, as a run's cases do. FIRST_LOOK such ratios are independent, but for
-the lift by the run's contexts (`apart`), which all share: taken as normal, it exceeds MARGIN standard deviations in one
-run of 2**FIRST_LOOK. In the others, if the candidate's true ratio is at or below the bar, noise lifts each ratio above
-that margin with a probability of at most one half, so all of them with at most 2**-FIRST_LOOK. Nothing is assumed of
-the noise within a run but that it lifts as often as it lowers. A candidate far from the bar is stopped wrongly far more
-seldom. A timing that goes on begins anew, so its result does not depend on the first look.
+the lift by the run's contexts, which all share: taken as normal, it exceeds MARGIN standard deviations in one run of
+2**FIRST_LOOK. In the other runs, take a candidate whose true ratio is at or below the bar. Noise lifts each of its
+ratios above that margin with a probability of at most one half, and all of them with at most 2**-FIRST_LOOK. Nothing is
+assumed of the noise within a run but that it lifts as often as it lowers. A candidate far from the bar is stopped
+wrongly far more seldom. A timing that goes on begins anew, so its result does not depend on the first look.
 """
 
 import math
@@ -15,7 +15,7 @@ from statistics import NormalDist
 from typing import Final
 
 from runner.evidence.certificate import certify
-from runner.evidence.estimates import apart, rank
+from runner.evidence.estimates import context_sd, rank
 from runner.evidence.schedule import FIRST_LOOK, differences
 from runner.evidence.schema import Evidence
 from runner.evidence.verdict import decide
@@ -38,4 +38,4 @@ def is_out_of_reach(evidence: Evidence, bar: float) -> bool:
     decided = decide(evidence)
     if decided.outcome != "passed":
         return False
-    return min(ratios) > bar * math.exp(MARGIN * apart(decided.times, evidence.ranking_by))
+    return min(ratios) > bar * math.exp(MARGIN * context_sd(decided.times, evidence.ranking_by))

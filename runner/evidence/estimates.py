@@ -39,7 +39,7 @@ class CaseTime:
     noisy: bool = False  # the machine was disturbed: `estimate.value` is then near the upper end of the interval
     spoilt: str = ""  # why quads are void on the candidate's account
     resolution: float = 0.0  # of ln(candidate / baseline), by the clock's steps: no interval is narrower
-    apart: float = 0.0  # standard deviation of ln(candidate / baseline) by the sides' contexts: alike for all quads
+    context_sd: float = 0.0  # standard deviation of ln(candidate / baseline) by the sides' contexts: one for all quads
 
     @property
     def ratio(self) -> float:
@@ -47,8 +47,8 @@ class CaseTime:
 
     @property
     def half_width(self) -> float:
-        """Half-width of the 95 % interval, with `apart`; `estimate` has the noise within the run alone."""
-        return math.hypot(self.estimate.half_width, stats.NORMAL_95 * self.apart)
+        """Half-width of the 95 % interval, contexts included; `estimate` has the noise within the run alone."""
+        return math.hypot(self.estimate.half_width, stats.NORMAL_95 * self.context_sd)
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def case_time(timing: Timing, certified: Certified, evidence: Evidence) -> CaseT
         noisy=noisy,
         spoilt=", ".join(dict.fromkeys(spoilt)),
         resolution=resolution,
-        apart=profile.apart_ns * math.hypot(1 / baseline, 1 / candidate),
+        context_sd=profile.context_ns * math.hypot(1 / baseline, 1 / candidate),
         forgeable=certified.spread_ns / (candidate + certified.spread_ns),
     )
 
@@ -221,10 +221,10 @@ def tick_ns(timing: Timing) -> float:
     return stats.tick([sample.inner_ns for sample in timing.calls_of(BASELINE)])
 
 
-def apart(times: Sequence[CaseTime], ranking_by: str) -> float:
+def context_sd(times: Sequence[CaseTime], ranking_by: str) -> float:
     """Return the standard deviation of a run's ln(candidate / baseline) by its contexts, whose part all cases share."""
     shares = weights(times, ranking_by)
-    return sum(share * time.apart for share, time in zip(shares, times, strict=True)) / sum(shares)
+    return sum(share * time.context_sd for share, time in zip(shares, times, strict=True)) / sum(shares)
 
 
 def weights(times: Sequence[CaseTime], ranking_by: str) -> list[float]:

@@ -62,7 +62,7 @@ class Profile:
     lean_calls: int = 0  # of a block, beside the others
     lean_to_ns: float = 0.0  # unless the baseline takes longer: a call may then outlast its context's turn
     load_voids: int = 0  # after this many quads voided by foreign load, load no longer voids; 0: it always does
-    apart_ns: float = 0.0  # standard deviation of a kernel's times from context to context; a run has one a side
+    context_ns: float = 0.0  # standard deviation of a kernel's times from context to context; a run has one a side
 
     def within(self, stage_s: float, cases: int) -> Profile:
         """Return the profile for a run of this many cases: noise takes at most half of the stage's time limit."""
@@ -122,7 +122,7 @@ GPU: Final = Profile(
     widest_half_width=0.015,
     lean_calls=2,
     lean_to_ns=1_000_000.0,
-    apart_ns=60.0,  # of calls of one kernel, measured in 68 jobs: docs/lab-notebook/2026-11-29.md
+    context_ns=60.0,  # of calls of one kernel, measured in 68 jobs: docs/lab-notebook/2026-11-29.md
 )
 
 

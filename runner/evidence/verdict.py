@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from runner.evidence import rules, schedule, stats, throttle
 from runner.evidence.certificate import Certified, certify, constant_ns, is_constant_known
-from runner.evidence.estimates import LEAST_QUADS, CaseTime, apart, case_time, rank, tick_ns, weights
+from runner.evidence.estimates import LEAST_QUADS, CaseTime, case_time, context_sd, rank, tick_ns, weights
 from runner.evidence.sample import CANDIDATE, EVENT
 from runner.evidence.schedule import CONVERGED
 from runner.evidence.schema import Evidence, Timing
@@ -117,7 +117,7 @@ def _passed(evidence: Evidence, times: list[CaseTime]) -> Verdict:
         score_us=rank([time.candidate_ns for time in times], by) / 1e3,
         ratio=ratio,
         forgeable=1 - ratio / rank([time.ratio / (1 - time.forgeable) for time in times], by),
-        half_width=math.hypot(noise, stats.NORMAL_95 * apart(times, by)),
+        half_width=math.hypot(noise, stats.NORMAL_95 * context_sd(times, by)),
         times=tuple(times),
     )
 
