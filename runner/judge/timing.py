@@ -27,7 +27,7 @@ from runner.judge.data.layout import Buffer
 from runner.judge.device.telemetry import Telemetry, nothing
 from runner.judge.sides.oracle import Seeds
 
-WARM_CALLS: Final = (2, 4)  # of a first window; the number is random, to hide a call's kind from its number
+WARM_CALLS: Final = (2, 4)  # of a case's first windows; the number is random, to hide a call's kind from its number
 NEAR_SHARE: Final = 1 / 2  # of the blocks: right after one input comes the same with a few elements changed
 REPEAT_SHARE: Final = 1 / 2  # of the blocks: one input comes a second time
 HOT_SHARE: Final = 1 / 2  # of the repeats, where a call finds the cache empty else: it is left as it is
@@ -93,6 +93,9 @@ class CaseTiming:
     _warm: dict[str, Window] = field(default_factory=dict)
     _guest: str = ""  # the side of foreign code that ran last
 
+    def __post_init__(self) -> None:
+        self._warm_calls = min(self.chance.randint(*WARM_CALLS), self.plan.most_calls)
+
     def run(self) -> Check | None:
         """Run the case. Returns the check of a wrong output, which ends the attempt, else None. Raises Fault,
         OracleFailed."""
@@ -114,7 +117,7 @@ class CaseTiming:
         """Run a block. Its failure is raised here, unless the device broke meanwhile, which is no evidence about
         code."""
         side, began_ns = self.sides[command.side], self.clock.now_ns()
-        side.make_ready(command.calls or min(self.chance.randint(*WARM_CALLS), self.plan.most_calls), command.lean)
+        side.make_ready(command.calls or self._warm_calls, command.lean)
         samples, settled, failed, meanwhile = list[Sample](), Settled(), None, nothing
         self.telemetry.begin()
         try:
@@ -187,19 +190,57 @@ class _Turn(Turn):
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Chance's part in a block: seeds of its inputs, and the indices of the inputs of lean calls, of the input that has
-    a near twin and of the input that is compared with double precision."""
+    """Chance's part in a block's inputs: their seeds, and the indices of the inputs of lean calls, of the input that
+    has a near twin and of the input of which a submission's output is compared with double precision."""
 
     calls: int  # beside the lean ones
     lean: frozenset[int]
     twin: int | None
-    repeat: bool
     strictly: int | None
     seeds: list[Seeds]
 
+    def fits(self, calls: int, lean: int) -> bool:
+        return (self.calls, len(self.lean)) == (calls, lean)
+
+
+class Shared:
+    """Inputs that a block of the baseline or of the candidate had, for the other's next block: neither sees an input a
+    second time, and both are timed on the same data.
+
+    They take longer to make than to use. An incumbent has inputs of its own: it is foreign code beside foreign code.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self.by = ""  # the side that had them
+        self._drawn: _Drawn | None = None
+        self._made: list[Input] = []
+        self._cancels = False  # whether they were made for a comparison with double precision
+
+    def offer(self, by: str, drawn: _Drawn, made: list[Input]) -> None:
+        self.by, self._drawn, self._made, self._cancels = by, drawn, made, self._calls.cancels
+
+    def fit(self, side: str, calls: int, lean: int) -> bool:
+        """Return whether there are inputs for such a block of this side."""
+        if self._drawn is None or side == self.by or self._cancels != self._calls.cancels:
+            return False
+        return self._drawn.fits(calls, lean)
+
+    def take(self) -> tuple[_Drawn, list[Input]]:
+        drawn, made = self._drawn, self._made
+        assert drawn is not None
+        self.by, self._drawn, self._made = "", None, []
+        return drawn, made
+
+    def drop(self) -> None:
+        """Release the inputs that one side alone had."""
+        for one in self._made:
+            self._calls.oracle.release(one)
+        self.by, self._drawn, self._made = "", None, []
+
 
 class TimedSide:
-    """One side in one case. A call that counts has an input that no call had before.
+    """One side in one case. A call that counts has an input that no call of this side had before.
 
     Now and then an input, or a near-duplicate of it, comes again. That call does not count; it shows whether code keeps
     results between calls. The last call is lean, and the places of further lean calls are drawn, but never the first,
@@ -208,18 +249,21 @@ class TimedSide:
     """
 
     def __init__(self, calls: Calls, side: str, case: Case, stage: Stage) -> None:
+        self.shared: Shared | None = None  # with which other side
         self._calls = calls
         self._side = side
         self._case = case
         self._stage = stage
+        self._given: list[Input] = []  # inputs of the block
         self._turns: list[_Turn] = []
         self._made: list[tuple[Call, Buffer]] = []
         self._longest = 0  # series of the block
         self._drawn: _Drawn | None = None  # of the next block
 
     def make_ahead(self, calls: int, lean: int) -> None:
-        self._drawn = drawn = self._draw(calls, self._lean(lean))
-        self._calls.begin_making(drawn.seeds, self._case, drawn.strictly)
+        if self.shared is None or not self.shared.fit(self._side, calls, self._lean(lean)):
+            self._drawn = drawn = self._draw(calls, self._lean(lean))
+            self._calls.begin_making(drawn.seeds, self._case, drawn.strictly)
 
     def _draw(self, calls: int, lean: int) -> _Drawn:
         chance = self._calls.chance
@@ -228,13 +272,13 @@ class TimedSide:
         leans = frozenset([*chance.sample(range(1, count - 1), lean - 1), count - 1] if lean else ())
         told = [number for number in range(count) if number not in leans]
         repeatable = calls > 1 or plan.calls == 1
-        near, repeat = (repeatable and chance.random() < share for share in (NEAR_SHARE, REPEAT_SHARE))
-        near, repeat = near and plan.near, repeat and plan.repeats
+        near = plan.near and repeatable and chance.random() < NEAR_SHARE
         twin = chance.choice(told) if near else None
         kinds = [told, sorted(leans)] if lean else [told]
-        strict = plan.strict and self._side != A and chance.random() < STRICT_SHARE * len(kinds)
+        shared = self._side != A or self.shared is not None
+        strict = plan.strict and shared and chance.random() < STRICT_SHARE * len(kinds)
         strictly = chance.choice(chance.choice(kinds)) if strict else None
-        return _Drawn(calls, leans, twin, repeat, strictly, self._calls.draw_seeds(count, twin))
+        return _Drawn(calls, leans, twin, strictly, self._calls.draw_seeds(count, twin))
 
     def _lean(self, wanted: int) -> int:
         """Return how many of the lean calls that the schedule wants can be made."""
@@ -243,17 +287,15 @@ class TimedSide:
 
     def make_ready(self, calls: int, lean: int = 0) -> None:
         chance = self._calls.chance
-        drawn, self._drawn = self._drawn, None
-        if drawn is None or (drawn.calls, len(drawn.lean)) != (calls, self._lean(lean)):
-            drawn = self._draw(calls, self._lean(lean))
-        count = calls + len(drawn.lean)
-        if not self._calls.plan.keeps:
-            self._calls.let_go()
-        made, twin = self._calls.made_of(drawn.seeds, self._case, drawn.strictly), drawn.twin
+        drawn, made = self._inputs(calls, self._lean(lean))
+        self._given, count, twin = made, calls + len(drawn.lean), drawn.twin
+        if self._side == A and drawn.strictly is not None and not self._calls.cancels:
+            made = [replace(one, expected64=None) if at == drawn.strictly else one for at, one in enumerate(made)]
         self._turns = [_Turn(given, number, lean=number in drawn.lean) for number, given in enumerate(made[:count])]
         if twin is not None:
             self._turns.insert(twin + 1, _Turn(made[count], count, twin=twin, near=True))
-        if drawn.repeat:
+        repeatable = calls > 1 or self._calls.plan.calls == 1
+        if self._calls.plan.repeats and repeatable and chance.random() < REPEAT_SHARE:
             at = chance.choice([at for at, turn in enumerate(self._turns) if not turn.lean])
             twin_turn = self._turns[at]
             hot = self._calls.memory.sweeps and chance.random() < HOT_SHARE
@@ -261,6 +303,22 @@ class TimedSide:
             self._turns.insert(chance.randint(at + 1, len(self._turns) - bool(drawn.lean)), again)
         for turn in self._turns:
             self._calls.buffer(turn.buffer, turn.given.layout.output_bytes)
+
+    def _inputs(self, calls: int, lean: int) -> tuple[_Drawn, list[Input]]:
+        """Return the inputs that the other side had in its last block, if they fit, or else new ones."""
+        drawn, self._drawn, shared = self._drawn, None, self.shared
+        if shared is not None and shared.fit(self._side, calls, lean):
+            return shared.take()
+        if shared is not None:
+            shared.drop()
+        if drawn is None or not drawn.fits(calls, lean):
+            drawn = self._draw(calls, lean)
+        if not self._calls.plan.keeps:
+            self._calls.let_go()
+        made = self._calls.made_of(drawn.seeds, self._case, drawn.strictly)
+        if shared is not None:
+            shared.offer(self._side, drawn, made)
+        return drawn, made
 
     def visit(self, most_calls: int) -> Check | None:
         """Call once in each place that the data take, before the timing. Returns the check of a wrong output, or None.
@@ -289,7 +347,7 @@ class TimedSide:
     def _make_ready_to_visit(self, calls: int) -> None:
         if not self._calls.plan.keeps:
             self._calls.let_go()
-        (given,) = self._calls.made_of(self._calls.draw_seeds(1), self._case)
+        (given,) = self._given = self._calls.made_of(self._calls.draw_seeds(1), self._case)
         self._turns = [_Turn(given, number, twin=0 if number else None) for number in range(calls)]
         for turn in self._turns:
             self._calls.buffer(turn.buffer, given.layout.output_bytes)
@@ -361,11 +419,13 @@ class TimedSide:
             )
 
     def drop(self) -> list[Input]:
-        """Release the memory of the block's inputs, and return the inputs without their bytes."""
-        given = [turn.given for turn in self._turns if turn.twin is None or turn.near]
-        for one in given:
-            self._calls.oracle.release(one)
-        self._turns, self._made = [], []
+        """Release the memory of the block's inputs, unless the other side is to have them, and return the inputs
+        without their bytes."""
+        given = self._given
+        if self.shared is None or self.shared.by != self._side:
+            for one in given:
+                self._calls.oracle.release(one)
+        self._given, self._turns, self._made = [], [], []
         return [replace(one, inputs=b"", expected=b"", expected64=None) for one in given]
 
 

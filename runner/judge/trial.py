@@ -42,7 +42,7 @@ from runner.judge.data.room import Plan, Sizes
 from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.tenant import Copies
-from runner.judge.timing import TimedSide, pause_for
+from runner.judge.timing import Shared, TimedSide, pause_for
 from sandbox.container import SandboxError
 
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots
@@ -264,6 +264,7 @@ class Trial:
         self.calls.oracle.forget()
         self.calls.plan = self._planned(self._note_sizes(layout))  # the calls may have shown that all need doubles
         recorder.add(given_up=self.calls.plan.given_up)
+        sides[A].shared = sides[B].shared = shared = Shared(self.calls)
         order = ABIIBA if I in self.calls.sides else ABBA
         plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls, saves_inputs=True)
 
@@ -278,6 +279,7 @@ class Trial:
         pause, chance = pause_for(telemetry), self.calls.chance
         run = timing.CaseTiming(plan, sides, telemetry, WallClock(), times, pause, chance, recorder, tell)
         wrong = run.run()
+        shared.drop()
         places = min(len(set(tenant.whereabouts)) for tenant in self.calls.sides.values())
         recorder.add(queued=self.calls.queueing, places=places, ranks=self.calls.memory.ranks)
         if (made := Copies.of(case, layout, self.calls.sides)) is not None:

@@ -23,7 +23,7 @@ TICK_S = 0.0001
 JUDGE_S = 0.004  # between two calls: copying, digests
 INPUTS_S = 0.2  # at most, before a block: no two runs see the same phase
 BEFORE: Profile = replace(CPU, unsteady=0.30, believed=0.0, noisy=0.0, noisy_quads=0, noisy_budget_s=0.0, load_voids=0)
-RUNS = 40
+RUNS = 120
 
 
 class HalfBusy(Race):

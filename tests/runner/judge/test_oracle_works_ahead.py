@@ -206,7 +206,7 @@ def test_oracle_is_frozen_in_every_call_of_a_timed_case(
         assert acts.count("asked") == acts.count("answered")
         assert acts[-1] == "frozen"
     if memory.works_beside_oracle:
-        assert sum(beside) > len(beside) / 2, "the oracle works while the judge compares"
+        assert sum(beside) > len(beside) / 4, "the oracle works while the judge compares every second block"
     else:
         assert not any(beside)
 
