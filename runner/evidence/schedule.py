@@ -70,8 +70,9 @@ class Profile:
 
     @property
     def for_first_look(self) -> Profile:
-        """The profile of a first look: bar.py."""
-        return replace(self, first_look=FIRST_LOOK, most_quads=FIRST_LOOK, noisy=0.0)
+        """The profile of a first look, with half as long blocks and no lean calls, which bound a time: bar.py."""
+        calls = max(self.most_calls // 2, self.least_calls)
+        return replace(self, first_look=FIRST_LOOK, most_quads=FIRST_LOOK, most_calls=calls, lean_calls=0, noisy=0.0)
 
     def narrow_at(self, time_ns: float) -> float:
         """Return the half-width to stop at for a time."""
