@@ -1,8 +1,9 @@
 """Preparation before a job is known: hardware, cores, containers with torch imported, connected, frozen.
 
-Owns the containers of a job: one per side, and the oracle's. Always true: a side serves one job at most, an oracle one
-problem, and they hold no file of a user or a problem when `prepared` yields. After a job that never ranks, `renew`
-keeps the oracle for the next job of the same problem, and spare containers import torch for the jobs to come.
+Owns the containers of a job: one per side, and the oracle's. Always true: a submission's side serves one job, an oracle
+one problem, and they hold no file of a user or a problem when `prepared` yields. After a job that never ranks, `renew`
+keeps the oracle and the baseline, whose code is the problem's, for the next job of the same problem, and spare
+containers import torch for the jobs to come.
 """
 
 from __future__ import annotations
@@ -169,11 +170,12 @@ class Prepared:
         return self.own_calls
 
     def renew(self, *, timed: bool) -> None:
-        """Replace each side that had a job by a fresh container, for a further job; `timed`: that may be timed.
+        """Replace each side that had a job by a fresh container, but a baseline, for a further job; `timed`: that may
+        be timed.
 
         All of the last job is over before: what it asked of the oracle, and what it holds of the device's memory.
         """
-        used = [name for name, side in self.sides.items() if side.had_job]
+        used = [name for name, side in self.sides.items() if side.had_job and not side.begin_anew()]
         for name in used:
             self.sides.pop(name).close()
         try:
@@ -187,11 +189,16 @@ class Prepared:
         if timed:
             self._compare()
 
-    def take_problem(self, problem: Problem) -> None:
-        """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own."""
+    def take_problem(self, problem: Problem, *, timed: bool, ranks: bool) -> None:
+        """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own; for a timed
+        job a baseline of another problem, too, and one that had any job if this one may rank."""
         if self.oracle.problem and (self.oracle.problem != problem.digest or problem.interface == MODEL):
             self.another_oracle()
         self.oracle.problem = problem.digest
+        baseline = self.sides.get(A)
+        if timed and baseline is not None and baseline.had_job and (ranks or baseline.baseline_of != problem.digest):
+            self.sides.pop(A).close()
+            self.add_side(A)
 
     def start_side(self, name: str) -> Tenant:
         """Start a tenant's container, which imports torch from now on; `connect` waits for it."""

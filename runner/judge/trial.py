@@ -112,17 +112,22 @@ class Trial:
         return to_load(self.problem, source, self.calls.memory.compiler)
 
     def load_baseline(self) -> None:
-        """Load the baseline in the same way as a submission. Without a tuned baseline the reference takes its place."""
-        problem = self.problem
+        """Load the baseline in the same way as a submission, unless a job before did. Without a tuned baseline the
+        reference takes its place."""
+        problem, side = self.problem, self.calls.sides[A]
+        if side.baseline_of == problem.digest:
+            return
         name = problem.submission_name if problem.build is None else BASELINE
         original = "Model" if problem.interface == MODEL else "ref_kernel"
         files = {**problem.files, name: f"from reference import {original} as {problem.entry}\n"}
         if problem.baseline is not None:
             files = {file: text for file, text in files.items() if file != REFERENCE} | {name: problem.baseline}
         try:
-            self.calls.sides[A].load(files, name, problem.entry, problem.interface, 120)
+            side.load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
             raise of_baseline(fault, "the baseline does not load") from None
+        if problem.interface != MODEL:  # a Model is constructed with a seed of each run
+            side.baseline_of = problem.digest
 
     def _note_start(self) -> None:
         """Note how much memory is free before the first code of the job, beside the oracle's, which may know the

@@ -91,6 +91,7 @@ class Tenant:
         self.launches: Launches = []  # of the contexts that were drawn; the last is in use
         self.had_job = False  # whether files of a job may be in it
         self.is_loaded = False  # whether it has its sources, and obeys orders
+        self.baseline_of = ""  # digest of the problem whose baseline it has, if further jobs may find it loaded
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
         self._clock = WallClock()
@@ -158,8 +159,8 @@ class Tenant:
 
     def own_calls(self, order: int, count: int) -> list[Call]:
         """Make calls of the harness's own kernel by this order, before any submission is here: their extra time is this
-        context's own. Raises SandboxError."""
-        assert self._connection is not None
+        context's own. A loaded baseline's kernel is the same. Raises SandboxError."""
+        assert self._connection is not None or self.baseline_of
         size = protocol.OWN_BYTES[order]
         memory, layout = self._arena.memory, Layout((), 2 * size, size, b"")
         self._spread(layout)
@@ -169,7 +170,8 @@ class Tenant:
             # As in a block: a lean call ends its series, and all others have a next one.
             self.own_in_series = self.in_series
             more = 1 if self.in_series and order != protocol.OWN_LEAN else 0
-            protocol.send(self._connection, {"orders": 2 * (count + more)})
+            if self._connection is not None:
+                protocol.send(self._connection, {"orders": 2 * (count + more)})
             made = list[Call]()
             while len(made) < count + more:
                 left = 1 if order == protocol.OWN_LEAN else count + more - len(made)
@@ -199,6 +201,17 @@ class Tenant:
         self._thaw(faults.CALL)
         self._orders.give(protocol.FORGET, b"", limit_s, faults.CALL)
         self._freeze(faults.CALL)
+
+    def begin_anew(self) -> bool:
+        """Return whether it serves a further job: a baseline that is alive, without memory that its allocator keeps."""
+        if not self.baseline_of:
+            return False
+        try:
+            self.forget(START_S)
+        except faults.Fault:
+            return False
+        self.device_s = self.steps_s = 0.0
+        return True
 
     def _spread(self, layout: Layout) -> bool:
         """Draw places, if there are none for data of this size. Returns whether it drew."""

@@ -199,24 +199,29 @@ def test_a_judge_for_tests_keeps_the_oracle_of_a_problem_and_no_container_of_a_s
     assert judge.containers() == []
 
 
-def test_a_judge_with_spares_renews_both_sides_after_a_job_that_never_ranks(begin: Callable[..., Judge]) -> None:
+def test_a_judge_with_spares_keeps_a_problems_baseline_after_jobs_that_never_rank(begin: Callable[..., Judge]) -> None:
     judge = begin("--spares", "2")
     first = {one.id for one in judge.containers()}
     slow = replace(
         a_job(), mode="benchmark", source=f"import time\n{SUBMISSION}".replace("    x,", "    time.sleep(0.001); x,")
     )
     breaks = replace(slow, source=slow.source + FAILS)  # in a timed call, while spares are frozen
+    whole = find_problem("softmax")
+    smaller = replace(whole, benchmarks=({**whole.benchmarks[-1], "rows": 64},))
+    other = replace(slow, problem=smaller.to_bundle(), problem_digest=smaller.digest)
     alive, reports = [first], []
-    for number, job in enumerate((slow, breaks, replace(slow, mode="test"))):
+    for number, job in enumerate((slow, breaks, replace(slow, mode="test"), slow, other)):
         judge.send(replace(job, attempt_id=f"a{number}"))
         reports.append(judge.report())
         assert "ready" in judge.renew()
         alive.append(judge.await_containers(6))
     assert reports[0]["outcome"] in ("passed", "unmeasurable")
-    assert [report["outcome"] for report in reports[1:]] == ["runtime_error", "passed"]
+    assert [report["outcome"] for report in reports[1:3]] == ["runtime_error", "passed"]
+    assert all(report["outcome"] in ("passed", "unmeasurable") for report in reports[3:])
     assert "timing" in reports[1]["evidence"]["phases_s"]
     assert len(first) == 3, "there are three spare containers more from the second job on"
-    assert [len(before & after) for before, after in itertools.pairwise(alive)] == [1, 4, 5], "without used sides"
+    kept = [len(before & after) for before, after in itertools.pairwise(alive)]
+    assert kept == [2, 5, 5, 5, 3], "all but the submission's; and of another problem, all but the spares"
     judge.send(replace(slow, mode="ranked", attempt_id="a3"))
     assert judge.report()["outcome"] in ("passed", "unmeasurable")
     assert judge.process.wait(PATIENCE_S) == 0

@@ -51,6 +51,7 @@ class Side:
     def __init__(self, device: Device, name: str, needs: int, kept: int = 0) -> None:
         self.device, self.name, self.needs, self.kept = device, name, needs, kept
         self.container, self.is_loaded, self.is_dead, self.calls = self, name == B, False, 0
+        self.baseline_of = ""
 
     def load(self, *given: Any, **named: Any) -> None:
         self.is_loaded = True
