@@ -11,6 +11,7 @@ Pure.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -70,7 +71,7 @@ class Profile:
 
     @property
     def for_first_look(self) -> Profile:
-        """The profile of a first look, with half as long blocks and no lean calls, which bound a time: bar.py."""
+        """The profile of a first look, with half as many calls in a block and no lean ones: bar.py."""
         calls = max(self.most_calls // 2, self.least_calls)
         return replace(self, first_look=FIRST_LOOK, most_quads=FIRST_LOOK, most_calls=calls, lean_calls=0, noisy=0.0)
 
@@ -188,7 +189,7 @@ class Schedule:
     calls: int = 0  # of a block; 0 until the sides are warm
     lean: int = 0  # calls of a block beside them
     spent_s: float = 0.0
-    _each_s: float = math.inf  # of a call with its input, in the quickest window
+    _each_s: dict[str, float] = field(default_factory=dict)  # by side: of a call, with its input where it made one
     _ours: list[float] = field(default_factory=list)  # the baseline's calls, in ns
     _queue: list[Command] = field(default_factory=list)
     _end: End | None = None
@@ -253,7 +254,8 @@ class Schedule:
             self._end = End(UNFIT, ruling.reason)
         elif command.warm:
             self.windows.setdefault(command.side, []).append(time_ns)
-            self._each_s = min(self._each_s, wall_s / max(len(times_ns), 1))
+            each_s = wall_s / max(len(times_ns), 1)
+            self._each_s[command.side] = min(self._each_s.get(command.side, each_s), each_s)
         elif ruling.action in (VOID, WARM_AGAIN) and not stays:
             self._void(ruling.reason, charged)
             if ruling.action == VOID:
@@ -284,12 +286,14 @@ class Schedule:
 
     def _affordable_calls(self) -> int:
         """Return the most calls of a block with which the first look takes half of the budget: where inputs take long
-        to make, all of it would go into the fewest quads."""
+        to make, all of it would go into the fewest quads. A side's quickest window counts: sides that share inputs have
+        the cost of half of them, as in the quads."""
         profile = self.profile
         if not self.saves_inputs:
             return profile.most_calls
         block_s = profile.case_budget_s / 2 / (profile.first_look * len(self.order))
-        return int(min(block_s / max(self._each_s, 1e-9), profile.most_calls))
+        each_s = statistics.fmean(self._each_s.values())
+        return int(min(block_s / max(each_s, 1e-9), profile.most_calls))
 
     def _lean_calls(self) -> int:
         """Return the lean calls of a block. The baseline's time decides, which no submission tells."""

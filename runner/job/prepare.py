@@ -2,8 +2,8 @@
 
 Owns the containers of a job: one per side, and the oracle's. Always true: a submission's side serves one job, an oracle
 one problem, and they hold no file of a user or a problem when `prepared` yields. After a job that never ranks, `renew`
-keeps the oracle and the baseline, whose code is the problem's, for the next job of the same problem, and spare
-containers import torch for the jobs to come.
+keeps the oracle, and a baseline that does not tune itself, for the next job of the same problem, and spare containers
+import torch for the jobs to come.
 """
 
 from __future__ import annotations
@@ -145,9 +145,10 @@ class Prepared:
                 like = like or side
 
     def add_side(self, name: str) -> None:
-        """Add a side while the job is known already but no file of it is in any container."""
+        """Add a side while the job is known already but no file of its submission is in any container."""
         first = next(iter(self.sides.values()))
-        self.start_side(name).connect(draws=bool(first.launches), like=first)
+        self.start_side(name)
+        self._connect_sides(draws=bool(first.launches))
         self._compare()
 
     @property
@@ -163,8 +164,7 @@ class Prepared:
             self._compared_at = time.monotonic()
 
     def compared(self) -> tenant.OwnCalls:
-        """Return `own_calls`, repeated if they are old: no container may hold any file of a job yet. Raises
-        SandboxError."""
+        """Return `own_calls`, repeated if they are old: no container may hold a submission yet. Raises SandboxError."""
         if time.monotonic() - self._compared_at > COMPARED_S:
             self._compare()
         return self.own_calls
@@ -189,16 +189,15 @@ class Prepared:
         if timed:
             self._compare()
 
-    def take_problem(self, problem: Problem, *, timed: bool, ranks: bool) -> None:
-        """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own; for a timed
-        job a baseline of another problem, too, and one that had any job if this one may rank."""
+    def take_problem(self, problem: Problem, *, ranks: bool) -> None:
+        """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own. End a
+        baseline of another problem, and one that had any job if this one may rank."""
         if self.oracle.problem and (self.oracle.problem != problem.digest or problem.interface == MODEL):
             self.another_oracle()
         self.oracle.problem = problem.digest
         baseline = self.sides.get(A)
-        if timed and baseline is not None and baseline.had_job and (ranks or baseline.baseline_of != problem.digest):
+        if baseline is not None and baseline.had_job and (ranks or baseline.baseline_of != problem.digest):
             self.sides.pop(A).close()
-            self.add_side(A)
 
     def start_side(self, name: str) -> Tenant:
         """Start a tenant's container, which imports torch from now on; `connect` waits for it."""

@@ -207,7 +207,7 @@ class Shared:
     """Inputs that a block of the baseline or of the candidate had, for the other's next block: neither sees an input a
     second time, and both are timed on the same data.
 
-    They take longer to make than to use. An incumbent has inputs of its own: it is foreign code beside foreign code.
+    They often take longer to make than to use.
     """
 
     def __init__(self, calls: Calls) -> None:

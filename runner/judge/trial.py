@@ -55,6 +55,7 @@ BASELINE: Final = "submission.py"  # its file's name; it is Python in every prob
 REFERENCE: Final = "reference.py"
 NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # except a reference that is imported
 _ASKS: Final = re.compile(r"^[^\S\n]*+(from|import)[^\S\n]++reference\b", re.MULTILINE)  # within a line: linear
+_TUNES: Final = re.compile(r"autotune|benchmark|compile")  # what a baseline does is chosen by times of its first calls
 _DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
 
 log = logging.getLogger("runner.trial")
@@ -116,6 +117,7 @@ class Trial:
         reference takes its place."""
         problem, side = self.problem, self.calls.sides[A]
         if side.baseline_of == problem.digest:
+            side.is_loaded = True
             return
         name = problem.submission_name if problem.build is None else BASELINE
         original = "Model" if problem.interface == MODEL else "ref_kernel"
@@ -126,14 +128,19 @@ class Trial:
             side.load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
             raise of_baseline(fault, "the baseline does not load") from None
-        if problem.interface != MODEL:  # a Model is constructed with a seed of each run
-            side.baseline_of = problem.digest
+        tunes = any(_TUNES.search(text) for text in files.values())
+        if problem.interface != MODEL and not tunes:  # a Model is constructed with a seed of each run
+            side.baseline_of, side.free_before = problem.digest, self._start
 
     def _note_start(self) -> None:
-        """Note how much memory is free before the first code of the job, beside the oracle's, which may know the
-        problem already."""
+        """Note how much memory is free before the first code of the job, beside the oracle's and the baseline's, which
+        may know the problem already."""
         if self._start is None and (free := self.calls.memory.free_bytes()) is not None:
             self._start = free + self.calls.oracle.held_bytes
+            baseline = self.calls.sides.get(A)
+            if self.calls.memory.is_shared and baseline is not None and baseline.baseline_of:
+                self._start = max(self._start, baseline.free_before or 0)
+                self._charge(A)
 
     # -- checking ------------------------------------------------------------------------------------------------
 
@@ -269,7 +276,9 @@ class Trial:
         self.calls.oracle.forget()
         self.calls.plan = self._planned(self._note_sizes(layout))  # the calls may have shown that all need doubles
         recorder.add(given_up=self.calls.plan.given_up)
-        sides[A].shared = sides[B].shared = shared = Shared(self.calls)
+        shared = Shared(self.calls)
+        if I not in sides:  # three sides would not be treated alike
+            sides[A].shared = sides[B].shared = shared
         order = ABIIBA if I in self.calls.sides else ABBA
         plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls, saves_inputs=True)
 

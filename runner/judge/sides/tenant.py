@@ -92,6 +92,7 @@ class Tenant:
         self.had_job = False  # whether files of a job may be in it
         self.is_loaded = False  # whether it has its sources, and obeys orders
         self.baseline_of = ""  # digest of the problem whose baseline it has, if further jobs may find it loaded
+        self.free_before: int | None = None  # bytes of the memory for all, when no code of a job was there
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
         self._clock = WallClock()
@@ -158,8 +159,8 @@ class Tenant:
         self.is_loaded = True
 
     def own_calls(self, order: int, count: int) -> list[Call]:
-        """Make calls of the harness's own kernel by this order, before any submission is here: their extra time is this
-        context's own. A loaded baseline's kernel is the same. Raises SandboxError."""
+        """Make calls of the harness's own kernel by this order, while no submission is here: their extra time is this
+        context's own. A baseline may be. Raises SandboxError."""
         assert self._connection is not None or self.baseline_of
         size = protocol.OWN_BYTES[order]
         memory, layout = self._arena.memory, Layout((), 2 * size, size, b"")
@@ -203,14 +204,15 @@ class Tenant:
         self._freeze(faults.CALL)
 
     def begin_anew(self) -> bool:
-        """Return whether it serves a further job: a baseline that is alive, without memory that its allocator keeps."""
+        """Return whether it serves a further job: a baseline that is alive, without memory that its allocator keeps.
+        The job finds it not loaded, until it loads the same baseline."""
         if not self.baseline_of:
             return False
         try:
             self.forget(START_S)
         except faults.Fault:
             return False
-        self.device_s = self.steps_s = 0.0
+        self.is_loaded, self.device_s, self.steps_s = False, 0.0, 0.0
         return True
 
     def _spread(self, layout: Layout) -> bool:
@@ -322,6 +324,7 @@ class Tenant:
                     self._freeze(faults.CALL)
                 raise
             except Exception:  # the judge's own want of memory, or failure, may find it thawed
+                self.baseline_of = ""  # it has calls begun whose times nobody asked for
                 with suppress(faults.Fault):
                     self._freeze(faults.CALL)
                 raise
@@ -573,7 +576,7 @@ def in_memory(content: bytes) -> Iterator[int]:
 def own_calls(sides: Mapping[str, Tenant]) -> OwnCalls:
     """Return queued calls of the harness's own kernel; none if no device does calls by itself.
 
-    They are made before there is a job; certificate.py derives the timing offsets between containers from them.
+    They are made while no side has a submission; certificate.py derives the timing offsets between sides from them.
     """
     found = OwnCalls()
     if not all(side.queues for side in sides.values()):

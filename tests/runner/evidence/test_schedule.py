@@ -73,14 +73,24 @@ def test_a_block_is_as_long_as_the_profile_and_the_judges_memory_say() -> None:
     assert warm(Schedule(CPU, most_calls=2), 1e5).next() == Run(A, 2)
 
 
-@pytest.mark.parametrize(("each_s", "calls"), [(0.004, 8), (0.1, 3), (0.05, 6)])
-def test_where_inputs_take_long_blocks_are_short(each_s: float, calls: int) -> None:
+@pytest.mark.parametrize(("each_s", "of_b", "calls"), [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6)])
+def test_where_inputs_take_long_blocks_are_short(each_s: float, of_b: float, calls: int) -> None:
+    """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad."""
     plan = Schedule(GPU, saves_inputs=True)
     for first in (True, False, False, False):
         command = plan.next()
         assert isinstance(command, Run)
-        plan.ran([2e6] * 3, 3 * each_s + 5.0 * first, FINE)  # the first window compiles
+        own_s = 3 * each_s * (1 if command.side == A else of_b)
+        plan.ran([2e6] * 3, own_s + 5.0 * first, FINE)  # the first window compiles
     assert plan.next() == Run(A, calls)
+
+
+@pytest.mark.parametrize(("profile", "calls"), [(GPU, 4), (CPU, 12), (replace(GPU, most_calls=4), 3)])
+def test_a_first_look_has_short_blocks_and_no_lean_calls(profile: schedule.Profile, calls: int) -> None:
+    plan = warm(Schedule(profile.for_first_look), 1e4)
+    assert plan.next() == Run(A, calls)
+    play(plan, ratio=0.8, noise=0.2)
+    assert len(plan.valid) == schedule.FIRST_LOOK
 
 
 def test_it_stops_early_when_quiet_and_at_the_most_when_noisy() -> None:

@@ -51,7 +51,7 @@ class Side:
     def __init__(self, device: Device, name: str, needs: int, kept: int = 0) -> None:
         self.device, self.name, self.needs, self.kept = device, name, needs, kept
         self.container, self.is_loaded, self.is_dead, self.calls = self, name == B, False, 0
-        self.baseline_of = ""
+        self.baseline_of, self.free_before = "", None
 
     def load(self, *given: Any, **named: Any) -> None:
         self.is_loaded = True
@@ -137,6 +137,25 @@ def test_what_an_oracle_holds_of_the_job_before_is_charged_to_nobody() -> None:
     made.calls.memory.taken[B] = 300
     made._charge(B)
     assert made._taken[B] == 300
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_baseline_that_a_job_before_loaded_is_charged_for_the_memory_it_holds(*, is_kept: bool) -> None:
+    """Its order among the sides makes no difference, and its memory was free before the job, too."""
+    made = trial(baseline=700)
+    a, memory = made.calls.sides[A], made.calls.memory
+    made.calls.sides = {A: a, B: made.calls.sides[B]}
+    if is_kept:
+        a.baseline_of, a.free_before = made.problem.digest, START
+        memory.taken[A] = 600
+    made._start = None
+    made._note_start()
+    memory.taken[B] = made.calls.sides[B].kept = 300
+    made._begin(
+        {"n": 5}, Stage("Checking", 9.0, Stopwatch())
+    )  # a check: of all sides, the submission's alone is loaded
+    assert made._start == START
+    assert made._taken == ({A: 600, B: 300} if is_kept else {B: 300})
 
 
 def test_a_submission_within_its_share_is_not_ended_for_the_baseline() -> None:
