@@ -300,7 +300,10 @@ def test_a_problem_of_the_library_is_admitted(tmp_path: Path) -> None:
     smaller = replace(PROBLEM, benchmarks=({**PROBLEM.benchmarks[0], "size": 400_000},))
     job = local.admission_job(smaller, "cpu")
     made = local.judge_here(job, settings, lambda event: None)
-    if any("starved" in line.got for line in verify.admission_lines(made)):  # other tests had the cores: ask again
+    short = ("starved", "timeout (import)")
+    if any(
+        said in line.got for line in verify.admission_lines(made) for said in short
+    ):  # other tests had the cores: ask again
         made = local.judge_here(job, settings, lambda event: None)
     assert made.outcome == "passed", made.admission
     found = verify.admission_lines(made)
