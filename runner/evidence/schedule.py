@@ -296,7 +296,7 @@ class Schedule:
         return int(min(block_s / max(each_s, 1e-9), profile.most_calls))
 
     def _lean_calls(self) -> int:
-        """Return the lean calls of a block. The baseline's time decides, which no submission tells."""
+        """Return the lean calls of a block. The baseline's time decides, in which no submission has a part."""
         profile = self.profile
         fits = self.windows[A][-1] <= profile.lean_to_ns
         return min(profile.lean_calls, self.most_calls - self.calls) if fits else 0

@@ -90,7 +90,7 @@ def execute(
                         fault = f"needs {problem.ranks} GPUs at once, and this runner judges on {most} (RUNNER_GPUS)"
                         raise ProblemError("n_gpus", fault)
                     ready = stack.enter_context(prepare.prepared(settings, sides_of(job), problem.ranks))
-                ready.take_problem(problem, ranks=not job.never_ranks)
+                ready.take_problem(problem, may_rank=not job.never_ranks)
                 for name in set(sides_of(job)) - set(ready.sides):
                     ready.add_side(name)
             report = course.admit(problem, ready) if job.task == ADMISSION else course.judge(problem, ready)

@@ -170,8 +170,8 @@ class Prepared:
         return self.own_calls
 
     def renew(self, *, timed: bool) -> None:
-        """Replace each side that had a job by a fresh container, but a baseline, for a further job; `timed`: that may
-        be timed.
+        """Replace each side that had a job by a fresh container, for a further job; `timed`: that may be timed. A
+        baseline that can serve further jobs stays.
 
         All of the last job is over before: what it asked of the oracle, and what it holds of the device's memory.
         """
@@ -189,14 +189,14 @@ class Prepared:
         if timed:
             self._compare()
 
-    def take_problem(self, problem: Problem, *, ranks: bool) -> None:
+    def take_problem(self, problem: Problem, *, may_rank: bool) -> None:
         """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own. End a
-        baseline of another problem, and one that had any job if this one may rank."""
+        baseline of another problem; if this job may rank, end a baseline that had any job."""
         if self.oracle.problem and (self.oracle.problem != problem.digest or problem.interface == MODEL):
             self.another_oracle()
         self.oracle.problem = problem.digest
         baseline = self.sides.get(A)
-        if baseline is not None and baseline.had_job and (ranks or baseline.baseline_of != problem.digest):
+        if baseline is not None and baseline.had_job and (may_rank or baseline.baseline_of != problem.digest):
             self.sides.pop(A).close()
 
     def start_side(self, name: str) -> Tenant:

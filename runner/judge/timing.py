@@ -204,10 +204,10 @@ class _Drawn:
 
 
 class Shared:
-    """Inputs that a block of the baseline or of the candidate had, for the other's next block: neither sees an input a
-    second time, and both are timed on the same data.
+    """Inputs that a block of the baseline or of the candidate had, for the other's next block.
 
-    They often take longer to make than to use.
+    Neither side sees an input a second time, and both are timed on the same data, which often take longer to make than
+    to use.
     """
 
     def __init__(self, calls: Calls) -> None:
@@ -220,8 +220,8 @@ class Shared:
     def offer(self, by: str, drawn: _Drawn, made: list[Input]) -> None:
         self.by, self._drawn, self._made, self._cancels = by, drawn, made, self._calls.cancels
 
-    def fit(self, side: str, calls: int, lean: int) -> bool:
-        """Return whether there are inputs for such a block of this side."""
+    def fits(self, side: str, calls: int, lean: int) -> bool:
+        """Return whether there are inputs for a block of this side with so many calls."""
         if self._drawn is None or side == self.by or self._cancels != self._calls.cancels:
             return False
         return self._drawn.fits(calls, lean)
@@ -249,7 +249,7 @@ class TimedSide:
     """
 
     def __init__(self, calls: Calls, side: str, case: Case, stage: Stage) -> None:
-        self.shared: Shared | None = None  # with which other side
+        self.shared: Shared | None = None  # with the other side, if that is to have the same inputs
         self._calls = calls
         self._side = side
         self._case = case
@@ -261,7 +261,7 @@ class TimedSide:
         self._drawn: _Drawn | None = None  # of the next block
 
     def make_ahead(self, calls: int, lean: int) -> None:
-        if self.shared is None or not self.shared.fit(self._side, calls, self._lean(lean)):
+        if self.shared is None or not self.shared.fits(self._side, calls, self._lean(lean)):
             self._drawn = drawn = self._draw(calls, self._lean(lean))
             self._calls.begin_making(drawn.seeds, self._case, drawn.strictly)
 
@@ -275,8 +275,8 @@ class TimedSide:
         near = plan.near and repeatable and chance.random() < NEAR_SHARE
         twin = chance.choice(told) if near else None
         kinds = [told, sorted(leans)] if lean else [told]
-        shared = self._side != A or self.shared is not None
-        strict = plan.strict and shared and chance.random() < STRICT_SHARE * len(kinds)
+        for_submission = self._side != A or self.shared is not None
+        strict = plan.strict and for_submission and chance.random() < STRICT_SHARE * len(kinds)
         strictly = chance.choice(chance.choice(kinds)) if strict else None
         return _Drawn(calls, leans, twin, strictly, self._calls.draw_seeds(count, twin))
 
@@ -305,9 +305,9 @@ class TimedSide:
             self._calls.buffer(turn.buffer, turn.given.layout.output_bytes)
 
     def _inputs(self, calls: int, lean: int) -> tuple[_Drawn, list[Input]]:
-        """Return the inputs that the other side had in its last block, if they fit, or else new ones."""
+        """Return the inputs of the other side's last block if they fit, or else new inputs."""
         drawn, self._drawn, shared = self._drawn, None, self.shared
-        if shared is not None and shared.fit(self._side, calls, lean):
+        if shared is not None and shared.fits(self._side, calls, lean):
             return shared.take()
         if shared is not None:
             shared.drop()

@@ -55,7 +55,7 @@ BASELINE: Final = "submission.py"  # its file's name; it is Python in every prob
 REFERENCE: Final = "reference.py"
 NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # except a reference that is imported
 _ASKS: Final = re.compile(r"^[^\S\n]*+(from|import)[^\S\n]++reference\b", re.MULTILINE)  # within a line: linear
-_TUNES: Final = re.compile(r"autotune|benchmark|compile")  # what a baseline does is chosen by times of its first calls
+_TUNES: Final = re.compile(r"autotune|benchmark|compile")  # such code chooses its kernels by times of its first calls
 _DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
 
 log = logging.getLogger("runner.trial")
@@ -277,7 +277,7 @@ class Trial:
         self.calls.plan = self._planned(self._note_sizes(layout))  # the calls may have shown that all need doubles
         recorder.add(given_up=self.calls.plan.given_up)
         shared = Shared(self.calls)
-        if I not in sides:  # three sides would not be treated alike
+        if I not in sides:  # an incumbent, which shares none, would be treated unlike the candidate
             sides[A].shared = sides[B].shared = shared
         order = ABIIBA if I in self.calls.sides else ABBA
         plan = Schedule(self.profile, order, most_calls=self.calls.plan.calls, saves_inputs=True)

@@ -92,7 +92,7 @@ class Tenant:
         self.had_job = False  # whether files of a job may be in it
         self.is_loaded = False  # whether it has its sources, and obeys orders
         self.baseline_of = ""  # digest of the problem whose baseline it has, if further jobs may find it loaded
-        self.free_before: int | None = None  # bytes of the memory for all, when no code of a job was there
+        self.free_before: int | None = None  # bytes of shared memory, before any code of the baseline's first job
         self.device_s = 0.0  # of all calls: from the clock's start until the output is read and no code runs any more
         self.steps_s = 0.0  # of all calls: every step, also those before and after the clock
         self._clock = WallClock()
@@ -159,8 +159,8 @@ class Tenant:
         self.is_loaded = True
 
     def own_calls(self, order: int, count: int) -> list[Call]:
-        """Make calls of the harness's own kernel by this order, while no submission is here: their extra time is this
-        context's own. A baseline may be. Raises SandboxError."""
+        """Make calls of the harness's own kernel by this order: their extra time is this context's own. A baseline may
+        be loaded, no submission. Raises SandboxError."""
         assert self._connection is not None or self.baseline_of
         size = protocol.OWN_BYTES[order]
         memory, layout = self._arena.memory, Layout((), 2 * size, size, b"")
@@ -576,7 +576,7 @@ def in_memory(content: bytes) -> Iterator[int]:
 def own_calls(sides: Mapping[str, Tenant]) -> OwnCalls:
     """Return queued calls of the harness's own kernel; none if no device does calls by itself.
 
-    They are made while no side has a submission; certificate.py derives the timing offsets between sides from them.
+    They are made while no submission is loaded; certificate.py derives the timing offsets between sides from them.
     """
     found = OwnCalls()
     if not all(side.queues for side in sides.values()):

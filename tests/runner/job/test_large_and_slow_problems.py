@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from problems.spec import Problem
 from runner.commands import local
 from runner.config import JudgeSettings
 from runner.job import execute
 from runner.judge.data.memory import Memory
 from runner.wire import Report
 from tests.conftest import SANDBOX_IMAGE
+from tests.runner.judge.oracle_here import problem_of
 
 pytestmark = pytest.mark.docker
 
@@ -53,13 +53,7 @@ def settings(tmp_path: Path) -> JudgeSettings:
 def judged(
     settings: JudgeSettings, source: str, reference: str, case: dict[str, Any], mode: str = "test", **more: Any
 ) -> Report:
-    problem = Problem.from_bundle(
-        local.find_problem("vectoradd").to_bundle()
-        | {"files": {"reference.py": reference}, "tests": [case], "benchmarks": [case], "fuzz": None, "baseline": None}
-        | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
-        | {"test_timeout_s": 240.0}  # on a busy machine
-        | more
-    )
+    problem = problem_of(reference, case, **({"test_timeout_s": 240.0} | more))  # on a busy machine
     job = local.job_from(problem, source, problem.submission_name, mode, "cpu")
     return local.judge_here(job, settings, lambda event: None)
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from problems.spec import Problem
+from runner.commands.local import find_problem
 from runner.judge.data.memory import Memory
 from runner.judge.sides.oracle import Oracle
 from sandbox.container import Exit
@@ -63,6 +65,13 @@ class Process:
         self._program.kill()
         self._program.wait()
         self._errors.close()
+
+
+def problem_of(reference: str, case: dict[str, Any], **changes: Any) -> Problem:
+    """Problem of this reference.py alone, with a single case, and `changes` of its bundle."""
+    plain = {"fuzz": None, "baseline": None, "tolerance": None, "precision": None, "speed_of_light": None}
+    own = {"files": {"reference.py": reference}, "tests": [case], "benchmarks": [case], "benchmarks_on": {}}
+    return Problem.from_bundle(find_problem("vectoradd").to_bundle() | plain | own | {"templates": {}} | changes)
 
 
 @contextmanager

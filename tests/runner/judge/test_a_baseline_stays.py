@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from problems.spec import Problem
-from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, A
 from runner.judge.calls import Calls
 from runner.judge.data.memory import Memory, NoMemory
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
-from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.judge.oracle_here import oracle_of, problem_of
 from tests.runner.judge.tenant_here import tenant_of
 
 SUMS = "def generate_input(*, n, seed):\n    return n\n\ndef ref_kernel(x):\n    return x * 2\n"
@@ -22,13 +20,7 @@ SUMS = "def generate_input(*, n, seed):\n    return n\n\ndef ref_kernel(x):\n   
 
 def loaded(tmp_path: Path, tenant: Tenant, **changes: Any) -> Trial:
     """Trial whose baseline is loaded."""
-    problem = Problem.from_bundle(
-        find_problem("vectoradd").to_bundle()
-        | {"files": {"reference.py": SUMS}, "tests": [{"n": 1}], "benchmarks": [{"n": 1}], "fuzz": None}
-        | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
-        | {"baseline": None}
-        | changes
-    )
+    problem = problem_of(SUMS, {"n": 1}, **changes)
     with oracle_of(SUMS, tmp_path) as oracle:
         trial = Trial(Calls(problem, oracle, {A: tenant}, Memory()), "ranked", profile=CPU, emit=lambda *told: None)
         trial.load_baseline()

@@ -151,9 +151,7 @@ def test_a_baseline_that_a_job_before_loaded_is_charged_for_the_memory_it_holds(
     made._start = None
     made._note_start()
     memory.taken[B] = made.calls.sides[B].kept = 300
-    made._begin(
-        {"n": 5}, Stage("Checking", 9.0, Stopwatch())
-    )  # a check: of all sides, the submission's alone is loaded
+    made._begin({"n": 5}, Stage("Checking", 9.0, Stopwatch()))  # in a check the submission alone is loaded
     assert made._start == START
     assert made._taken == ({A: 600, B: 300} if is_kept else {B: 300})
 

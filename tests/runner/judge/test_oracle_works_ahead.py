@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from problems.spec import Problem
 from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, GPU, A, B, Profile
 from runner.evidence.throttle import Window
@@ -20,7 +19,7 @@ from runner.judge.sides import oracle as asking
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
-from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.judge.oracle_here import oracle_of, problem_of
 from tests.runner.judge.simulated import FakeSide, Race
 from tests.runner.judge.tenant_here import tenant_of
 
@@ -163,13 +162,7 @@ class Beside(Memory):
 
 
 def trial_of(oracle: Oracle, tenant: Tenant, memory: Memory, **changes: Any) -> Trial:
-    problem = Problem.from_bundle(
-        find_problem("vectoradd").to_bundle()
-        | {"files": {"reference.py": SUMS}, "tests": [CASE], "benchmarks": [CASE], "fuzz": None, "baseline": None}
-        | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
-        | changes
-    )
-    calls = Calls(problem, oracle, {A: tenant, B: tenant}, memory)
+    calls = Calls(problem_of(SUMS, CASE, **changes), oracle, {A: tenant, B: tenant}, memory)
     return Trial(calls, "ranked", profile=CPU, emit=lambda *told: None)
 
 

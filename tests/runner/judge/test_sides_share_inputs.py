@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from problems.spec import Problem
-from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, A, B, I
 from runner.evidence.schema import Timing
 from runner.judge import timing
@@ -24,7 +22,7 @@ from runner.judge.data.memory import Memory
 from runner.judge.device.telemetry import Blind
 from runner.judge.timing import Shared, TimedSide
 from runner.judge.trial import Trial
-from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.judge.oracle_here import oracle_of, problem_of
 from tests.runner.judge.tenant_here import tenant_of
 from tests.runner.judge.test_oracle_works_ahead import Beside
 
@@ -48,16 +46,11 @@ def trial_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: dict[str, str], memory: Memory | None = None
 ) -> Iterator[Trial]:
     """Trial with a container's process for each side, loaded with its source."""
-    problem = Problem.from_bundle(
-        find_problem("vectoradd").to_bundle()
-        | {"files": {"reference.py": SUMS}, "tests": [CASE], "benchmarks": [CASE], "fuzz": None, "baseline": None}
-        | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
-    )
     with ExitStack() as stack:
         oracle = stack.enter_context(oracle_of(SUMS, tmp_path))
         sides = {name: stack.enter_context(tenant_of(tmp_path / name, memory=memory)) for name in sources}
         trial = Trial(
-            Calls(problem, oracle, sides, memory or Memory()),
+            Calls(problem_of(SUMS, CASE), oracle, sides, memory or Memory()),
             "ranked",
             profile=replace(CPU, most_quads=CPU.first_look, noisy=0.0),
             emit=lambda *told: None,

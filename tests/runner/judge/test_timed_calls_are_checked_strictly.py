@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from problems.spec import Problem
-from runner.commands.local import find_problem
 from runner.evidence.schedule import CPU, A, B
 from runner.judge import timing
 from runner.judge.calls import Calls, Stage
@@ -16,7 +14,7 @@ from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.timing import TimedSide
 from runner.judge.trial import Trial
-from tests.runner.judge.oracle_here import oracle_of
+from tests.runner.judge.oracle_here import oracle_of, problem_of
 from tests.runner.judge.tenant_here import tenant_of
 
 SUMS = """
@@ -33,12 +31,7 @@ SLOPPY = "def custom_kernel(x):\n    return x.double().sum().float() * (1 + OFF)
 
 
 def trial_of(oracle: Oracle, tenant: Tenant) -> Trial:
-    problem = Problem.from_bundle(
-        find_problem("vectoradd").to_bundle()
-        | {"files": {"reference.py": SUMS}, "tests": [CASE], "benchmarks": [CASE], "fuzz": None, "baseline": None}
-        | {"tolerance": None, "precision": None, "speed_of_light": None, "benchmarks_on": {}, "templates": {}}
-    )
-    calls = Calls(problem, oracle, {A: tenant, B: tenant}, Memory())
+    calls = Calls(problem_of(SUMS, CASE), oracle, {A: tenant, B: tenant}, Memory())
     return Trial(calls, "ranked", profile=CPU, emit=lambda *told: None)
 
 
