@@ -237,8 +237,8 @@ class DaemonSettings(SiteSettings):
         default=6,
         ge=0,
         le=64,
-        description="on a GPU, cores on which the next submissions with extensions are built ahead while another is "
-        "judged, as far as there are cores beside the judge's and a tenant's; 0: none is",
+        description="on a GPU, cores on which extensions and Triton kernels of the next submissions are built while "
+        "another is judged, as far as there are cores beside the judge's and a tenant's; 0: none is",
     )
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"

@@ -77,7 +77,8 @@ LANGUAGES: Final = {
     "tilelang": "TileLang",
     "cuda_core": "cuda.core",
 }
-EXTENSIONS: Final = ("load_inline", "cpp_extension")  # names that a source with extensions has
+TRITON: Final = "triton"
+COMPILED: Final = ("load_inline", "cpp_extension", TRITON)  # names that a source has which is compiled in its judging
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -270,8 +271,8 @@ class Job:
 
     @property
     def compiles(self) -> bool:
-        """Whether the import of its submission is likely to run a compiler, for up to a minute."""
-        return bool(self.problem.get("build")) or any(name in self.source for name in EXTENSIONS)
+        """Whether judging its submission is likely to run a compiler, which may take up to a minute."""
+        return bool(self.problem.get("build")) or any(name in self.source for name in COMPILED)
 
     @property
     def most_judged(self) -> int:

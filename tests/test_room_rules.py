@@ -37,6 +37,7 @@ NVIDIAS_OWN = {
     "runner/judge/device/nvidia.py",
     "runner/judge/device/nvml.py",
     "sandbox/inside/device.py",
+    "sandbox/inside/kernels_ahead.py",
     "sandbox/inside/on_cuda.py",
 }
 MAY_NAME_A_MAKE = {

@@ -160,7 +160,7 @@ def is_wanted(*, runner: Runner, now: datetime) -> bool:
 
 
 def upcoming(*, runner: Runner, now: datetime) -> list[Job]:
-    """Return jobs that this runner would claim next and whose import compiles, without a claim: it may build them
+    """Return jobs that this runner would claim next and that need a compiler, without a claim: it may build them
     ahead."""
     with connection.cursor() as cursor:
         cursor.execute(f"{_NEXT} LIMIT {LOOKED_AHEAD}", _figures(runner, now) | {"is_shadow": False, "building": ""})

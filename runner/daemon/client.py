@@ -158,7 +158,7 @@ class SiteClient:
             raise SiteRefused(f"the site sent a job that does not fit the contract: {error}", status=200) from None
 
     def upcoming(self, hardware: str) -> list[Job]:
-        """Return jobs that this runner may claim next and whose import compiles. They are not this runner's yet."""
+        """Return jobs that this runner may claim next and that need a compiler. They are not this runner's yet."""
         found = (self._post("/upcoming", {"hardware": hardware}) or {}).get("jobs", [])
         try:
             return [Job.from_json(job) for job in found]

@@ -28,6 +28,7 @@ sys.path.insert(0, FOLDER)
 gc.disable()  # while torch is imported: a tenth of the time would go into collections that find nothing
 
 import built
+import kernels_ahead
 import modelnew
 import native
 import problem_code
@@ -392,6 +393,7 @@ def set_up() -> None:
 
 def main() -> None:
     set_up()
+    kernels_ahead.prepare_triton()
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(SOCKET)
     protocol.send(connection, {"ready": protocol.VERSION})

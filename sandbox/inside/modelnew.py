@@ -142,7 +142,7 @@ class Candidate:
     """A ModelNew class wrapped as the function that the harness calls."""
 
     def __init__(self, make: type) -> None:
-        self._make = make
+        self.make = make
         self._model: Any = None
         self._attributes: Attributes | None = None
         self._told = False
@@ -150,11 +150,11 @@ class Candidate:
     def lay_out(self, data: dict[str, Any]) -> None:
         """Construct ModelNew and put its parameters and buffers where the judge places those of Model."""
         try:
-            self._model = construct(self._make, data["init"], data["seed"])
+            self._model = construct(self.make, data["init"], data["seed"])
         except BaseException as err:  # the author's code may raise anything
             raise NotConstructed from err
         if not isinstance(self._model, torch.nn.Module):
-            raise NotConstructed(f"{self._make.__name__} is no torch.nn.Module; derive it from one")
+            raise NotConstructed(f"{self.make.__name__} is no torch.nn.Module; derive it from one")
         tensors = [*data["state"].values()]
         _each(data["inputs"], tensors.append)
         device = tensors[0].device if tensors else torch.device("cpu")
@@ -166,7 +166,7 @@ class Candidate:
         missing = [name for name, kind, _, _ in index if kind.endswith(CHANGING) and name not in fits]
         if missing:
             raise NotConstructed(
-                f"{self._make.__name__} has no buffer {_listed(missing)} of the shape and dtype that Model has; a call "
+                f"{self.make.__name__} has no buffer {_listed(missing)} of the shape and dtype that Model has; a call "
                 "of Model changes it, so it is an output: keep it under that name"
             )
         for name in fits:
@@ -175,7 +175,7 @@ class Candidate:
         if others and not self._told:
             print(
                 f"photofinish: of {len(sent)} parameters and buffers of Model, {len(others)} have no counterpart of "
-                f"the same name, shape and dtype in {self._make.__name__} ({_listed(others)}). What its constructor "
+                f"the same name, shape and dtype in {self.make.__name__} ({_listed(others)}). What its constructor "
                 "drew from the same seed counts instead.",
                 file=sys.stderr,
                 flush=True,

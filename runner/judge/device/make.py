@@ -105,10 +105,10 @@ class Make(ABC):
     def memory(self, steps: Steps, ranks: int = 1) -> Memory:
         """Return the judge's memory on the claimed device, or on `ranks` of them."""
 
-    def building(self, index: int) -> tuple[str, tuple[int, ...]]:
-        """Return the compiler of native submissions, and the architecture that it builds for where no device is
-        visible: a compute capability; () where there is none to name. Raises ConfigError."""
-        return Memory.compiler, ()
+    def building(self, index: int) -> tuple[str, tuple[int, ...], int]:
+        """Return what a build without the device has to know of it: the compiler of native submissions, the compute
+        capability, () where there is none, and the number of multiprocessors. Raises ConfigError."""
+        return Memory.compiler, (), 0
 
 
 class Cpu(Make):

@@ -25,6 +25,7 @@ log = logging.getLogger("runner.judge.device.nvidia")
 GRAPHICS: Final = ("nvmlDeviceGetGraphicsRunningProcesses",)
 MPS: Final = "nvidia-cuda-mps"  # prefix of its daemons' names
 CDI_KIND: Final = "nvidia.com/gpu"
+HALF_AS_WIDE: Final = ((7, 0), (7, 2), (7, 5), (8, 0))  # compute capabilities of multiprocessors with 64 cores, not 128
 COMPUTE_MODES: Final = ("Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process")
 
 
@@ -166,16 +167,18 @@ class Nvidia(Make):
 
         return CudaMemory(steps) if ranks == 1 else CudaRanks(steps, ranks)
 
-    def building(self, index: int) -> tuple[str, tuple[int, ...]]:
+    def building(self, index: int) -> tuple[str, tuple[int, ...], int]:
         from runner.judge.data.cuda import CudaMemory
 
         try:
             library = nvml.load_nvml()
-            capability = library.nvmlDeviceGetCudaComputeCapability(Device(library, index).handle)
+            device = Device(library, index)
+            capability = tuple(map(int, library.nvmlDeviceGetCudaComputeCapability(device.handle)))
+            cores = device.ask("nvmlDeviceGetNumGpuCores") or 0
+            return CudaMemory.compiler, capability, cores // (64 if capability in HALF_AS_WIDE else 128)
         except Exception as error:  # NVML raises its own tree, and ImportError where it is not installed
             text = f"NVML does not tell the compute capability of GPU {index} ({type(error).__name__}: {error})"
             raise ConfigError(f"RUNNER_GPU: {text}; `nvidia-smi -q` must work on this host") from None
-        return CudaMemory.compiler, tuple(int(number) for number in capability)
 
 
 def pci_address(bus_id: str | bytes) -> str:

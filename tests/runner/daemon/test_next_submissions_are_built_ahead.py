@@ -16,6 +16,7 @@ from tests.runner.fake_site import FakeSite
 
 BUILDER = """
 import json, sys, time
+print("started", file=open({log!r} + ".started", "a"))
 job = json.loads(sys.stdin.readline())
 what, _, argument = job["source"].partition(" ")
 print(job["submission_id"], what, sys.argv[1], file=open({log!r}, "a"))
@@ -62,6 +63,12 @@ class Workshop:
         while not true():
             assert time.monotonic() < give_up_at, self.log.read_text()
             time.sleep(0.01)
+
+    @property
+    def started(self) -> int:
+        """Return the number of builders so far, with a job or without."""
+        path = self.log.with_name("log.started")
+        return len(path.read_text().splitlines()) if path.exists() else 0
 
     def take(self, name: str) -> bytes:
         return self.ahead.take(job(name), lambda: False)
@@ -114,6 +121,67 @@ def test_a_failed_build_is_not_tried_again(workshop: Workshop, source: str, reap
     assert workshop.take("s1") == b""
     assert workshop.log.read_text().count("s1") == 1
     assert workshop.reaped == reaped
+
+
+def test_a_job_that_begins_asks_at_once(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.daemon.ahead.EVERY_S", 3_600.0)
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.asked)
+    workshop.upcoming = [job("s1")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s1" in workshop.log.read_text())
+
+
+def test_the_next_builder_is_prepared_beside_a_build(workshop: Workshop) -> None:
+    workshop.upcoming = [job("s1", "slow 60")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.started == 2 and workshop.log.read_text())
+    assert workshop.log.read_text() == "s1 slow 6-8\n"
+
+
+def test_a_builder_that_waited_for_long_or_died_is_replaced(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop.upcoming = [job("s1")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.ahead._made)
+    monkeypatch.setattr("runner.daemon.ahead.OLD_S", 0.0)
+    old = workshop.ahead._at_hand
+    workshop.upcoming = [job("s2")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s2" in workshop.ahead._made)
+    assert workshop.ahead._process is not old
+    assert workshop.reaped == 0
+    monkeypatch.setattr("runner.daemon.ahead.OLD_S", 600.0)
+    dead = workshop.ahead._at_hand
+    assert dead is not None
+    dead._process.kill()
+    dead._process.wait()
+    workshop.upcoming = [job("s3")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s3" in workshop.ahead._made)
+    assert workshop.take("s3") == b"built of s3"
+    assert workshop.reaped == 1
+
+
+def test_what_was_claimed_meanwhile_is_not_built(workshop: Workshop) -> None:
+    assert workshop.take("s1") == b""
+    workshop.upcoming = [job("s1"), job("s2")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s2" in workshop.log.read_text())
+    assert "s1" not in workshop.log.read_text()
+
+
+def test_an_idle_runner_keeps_no_builder(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.daemon.ahead.IDLE_S", 0.1)
+    monkeypatch.setattr("runner.daemon.ahead.EVERY_S", 0.05)
+    workshop.upcoming = [job("s1")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.started == 2)
+    assert workshop.ahead._at_hand is not None
+    workshop.ahead.end()
+    workshop.await_that(lambda: workshop.ahead._at_hand is None)
+    assert workshop.take("s1") == b"built of s1"
 
 
 def test_an_idle_runner_asks_for_nothing(workshop: Workshop) -> None:
