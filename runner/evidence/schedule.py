@@ -214,8 +214,8 @@ class Schedule:
                 # By the slower side: all sides make equally many calls.
                 slower = max(windows[-1] for windows in self.windows.values())
                 calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
-                calls = max(min(calls, self._affordable_calls()), self.profile.least_calls)
-                self.calls = max(min(calls, self.most_calls), 1)
+                least, most = self._affordable_calls()
+                self.calls = max(min(max(min(calls, most), least), self.most_calls), 1)
                 self.lean = self._lean_calls()
             self._end = self._finished()
             if self._end is None:
@@ -284,16 +284,21 @@ class Schedule:
         agree = len(windows) > 1 and abs(windows[-1] - windows[-2]) <= self.profile.warm_agree * abs(windows[-2])
         return not agree
 
-    def _affordable_calls(self) -> int:
-        """Return the most calls of a block with which the first look takes half of the budget: where inputs take long
-        to make, all of it would go into the fewest quads. A side's quickest window counts: sides that share inputs have
-        the cost of half of them, as in the quads."""
-        profile = self.profile
+    def _affordable_calls(self) -> tuple[int, int]:
+        """Return the least and the most calls of a block.
+
+        At most so many that the first look takes half of the budget: where inputs take long to make, all of it would go
+        into the fewest quads. At least one, where even the fewest calls would take more than all of it. A side's
+        quickest window counts: sides that share inputs have the cost of half of them, as in the quads.
+        """
+        profile, each_s = self.profile, self._each_s
         if not self.saves_inputs:
-            return profile.most_calls
-        block_s = profile.case_budget_s / 2 / (profile.first_look * len(self.order))
-        each_s = statistics.fmean(self._each_s.values())
-        return int(min(block_s / max(each_s, 1e-9), profile.most_calls))
+            return profile.least_calls, profile.most_calls
+        block_s = profile.case_budget_s / (profile.first_look * len(self.order))
+        most = min(block_s / 2 / max(statistics.fmean(each_s.values()), 1e-9), profile.most_calls)
+        # No side gets other blocks by being slower than the baseline.
+        slow = profile.least_calls * statistics.fmean(min(one, each_s[A]) for one in each_s.values()) > block_s
+        return 1 if slow else profile.least_calls, int(most)
 
     def _lean_calls(self) -> int:
         """Return the lean calls of a block. The baseline's time decides, in which no submission has a part."""

@@ -271,8 +271,7 @@ class TimedSide:
         count = calls + lean
         leans = frozenset([*chance.sample(range(1, count - 1), lean - 1), count - 1] if lean else ())
         told = [number for number in range(count) if number not in leans]
-        repeatable = calls > 1 or plan.calls == 1
-        near = plan.near and repeatable and chance.random() < NEAR_SHARE
+        near = plan.near and chance.random() < NEAR_SHARE
         twin = chance.choice(told) if near else None
         kinds = [told, sorted(leans)] if lean else [told]
         for_submission = self._side != A or self.shared is not None
@@ -294,8 +293,7 @@ class TimedSide:
         self._turns = [_Turn(given, number, lean=number in drawn.lean) for number, given in enumerate(made[:count])]
         if twin is not None:
             self._turns.insert(twin + 1, _Turn(made[count], count, twin=twin, near=True))
-        repeatable = calls > 1 or self._calls.plan.calls == 1
-        if self._calls.plan.repeats and repeatable and chance.random() < REPEAT_SHARE:
+        if self._calls.plan.repeats and chance.random() < REPEAT_SHARE:
             at = chance.choice([at for at, turn in enumerate(self._turns) if not turn.lean])
             twin_turn = self._turns[at]
             hot = self._calls.memory.sweeps and chance.random() < HOT_SHARE
@@ -394,7 +392,8 @@ class TimedSide:
                 lean += [call.sample] if is_ready else []
                 if call.late:
                     continue
-            entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side)
+            is_known = self._calls.oracle.checks and self._is_same(turn, output)
+            entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side, is_known=is_known)
             if not entry.good:
                 if self._side == A:
                     raise OracleFailed(f"the baseline is wrong: {entry.message}")
@@ -408,15 +407,24 @@ class TimedSide:
         for (call, output), turn in zip(self._made, self._turns, strict=True):
             if turn.twin is None:
                 continue
-            first, its_output = self._made[fresh[turn.twin]]
-            same = False
-            if not turn.near:
-                first_one = replace(turn.given, expected=its_output, expected64=None)
-                found = self._calls.compared(first_one, output, Rule(tolerance=EXACT))
-                same = all(figures.different == 0 for figures in found)
+            first, _ = self._made[fresh[turn.twin]]
             yield Repeat.model_construct(
-                side=self._side, fresh=first.sample, again=call.sample, same_bits=same, near=turn.near, hot=turn.hot
+                side=self._side,
+                fresh=first.sample,
+                again=call.sample,
+                same_bits=self._is_same(turn, output),
+                near=turn.near,
+                hot=turn.hot,
             )
+
+    def _is_same(self, turn: _Turn, output: Buffer) -> bool:
+        """Return whether it is an exact repeat, and its output has the bits of the first."""
+        if turn.twin is None or turn.near:
+            return False
+        first = next(at for at, one in enumerate(self._turns) if one.buffer == turn.twin)
+        expected = replace(turn.given, expected=self._made[first][1], expected64=None)
+        found = self._calls.compared(expected, output, Rule(tolerance=EXACT))
+        return all(figures.different == 0 for figures in found)
 
     def drop(self) -> list[Input]:
         """Release the memory of the block's inputs, unless the other side is to have them, and return the inputs

@@ -73,9 +73,13 @@ def test_a_block_is_as_long_as_the_profile_and_the_judges_memory_say() -> None:
     assert warm(Schedule(CPU, most_calls=2), 1e5).next() == Run(A, 2)
 
 
-@pytest.mark.parametrize(("each_s", "of_b", "calls"), [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6)])
-def test_where_inputs_take_long_blocks_are_short(each_s: float, of_b: float, calls: int) -> None:
-    """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad."""
+@pytest.mark.parametrize(
+    ("each_s", "of_b", "calls"),
+    [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6), (0.2, 1, 3), (0.22, 1, 1), (0.22, 0, 3), (0.2, 9, 3)],
+)
+def test_where_calls_or_inputs_take_long_blocks_are_short(each_s: float, of_b: float, calls: int) -> None:
+    """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad. No candidate gets
+    blocks of one call by being slow."""
     plan = Schedule(GPU, saves_inputs=True)
     for first in (True, False, False, False):
         command = plan.next()

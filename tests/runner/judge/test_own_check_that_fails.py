@@ -10,6 +10,7 @@ import pytest
 
 from problems.spec import Case, Problem
 from runner.evidence.schedule import CPU, A, B, I
+from runner.judge import timing
 from runner.judge.calls import Calls, Stage
 from runner.judge.data.faults import IncumbentFailed, OracleFailed
 from runner.judge.data.memory import Memory
@@ -127,6 +128,37 @@ def test_a_timed_call_is_judged_alike_and_nothing_of_it_is_told(tmp_path: Path) 
         assert trial.calls.oracle is not before
         assert trial.calls.oracle.asked is asked
         assert trial.calls.oracle.problem_s > before.problem_s > 0
+
+
+OTHER = """
+import torch
+calls = []
+
+def custom_kernel(data):
+    calls.append(data[0].clone())
+    again = len(calls) > 1 and torch.equal(calls[-1], calls[-2])
+    return data[1].fill_(1 << 40) if again and OFF else data[1].copy_(data[0].argsort())
+"""
+
+
+@pytest.mark.parametrize(("off", "good"), [(False, True), (True, False)])
+def test_the_problems_check_is_asked_once_for_equal_outputs_of_one_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, off: bool, good: bool
+) -> None:
+    """A repeat that differs is held against it as any output."""
+    monkeypatch.setattr(timing, "NEAR_SHARE", 0.0)
+    monkeypatch.setattr(timing, "REPEAT_SHARE", 1.0)
+    with trial_of(problem(), OTHER.replace("OFF", str(off)), tmp_path) as trial:
+        checked: list[int] = []
+        check = trial.calls.oracle.check
+        monkeypatch.setattr(trial.calls.oracle, "check", lambda *told: [checked.append(told[0]), check(*told)][1])
+        one = TimedSide(trial.calls, B, TIMED, Stage("Timing", 60, trial.calls.oracle.asked))
+        one.make_ready(1)
+        assert len(one.run_block()) == 1
+        settled = one.settle()
+        assert (settled.wrong is None) is good
+        assert len(checked) == (1 if good else 2)
+        assert [repeat.same_bits for repeat in settled.repeats] == ([True] if good else [])
 
 
 @pytest.mark.parametrize(("side", "failure"), [(A, OracleFailed), (I, IncumbentFailed)])

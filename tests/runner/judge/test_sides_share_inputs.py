@@ -126,6 +126,19 @@ def test_inputs_that_one_side_alone_had_are_released(tmp_path: Path, monkeypatch
         assert Counter(what for _, what in MADE)["made"] == Counter(what for _, what in MADE)["released"]
 
 
+def test_a_block_of_one_call_has_a_near_duplicate_and_a_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "NEAR_SHARE", 1.0)
+    monkeypatch.setattr(timing, "REPEAT_SHARE", 1.0)
+    with trial_of(tmp_path, monkeypatch, {B: EXACT}) as trial:
+        side = TimedSide(trial.calls, B, CASE, Stage("Timing", 60, Stopwatch()))
+        side.make_ready(1)
+        assert len(side.run_block()) == 1
+        assert sorted((repeat.near, repeat.same_bits) for repeat in side.settle().repeats) == [
+            (False, True),
+            (True, False),
+        ]
+
+
 @pytest.mark.parametrize(("off", "side", "wrong"), [(2e-4, B, True), (2e-4, A, False), (2e-3, A, True)])
 def test_the_candidate_alone_is_held_against_double_precision(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, side: str, *, wrong: bool
