@@ -374,7 +374,7 @@ def revise_problem(*, actor: User, now: datetime, **draft: Any) -> list[Board]:
 
 
 @transaction.atomic
-def claim_work(*, runner: Runner, now: datetime, building: str = "") -> Job | None:
+def claim_work(*, runner: Runner, now: datetime, building: Sequence[str] = ()) -> Job | None:
     """Return the runner's next job: an attempt; if none waits, a confirmation, admission test or compiled timing.
 
     Work that has waited longer than its patience takes turns with attempts, so that the import of a whole set does not

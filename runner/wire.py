@@ -78,7 +78,7 @@ LANGUAGES: Final = {
     "cuda_core": "cuda.core",
 }
 TRITON: Final = "triton"
-COMPILED: Final = ("load_inline", "cpp_extension", TRITON)  # names that a source has which is compiled in its judging
+EXTENDING: Final = ("load_inline", "cpp_extension")  # names that a source of an extension has
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -271,8 +271,13 @@ class Job:
 
     @property
     def compiles(self) -> bool:
-        """Whether judging its submission is likely to run a compiler, which may take up to a minute."""
-        return bool(self.problem.get("build")) or any(name in self.source for name in COMPILED)
+        """Whether judging its submission is likely to run a compiler."""
+        return self.extends or TRITON in self.source
+
+    @property
+    def extends(self) -> bool:
+        """Whether that is one of C++ or CUDA, which takes up to a minute."""
+        return bool(self.problem.get("build")) or any(name in self.source for name in EXTENDING)
 
     @property
     def most_judged(self) -> int:

@@ -135,7 +135,9 @@ def main() -> None:
         waiting.append((name, replace(job, submission_id=f"c{number}", bar=options.bar)))
     began, told = time.time(), []
     ahead = Ahead(
-        lambda: [job for _, job in list(waiting)[:LOOKED_AHEAD] if job.compiles],
+        lambda: sorted(
+            (job for _, job in list(waiting)[:LOOKED_AHEAD] if job.compiles), key=lambda job: not job.extends
+        ),
         (sys.executable, "-m", "runner.job.build"),
         config.judge_environment(f"bench{secrets.token_hex(6)}"),
         {},
@@ -146,7 +148,9 @@ def main() -> None:
         judges = Judges(settings, options.spares)
         ahead.begin()
         while waiting:
-            name, job = waiting.popleft()
+            at_work = ahead.at_work  # others come before them: leaderboard/judging/claim.py
+            name, job = next((one for one in waiting if one[1].submission_id not in at_work), waiting[0])
+            waiting.remove((name, job))
             at = time.monotonic()
             report = judges.judge(job, ahead.take(job, lambda: False))
             told.append((name, report, time.monotonic() - at))

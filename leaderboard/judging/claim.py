@@ -7,15 +7,15 @@ Concurrent claims skip each other's rows and never wait. The order is fair rathe
 3. The account with the least recent device time on this hardware comes first, so that competitors take turns.
 4. Submissions by hand come before candidates of a batch: a person waits for them, and no other account pays for it.
 5. Ranked comes before practice.
-6. A submission that this runner is building ahead comes after others of its account and kind: it would wait for that.
+6. Submissions that this runner is building ahead come after others of their account and kind: they would wait for that.
 7. Then the time of submission decides, so a replacement of a lost attempt keeps its place. An attempt that waits for a
    calmer machine (`not_before`) counts as sent when its wait is over.
 
 A claim costs a pass over the waiting rows and few index probes, whatever owners sent before (`make bench-claim`).
 """
 
-import itertools
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from leaderboard.judging.sweep import lose
 from runner.wire import Job
 
 LOOKED_AHEAD: Final = 16  # attempts behind a runner's current work,
-MOST_UPCOMING: Final = 2  # of which so many may be built
+MOST_UPCOMING: Final = 6  # of which so many may be built; some of them are being built when a runner asks
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
 IDLE_TAKES: Final = timedelta(seconds=3)  # until an idle runner has claimed new work
 ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
@@ -109,7 +109,7 @@ SELECT attempt.id
           coalesce(used.seconds, 0),
           {_OF_A_BATCH},
           NOT attempt.is_ranked,
-          attempt.submission_id::text = %(building)s,
+          attempt.submission_id::text = ANY(%(building)s::text[]),
           coalesce(attempt.not_before, attempt.sent_at),
           attempt.submission_id,
           attempt.id
@@ -134,14 +134,14 @@ RETURNING taken.id
 """  # noqa: S608 - the conditions above and no value
 
 
-def claim_next(*, runner: Runner, now: datetime, building: str = "") -> Job | None:
+def claim_next(*, runner: Runner, now: datetime, building: Sequence[str] = ()) -> Job | None:
     """Claim the next attempt for this runner's hardware; return None if there is no work.
 
-    `building`: the submission that the runner is building ahead. Lock the runner's row before the call
+    `building`: the submissions that the runner is building ahead. Lock the runner's row before the call
     (runners.lock_able).
     """
     check_move(QUEUED, CLAIMED)
-    figures = _figures(runner, now) | {"building": building}
+    figures = _figures(runner, now) | {"building": list(building)}
     with connection.cursor() as cursor:
         for is_shadow in (False, True):
             cursor.execute(_CLAIM, figures | {"is_shadow": is_shadow})
@@ -154,20 +154,20 @@ def claim_next(*, runner: Runner, now: datetime, building: str = "") -> Job | No
 def is_wanted(*, runner: Runner, now: datetime) -> bool:
     """Return whether an attempt that this runner could claim has waited for longer than an idle runner would take."""
     with connection.cursor() as cursor:
-        cursor.execute(f"{_NEXT} LIMIT 1", _figures(runner, now) | {"is_shadow": False, "building": ""})
+        cursor.execute(f"{_NEXT} LIMIT 1", _figures(runner, now) | {"is_shadow": False, "building": []})
         keys = [key for (key,) in cursor.fetchall()]
     return Attempt.objects.filter(pk__in=keys, sent_at__lte=now - IDLE_TAKES).exists()
 
 
 def upcoming(*, runner: Runner, now: datetime) -> list[Job]:
-    """Return jobs that this runner would claim next and that need a compiler, without a claim: it may build them
-    ahead."""
+    """Return jobs that this runner would claim next and that need a compiler, without a claim: it may build them ahead.
+    Extensions take longest, and come first."""
     with connection.cursor() as cursor:
-        cursor.execute(f"{_NEXT} LIMIT {LOOKED_AHEAD}", _figures(runner, now) | {"is_shadow": False, "building": ""})
+        cursor.execute(f"{_NEXT} LIMIT {LOOKED_AHEAD}", _figures(runner, now) | {"is_shadow": False, "building": []})
         keys = [key for (key,) in cursor.fetchall()]
     attempts = Attempt.objects.select_related("submission__candidate__batch", "version").in_bulk(keys)
-    jobs = (attempts[key].job() for key in keys if key in attempts)
-    return list(itertools.islice((job for job in jobs if job.compiles), MOST_UPCOMING))
+    jobs = [job for key in keys if key in attempts and (job := attempts[key].job()).compiles]
+    return sorted(jobs, key=lambda job: not job.extends)[:MOST_UPCOMING]
 
 
 def _figures(runner: Runner, now: datetime) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Builds of submissions ahead of their jobs, beside the job that a runner judges.
 
 While a job is judged, the site names the attempts that this runner would claim next. Those that need a compiler are
-built, one at a time, on cores that neither judge nor tenant uses, in a container without the device
-(runner/job/build.py). Meanwhile the next container is prepared. A claim then finds the archive. A build that failed, or
-was for nothing, costs no submission anything: its tenant builds.
+built, a few side by side, on cores that neither judge nor tenant uses, each in a container without the device
+(runner/job/build.py). Meanwhile the next containers are prepared. A claim then finds the archive. A build that failed,
+or was for nothing, costs no submission anything: its tenant builds.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 EVERY_S: Final = 5.0  # between two questions to the site that name nothing new, while no further job begins
 MOST_KEPT: Final = 8  # archives, of at most 64 MB each
+CORES_A_BUILD: Final = 2  # a compiler uses few more
+MOST_AT_ONCE: Final = 4  # builds; a container takes some 500 MB of the host's memory
 GRACE_S: Final = 10.0
 IDLE_S: Final = 60.0  # without a job that is judged: then no process is kept at hand
 OLD_S: Final = 600.0  # the image or the host may have changed since a process was started
@@ -56,27 +58,25 @@ class Ahead:
         starts = (sys.executable, "-m", "runner.daemon.die_with_parent", str(os.getpid()))
         self._command = (*starts, *command, spans(cores))
         self._environment, self._identity = dict(environment), dict(identity)
-        self._is_wanted = bool(cores)
+        self._places = min(-(-len(cores) // CORES_A_BUILD), MOST_AT_ONCE)  # builds side by side, on all the cores
         self._change = threading.Condition()
-        self._is_busy = self._is_news = False  # news: the site may name others since a job began
+        self._is_busy = self._is_news = False  # news: a job began, so that the site may name others, or a build ended
         self._closing = threading.Event()
-        self._at_work: str | None = None  # submission
-        self._process: BuildProcess | None = None  # the last that got a job
-        self._at_hand: BuildProcess | None = None  # has none yet; there from the first build on, while jobs are judged
+        self._at_work: dict[str, BuildProcess] = {}  # by submission
+        self._at_hand: list[BuildProcess] = []  # have no job yet; there from the first build on, while jobs are judged
         self._made: dict[str, bytes] = {}  # by submission, the oldest first; b"" where it failed
         self._claimed = deque[str](maxlen=MOST_KEPT)  # submissions whose job has begun
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []  # the first asks the site; one of each build
 
     def begin(self) -> None:
         """Look for work from now on: a job is judged."""
-        if not self._is_wanted:
+        if not self._places:
             return
         with self._change:
             self._is_busy = self._is_news = True
             self._change.notify_all()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="ahead", daemon=True)
-            self._thread.start()
+        if not self._threads:
+            self._start(self._work)
 
     def end(self) -> None:
         """Begin no further build."""
@@ -84,15 +84,16 @@ class Ahead:
             self._is_busy = False
 
     @property
-    def at_work(self) -> str:
-        """The submission that is being built; "" if none is."""
-        return self._at_work or ""
+    def at_work(self) -> list[str]:
+        """The submissions that are being built."""
+        with self._change:
+            return list(self._at_work)
 
     def take(self, job: Job, given_up: Callable[[], bool]) -> bytes:
         """Return what was built of the job's submission; b"" if nothing was. Waits for its build if that is at work: it
         is further than a new one."""
         with self._change:
-            while self._at_work == job.submission_id and not given_up():
+            while job.submission_id in self._at_work and not given_up():
                 self._change.wait(0.2)
             self._claimed.append(job.submission_id)
             return self._made.pop(job.submission_id, b"")
@@ -101,76 +102,95 @@ class Ahead:
         with self._change:
             self._closing.set()
             self._change.notify_all()
-            at_hand, at_work = self._at_hand, self._process
-        for process in (at_hand, at_work):
-            if process is not None:
-                process.terminate()
-        if self._thread is not None:
-            self._thread.join()
+            processes = [*self._at_hand, *self._at_work.values()]
+        for process in processes:
+            process.terminate()
+        while alive := [thread for thread in self._threads if thread.is_alive()]:
+            alive[0].join()
+
+    def _start(self, work: Callable[..., object], *told: Any) -> None:
+        thread = threading.Thread(target=work, args=told, name="ahead", daemon=True)
+        self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
+        thread.start()
 
     def _work(self) -> None:
+        """Hand over jobs that the site names, as places become free, until closed. All processes are started by this
+        thread, and would end with it."""
         while True:
             with self._change:
                 is_busy = self._change.wait_for(lambda: self._is_busy or self._closing.is_set(), IDLE_S)
                 self._is_news = False
+                free = self._places - len(self._at_work)
             if self._closing.is_set():
                 return
             if not is_busy:
                 self._dismiss()
                 continue
-            if (job := self._next()) is None:
-                with self._change:
-                    self._change.wait_for(lambda: self._is_news or self._closing.is_set(), EVERY_S)
-                continue
+            for job in self._next(free):
+                self._hand_over(job)
             with self._change:
-                self._at_work = job.submission_id
-            began, found = time.monotonic(), b""
-            try:
-                found = self._built(job)
-            except (OSError, subprocess.SubprocessError) as error:
-                log.error("not_built_ahead", submission=job.submission_id, error=str(error))
-            took_s = round(time.monotonic() - began, 1)
-            log.info("built_ahead", submission=job.submission_id, bytes=len(found), took_s=took_s)
-            with self._change:
-                self._at_work = None
-                self._made[job.submission_id] = found
-                while len(self._made) > MOST_KEPT:
-                    del self._made[next(iter(self._made))]
-                self._change.notify_all()
-            if self._process is not None and self._process.was_killed:
-                self._dismiss()  # what removes its container removes that of the process at hand, too
-                self._reap()
+                self._change.wait_for(lambda: self._is_news or self._closing.is_set(), EVERY_S)
 
-    def _next(self) -> Job | None:
-        """Return a job that the site names and that is not built yet."""
-        with suppress(SiteError):  # of an older site, or away: the tenant builds
-            known = (self._made, self._claimed)
-            return next((job for job in self._asked() if not any(job.submission_id in one for one in known)), None)
-        return None
-
-    def _built(self, job: Job) -> bytes:
-        """Return the archive; b"" if the build failed. The process is gone then. Raises OSError, SubprocessError."""
-        if self._at_hand is not None and not self._at_hand.is_fit:
-            self._dismiss()
+    def _next(self, most: int) -> list[Job]:
+        """Return jobs that the site names and that nobody builds or has built yet."""
         with self._change:
-            if self._closing.is_set():
-                return b""
-            self._process, self._at_hand = self._at_hand or self._begun(), None
-            with suppress(OSError, subprocess.SubprocessError):  # this build needs no other
-                self._at_hand = self._begun()
-        return self._process.build(job)
+            known = {*self._made, *self._claimed, *self._at_work}
+        with suppress(SiteError):  # of an older site, or away: the tenant builds
+            named = {job.submission_id: job for job in self._asked()} if most else {}
+            return [job for name, job in named.items() if name not in known][:most]
+        return []
+
+    def _hand_over(self, job: Job) -> None:
+        """Let a process build a job's submission, and start the next one."""
+        self._dismiss(unfit=True)
+        try:
+            with self._change:
+                if self._closing.is_set():
+                    return
+                process = self._at_hand.pop(0) if self._at_hand else self._begun()
+                self._at_work[job.submission_id] = process
+                with suppress(OSError, subprocess.SubprocessError):  # this build needs no other
+                    self._at_hand.append(self._begun())
+        except (OSError, subprocess.SubprocessError) as error:
+            log.error("not_built_ahead", submission=job.submission_id, error=str(error))
+            self._keep(job, b"")
+        else:
+            self._start(self._build, job, process)
+
+    def _build(self, job: Job, process: BuildProcess) -> None:
+        began, found = time.monotonic(), b""
+        try:
+            found = process.build(job)
+        except (OSError, subprocess.SubprocessError) as error:
+            log.error("not_built_ahead", submission=job.submission_id, error=str(error))
+        took_s = round(time.monotonic() - began, 1)
+        log.info("built_ahead", submission=job.submission_id, bytes=len(found), took_s=took_s)
+        self._keep(job, found)
+        if process.was_killed:
+            self._dismiss()  # what removes its container removes theirs, too; builds at work fail
+            self._reap()
+
+    def _keep(self, job: Job, found: bytes) -> None:
+        with self._change:
+            self._at_work.pop(job.submission_id, None)
+            self._made[job.submission_id] = found
+            while len(self._made) > MOST_KEPT:
+                del self._made[next(iter(self._made))]
+            self._is_news = True
+            self._change.notify_all()
 
     def _begun(self) -> BuildProcess:
         return BuildProcess(self._command, self._environment, self._identity)
 
-    def _dismiss(self) -> None:
-        """End the process at hand."""
+    def _dismiss(self, *, unfit: bool = False) -> None:
+        """End the processes at hand, or the unfit of them."""
         with self._change:
-            at_hand, self._at_hand = self._at_hand, None
-        if at_hand is not None:
-            at_hand.terminate()
-            if at_hand.was_killed:
-                self._reap()
+            ended = [process for process in self._at_hand if not (unfit and process.is_fit)]
+            self._at_hand = [process for process in self._at_hand if process not in ended]
+        for process in ended:
+            process.terminate()
+        if any(process.was_killed for process in ended):
+            self._reap()
 
 
 class BuildProcess:

@@ -10,7 +10,7 @@ import json
 import math
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from secrets import SystemRandom
 from typing import Final, TypeVar
@@ -146,10 +146,10 @@ class SiteClient:
             epoch_state=str((answer or {}).get("epoch_state", "")),
         )
 
-    def claim(self, hardware: str, software: Software, building: str = "") -> Job | None:
+    def claim(self, hardware: str, software: Software, building: Sequence[str] = ()) -> Job | None:
         """Return the next job, or None; `standing` gives the reason. Safe to repeat: a job whose answer was lost comes
-        again. `building`: the submission that is being built ahead; others of its account come before it."""
-        beside = {"hardware": hardware} | ({"building": building} if building else {})
+        again. `building`: the submissions that are being built ahead; others of their accounts come before them."""
+        beside = {"hardware": hardware} | ({"building": ",".join(building)} if building else {})
         headers, answer = self._exchange("/claim", beside | software.to_json())
         self.standing = headers.get(STANDING, "")[:64]
         try:

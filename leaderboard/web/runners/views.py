@@ -160,11 +160,11 @@ class Claim(RunnerView):
         with _wire_errors_named():
             software = Software.from_json({"wire": 1} | sent)  # runners of the first wire stated no version here
         building = _text(sent, "building") if "building" in sent else ""
-        if building and not re.fullmatch(r"[\w-]{1,64}", building, re.ASCII):
-            raise UserError("building", building[:80], "no id of a submission")
+        if building and not re.fullmatch(r"[\w-]{1,64}(,[\w-]{1,64}){,63}", building, re.ASCII):
+            raise UserError("building", building[:80], "no ids of at most 64 submissions, with commas between them")
         state_software(runner=runner, software=software, now=clock())
         with _rolled_back_at(self._give_up_at):
-            job = pipeline.claim_work(runner=runner, now=clock(), building=building)
+            job = pipeline.claim_work(runner=runner, now=clock(), building=building.split(","))
         metrics.CLAIMS.labels(runner.hardware, "nothing" if job is None else "work").inc()
         if job is not None:
             return Response(job.to_json())

@@ -65,16 +65,17 @@ def test_a_runner_gets_its_own_hardware_only(stage: Stage) -> None:
     assert claim_work(runner=make_runner("tex", "H200"), now=stage.now) is not None
 
 
-def test_a_submission_that_is_being_built_comes_after_others_of_its_account_alone(stage: Stage) -> None:
-    built, second = stage.submit(), stage.submit()
-    job = claim_work(runner=stage.rex, now=stage.now, building=str(built.pk))
+def test_submissions_that_are_being_built_come_after_others_of_their_account_alone(stage: Stage) -> None:
+    built, second, too = stage.submit(), stage.submit(), stage.submit()
+    building = [str(built.pk), str(too.pk)]
+    job = claim_work(runner=stage.rex, now=stage.now, building=building)
     assert job is not None
     assert job.submission_id == str(second.pk)
     stage.report(job)
     stage.submit(owner=stage.ben)
     names = []
     for _ in range(2):
-        job = claim_work(runner=stage.rex, now=stage.now, building=str(built.pk))
+        job = claim_work(runner=stage.rex, now=stage.now, building=building)
         assert job is not None
         names.append(stage.board.submissions.get(pk=int(job.submission_id)).owner.username)
         stage.report(job)

@@ -257,13 +257,32 @@ def test_upcoming_jobs_with_extensions_are_named_in_the_order_of_claims(
     assert door.claim().submission_id == str(first.pk)
     jobs = [Job.from_json(job) for job in told(door.post("upcoming", {"hardware": "cpu"}))["jobs"]]
     assert [current(one).state for one in extensions] == ["queued"] * 3
-    assert len(jobs) == 2
+    assert len(jobs) == 3
     stale = door.post(f"attempts/{jobs[0].attempt_id}/renew", {"token": jobs[0].token})
     assert stale.status_code == 409
     door.post(f"attempts/{current(first).attempt_id}/report", passing(door.claim()).to_json())
     claimed = door.claim()
     assert claimed.submission_id == jobs[0].submission_id
     assert claimed.source == jobs[0].source
+
+
+def test_extensions_take_longest_and_are_named_first(stage: Stage, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaderboard.judging.claim.MOST_UPCOMING", 2)
+    door.hello()
+    sent = []
+    for word in (b"triton", b"triton", b"load_inline"):
+        monkeypatch.setattr("tests.leaderboard.stage.SOURCE", SOURCE + word + b" = None\n")
+        sent.append(str(stage.submit().pk))
+    jobs = told(door.post("upcoming", {"hardware": "cpu"}))["jobs"]
+    assert [job["submission_id"] for job in jobs] == [sent[2], sent[0]]
+
+
+@pytest.mark.parametrize("building", ["a b", "1,,2", "1,", ",".join(["1"] * 65)])
+def test_a_claim_that_names_no_submissions_is_refused(door: Door, building: str) -> None:
+    door.hello()
+    answer = door.post("claim", {"hardware": "cpu", "wire": 1, "building": building})
+    assert answer.status_code == 400
+    assert told(answer)["detail"].startswith("building: ")
 
 
 def test_a_runner_that_may_not_work_is_named_no_jobs(stage: Stage, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ class Workshop:
         self.is_down = False
         self.log = folder / "log"
         self.log.touch()
-        self.ahead = self.make((6, 7, 8))
+        self.ahead = self.make((6, 7))  # one build at a time
 
     def make(self, cores: tuple[int, ...]) -> Ahead:
         command = (sys.executable, "-c", BUILDER.format(log=str(self.log)))
@@ -88,7 +88,7 @@ def test_what_comes_next_is_built_beside_the_job_once(workshop: Workshop) -> Non
     assert workshop.take("s2") == b"built of s2"
     assert workshop.take("s1") == b"built of s1"
     assert workshop.take("s1") == b""
-    assert workshop.log.read_text() == "s1 load_inline 6-8\ns2 load_inline 6-8\n"
+    assert workshop.log.read_text() == "s1 load_inline 6-7\ns2 load_inline 6-7\n"
 
 
 def test_a_claim_waits_for_its_own_build_alone(workshop: Workshop) -> None:
@@ -136,7 +136,30 @@ def test_the_next_builder_is_prepared_beside_a_build(workshop: Workshop) -> None
     workshop.upcoming = [job("s1", "slow 60")]
     workshop.ahead.begin()
     workshop.await_that(lambda: workshop.started == 2 and workshop.log.read_text())
-    assert workshop.log.read_text() == "s1 slow 6-8\n"
+    assert workshop.log.read_text() == "s1 slow 6-7\n"
+
+
+def test_builds_run_side_by_side_as_cores_allow(workshop: Workshop) -> None:
+    workshop.upcoming = [job("s1", "slow 60"), job("s2", "slow 60"), job("s3", "slow 60"), job("s4")]
+    ahead = workshop.make((5, 6, 7, 8, 9))
+    ahead.begin()
+    workshop.await_that(lambda: len(workshop.log.read_text().splitlines()) == 3)
+    assert sorted(ahead.at_work) == ["s1", "s2", "s3"]
+    assert set(workshop.log.read_text().splitlines()) == {f"s{number} slow 5-9" for number in (1, 2, 3)}
+    began = time.monotonic()
+    ahead.close()
+    assert time.monotonic() - began < 5
+    assert ahead.at_work == []
+
+
+def test_a_build_that_ends_makes_place_for_the_next(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.daemon.ahead.EVERY_S", 3_600.0)
+    workshop.upcoming = [job("s1", "slow 60"), job("s2"), job("s3"), job("s4")]
+    ahead = workshop.make((5, 6, 7, 8))
+    ahead.begin()
+    workshop.await_that(lambda: {"s2", "s3", "s4"} <= ahead._made.keys())
+    assert ahead.at_work == ["s1"]
+    ahead.close()
 
 
 def test_a_builder_that_waited_for_long_or_died_is_replaced(
@@ -146,15 +169,14 @@ def test_a_builder_that_waited_for_long_or_died_is_replaced(
     workshop.ahead.begin()
     workshop.await_that(lambda: workshop.ahead._made)
     monkeypatch.setattr("runner.daemon.ahead.OLD_S", 0.0)
-    old = workshop.ahead._at_hand
+    (old,) = workshop.ahead._at_hand
     workshop.upcoming = [job("s2")]
     workshop.ahead.begin()
     workshop.await_that(lambda: "s2" in workshop.ahead._made)
-    assert workshop.ahead._process is not old
+    assert old._process.poll() is not None, "it got no job"
     assert workshop.reaped == 0
     monkeypatch.setattr("runner.daemon.ahead.OLD_S", 600.0)
-    dead = workshop.ahead._at_hand
-    assert dead is not None
+    (dead,) = workshop.ahead._at_hand
     dead._process.kill()
     dead._process.wait()
     workshop.upcoming = [job("s3")]
@@ -178,9 +200,9 @@ def test_an_idle_runner_keeps_no_builder(workshop: Workshop, monkeypatch: pytest
     workshop.upcoming = [job("s1")]
     workshop.ahead.begin()
     workshop.await_that(lambda: workshop.started == 2)
-    assert workshop.ahead._at_hand is not None
+    workshop.await_that(lambda: workshop.ahead._at_hand)
     workshop.ahead.end()
-    workshop.await_that(lambda: workshop.ahead._at_hand is None)
+    workshop.await_that(lambda: not workshop.ahead._at_hand)
     assert workshop.take("s1") == b"built of s1"
 
 
@@ -261,18 +283,18 @@ def test_the_judge_gets_the_archive_with_the_job(site: FakeSite, start: Callable
     assert attempt.report.evidence["built"] == "built of s-1"
 
 
-def test_a_claim_names_the_submission_that_is_being_built(
+def test_a_claim_names_the_submissions_that_are_being_built(
     site: FakeSite, start: Callable[..., Daemon], tmp_path: Path
 ) -> None:
     daemon = start()
     workshop = Workshop(tmp_path)
-    workshop.upcoming = [job("s-2", "slow 60")]
-    daemon._ahead = workshop.ahead
+    workshop.upcoming = [job("s-2", "slow 60"), job("s-3", "slow 60")]
+    daemon._ahead = workshop.ahead = workshop.make((6, 7, 8))
     workshop.ahead.begin()
-    workshop.await_that(lambda: workshop.ahead.at_work)
+    workshop.await_that(lambda: len(workshop.ahead.at_work) == 2)
     site.offer("a1", "pass")
     daemon.judge_until_idle()
     workshop.ahead.close()
-    assert site.claimed_with[0]["building"] == "s-2"
+    assert site.claimed_with[0]["building"] == "s-2,s-3"
     daemon.judge_until_idle()
     assert "building" not in site.claimed_with[-1]
