@@ -288,17 +288,18 @@ class Schedule:
         """Return the least and the most calls of a block.
 
         At most so many that the first look takes half of the budget: where inputs take long to make, all of it would go
-        into the fewest quads. At least one, where even the fewest calls would take more than all of it. A side's
-        quickest window counts: sides that share inputs have the cost of half of them, as in the quads.
+        into the fewest quads. A side's quickest window counts: sides that share inputs have the cost of half of them,
+        as in the quads. At least one, where the first look would spend all of the budget in calls alone as long as the
+        baseline's: no submission has a part in its time, and the first call of a block, which finds a cold processor,
+        is hardly longer than others then.
         """
-        profile, each_s = self.profile, self._each_s
+        profile = self.profile
         if not self.saves_inputs:
             return profile.least_calls, profile.most_calls
         block_s = profile.case_budget_s / (profile.first_look * len(self.order))
-        most = min(block_s / 2 / max(statistics.fmean(each_s.values()), 1e-9), profile.most_calls)
-        # No side gets other blocks by being slower than the baseline.
-        slow = profile.least_calls * statistics.fmean(min(one, each_s[A]) for one in each_s.values()) > block_s
-        return 1 if slow else profile.least_calls, int(most)
+        most = min(block_s / 2 / max(statistics.fmean(self._each_s.values()), 1e-9), profile.most_calls)
+        are_long = profile.least_calls * self.windows[A][-1] / 1e9 > block_s
+        return 1 if are_long else profile.least_calls, int(most)
 
     def _lean_calls(self) -> int:
         """Return the lean calls of a block. The baseline's time decides, in which no submission has a part."""

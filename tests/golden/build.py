@@ -117,6 +117,9 @@ def passed() -> Made:
     for name in ("queued", "places", "contexts", "gaps", "copies"):
         del older["timing"][0][name]
     yield "passed-older-runner", golden(report(older))
+    for rules in (5, 6):  # the older rules accuse honest calls that waver
+        wavering = gpu(0.7, noise=0.02, baseline_ns=400e6, most_calls=1, profile=GPU, rules=rules)
+        yield f"long-calls-that-waver-rules-{rules}", golden(run(wavering, rules=rules))
     yield "passed-not-certified", golden(run(cpu(0.8), certified=False))
     yield "passed-step-left-out", golden(run(cpu(0.8), left_out=["probe"]))
     yield "passed-no-telemetry", golden(run(gpu(0.8, level="none", heat=lambda race: window_of_nothing(race))))

@@ -74,12 +74,29 @@ def test_a_block_is_as_long_as_the_profile_and_the_judges_memory_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("each_s", "of_b", "calls"),
-    [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6), (0.2, 1, 3), (0.22, 1, 1), (0.22, 0, 3), (0.2, 9, 3)],
+    ("profile", "baseline_s", "candidate_s", "calls"),
+    [
+        (GPU, 0.2, 0.2, 3),
+        (GPU, 0.22, 0.22, 1),
+        (GPU, 0.22, 0.001, 1),
+        (GPU, 0.2, 9.0, 3),
+        (CPU, 0.16, 9.0, 3),
+        (CPU, 0.17, 0.001, 1),
+    ],
 )
-def test_where_calls_or_inputs_take_long_blocks_are_short(each_s: float, of_b: float, calls: int) -> None:
-    """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad. No candidate gets
-    blocks of one call by being slow."""
+def test_where_the_baseline_takes_long_a_block_has_one_call_whatever_the_candidate_takes(
+    profile: schedule.Profile, baseline_s: float, candidate_s: float, calls: int
+) -> None:
+    plan = Schedule(profile, saves_inputs=True)
+    while isinstance(command := plan.next(), Run) and command.warm:
+        time_s = baseline_s if command.side == A else candidate_s
+        plan.ran([time_s * 1e9] * 3, 3 * time_s, FINE)
+    assert plan.next() == Run(A, calls)
+
+
+@pytest.mark.parametrize(("each_s", "of_b", "calls"), [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6)])
+def test_where_inputs_take_long_blocks_are_short(each_s: float, of_b: float, calls: int) -> None:
+    """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad."""
     plan = Schedule(GPU, saves_inputs=True)
     for first in (True, False, False, False):
         command = plan.next()

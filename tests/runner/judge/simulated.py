@@ -78,6 +78,7 @@ class Race:
     level: str = "full"
     rules: int = 2
     most_calls: int = 1 << 20  # per block: the capacity of the judge's memory
+    saves_inputs: bool = False
     timing: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -95,7 +96,7 @@ class Race:
         idle = self.idle(FakeSide(self, A, 1.0))
         recorder.add(idle=idle, probe_limit_ns=throttle.probe_limit_ns(idle))
         constant = certificate.constant_ns(idle, certified=True)
-        plan = Schedule(self.profile, self.order, most_calls=self.most_calls)
+        plan = Schedule(self.profile, self.order, most_calls=self.most_calls, saves_inputs=self.saves_inputs)
         run = timing.CaseTiming(
             plan=plan,
             sides=self.sides,

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from runner.evidence import throttle, verdict
+from runner.evidence import schema, throttle, verdict
+from runner.evidence.replay import rerun
 from runner.evidence.sample import Sample
-from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I
+from runner.evidence.schedule import ABIIBA, CPU, GPU, A, B, I, Profile
 from runner.judge.data.faults import Fault
 from tests.runner.evidence.whole import parsed
 from tests.runner.judge.simulated import FakeSide, Race, at_block, counted, healthy, race, window
@@ -351,6 +352,20 @@ def test_a_replay_from_json_rules_and_decides_the_same() -> None:
     for quad in parsed(stored).timing[0].quads:
         rulings = [throttle.rule(block.heat, None) for block in quad.blocks]
         assert [ruling.reason for ruling in rulings if ruling.reason] == ([quad.void] if quad.void else [])
+
+
+@pytest.mark.parametrize("profile", [GPU, CPU], ids=["gpu", "cpu"])
+def test_long_calls_come_in_blocks_of_one_whose_report_replays(profile: Profile) -> None:
+    """Here the first call of a block takes 2 ms longer; the ratio stays where it is."""
+    timed = race(0.7, profile=profile, baseline_ns=400e6, saves_inputs=True, rules=schema.RULES)
+    for side in timed.sides.values():
+        side.cold = 2e6 / 400e6
+    found = timed.run()
+    assert (found.outcome, found.reason, timed.timing["calls"]) == ("passed", "", 1)
+    assert found.ratio == pytest.approx(0.7, rel=0.01)
+    stored = parsed(json.loads(json.dumps(timed.evidence())))
+    assert verdict.decide(stored) == found
+    assert rerun(stored.timing[0], stored) == []
 
 
 def test_blocks_are_no_longer_than_the_judges_memory_allows() -> None:
