@@ -150,6 +150,7 @@ def compiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
 def builder(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
     """Return the policy for the container that builds a submission ahead: a tenant's, with no device."""
     made = _with_gpu(Policy(image, (*PYTHON, BUILDER), uid, cpus, kind="builder"), gpu)
+    made = replace(made, memory_bytes=min(made.memory_bytes, BUILDER_MEMORY_BYTES))
     if made.gpu is None or made.gpu.stack != HOST:  # the image has the stack
         return replace(made, gpu=None)
     return replace(made, gpu=replace(made.gpu, nodes=()))
@@ -168,6 +169,7 @@ def counters(permission: str, image: str, uid: int, cpus: str, gpu: Gpu | None =
 
 RANK_SHM_BYTES: Final = 256 * MIB  # of NCCL and gloo
 GPU_MEMORY_BYTES: Final = 16 << 30  # of the host; a context on the device alone needs some
+BUILDER_MEMORY_BYTES: Final = 8 << 30  # beside a job, up to five times (runner/daemon/ahead.py)
 GPU_TMPFS_BYTES: Final = 2 << 30
 GPU_HARNESS_FOLDER: Final = "/photofinish"  # in the image of mount points; /opt is the host's there
 

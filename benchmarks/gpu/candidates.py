@@ -100,7 +100,7 @@ CANDIDATES = {
         body="e = torch.exp(x - x.amax(1, keepdim=True)); torch.div(e, e.sum(1, keepdim=True), out=out)"
     ),
 }
-LOOKED_AHEAD = 16  # candidates; leaderboard/judging/claim.py
+LOOKED_AHEAD, MOST_UPCOMING = 16, 6  # candidates; leaderboard/judging/claim.py
 EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
 
 
@@ -136,7 +136,8 @@ def main() -> None:
     began, told = time.time(), []
     ahead = Ahead(
         lambda: sorted(
-            (job for _, job in list(waiting)[:LOOKED_AHEAD] if job.compiles), key=lambda job: not job.extends
+            [job for _, job in list(waiting)[:LOOKED_AHEAD] if job.compiles][:MOST_UPCOMING],
+            key=lambda job: not job.extends,
         ),
         (sys.executable, "-m", "runner.job.build"),
         config.judge_environment(f"bench{secrets.token_hex(6)}"),

@@ -2,8 +2,8 @@
 
 While a job is judged, the site names the attempts that this runner would claim next. Those that need a compiler are
 built, a few side by side, on cores that neither judge nor tenant uses, each in a container without the device
-(runner/job/build.py). Meanwhile the next containers are prepared. A claim then finds the archive. A build that failed,
-or was for nothing, costs no submission anything: its tenant builds.
+(runner/job/build.py). Meanwhile the next container is prepared. A claim then finds the archive. A build that failed, or
+was for nothing, costs no submission anything: its tenant builds.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 EVERY_S: Final = 5.0  # between two questions to the site that name nothing new, while no further job begins
 MOST_KEPT: Final = 8  # archives, of at most 64 MB each
-CORES_A_BUILD: Final = 2  # a compiler uses few more
-MOST_AT_ONCE: Final = 4  # builds; a container takes some 500 MB of the host's memory
+CORES_A_BUILD: Final = 2  # most compilers use one or two
+MOST_AT_ONCE: Final = 4  # builds, each with a container of at most BUILDER_MEMORY_BYTES (sandbox/policy.py)
 GRACE_S: Final = 10.0
 IDLE_S: Final = 60.0  # without a job that is judged: then no process is kept at hand
 OLD_S: Final = 600.0  # the image or the host may have changed since a process was started
@@ -58,19 +58,22 @@ class Ahead:
         starts = (sys.executable, "-m", "runner.daemon.die_with_parent", str(os.getpid()))
         self._command = (*starts, *command, spans(cores))
         self._environment, self._identity = dict(environment), dict(identity)
-        self._places = min(-(-len(cores) // CORES_A_BUILD), MOST_AT_ONCE)  # builds side by side, on all the cores
+        self._at_once = min(-(-len(cores) // CORES_A_BUILD), MOST_AT_ONCE)  # builds side by side, on all the cores
         self._change = threading.Condition()
         self._is_busy = self._is_news = False  # news: a job began, so that the site may name others, or a build ended
         self._closing = threading.Event()
         self._at_work: dict[str, BuildProcess] = {}  # by submission
-        self._at_hand: list[BuildProcess] = []  # have no job yet; there from the first build on, while jobs are judged
+        self._at_hand: BuildProcess | None = None  # without a job; there from the first build on, while jobs are judged
+        self._left_behind = False  # a killed process left a container
         self._made: dict[str, bytes] = {}  # by submission, the oldest first; b"" where it failed
         self._claimed = deque[str](maxlen=MOST_KEPT)  # submissions whose job has begun
-        self._threads: list[threading.Thread] = []  # the first asks the site; one of each build
+        # The first asks the site and starts all processes: a child ends with the thread that started it
+        # (die_with_parent.py). The others wait for one build each.
+        self._threads: list[threading.Thread] = []
 
     def begin(self) -> None:
         """Look for work from now on: a job is judged."""
-        if not self._places:
+        if not self._at_once:
             return
         with self._change:
             self._is_busy = self._is_news = True
@@ -102,7 +105,9 @@ class Ahead:
         with self._change:
             self._closing.set()
             self._change.notify_all()
-            processes = [*self._at_hand, *self._at_work.values()]
+            processes = [*filter(None, (self._at_hand,)), *self._at_work.values()]
+        for process in processes:
+            process.ask_to_end()
         for process in processes:
             process.terminate()
         while alive := [thread for thread in self._threads if thread.is_alive()]:
@@ -114,65 +119,79 @@ class Ahead:
         thread.start()
 
     def _work(self) -> None:
-        """Hand over jobs that the site names, as places become free, until closed. All processes are started by this
-        thread, and would end with it."""
+        """Hand over jobs that the site names, as there is room for builds, until closed."""
         while True:
             with self._change:
                 is_busy = self._change.wait_for(lambda: self._is_busy or self._closing.is_set(), IDLE_S)
                 self._is_news = False
-                free = self._places - len(self._at_work)
             if self._closing.is_set():
                 return
-            if not is_busy:
-                self._dismiss()
-                continue
-            for job in self._next(free):
-                self._hand_over(job)
+            try:
+                self._tidy(keeps=is_busy)
+                if not is_busy:
+                    continue
+                for job in self._next():
+                    self._hand_over(job)
+            except Exception:  # the next jobs may do better
+                log.exception("not_built_ahead")
             with self._change:
                 self._change.wait_for(lambda: self._is_news or self._closing.is_set(), EVERY_S)
 
-    def _next(self, most: int) -> list[Job]:
-        """Return jobs that the site names and that nobody builds or has built yet."""
+    def _tidy(self, *, keeps: bool) -> None:
+        """End the process at hand if it is unfit, or in any case. Remove what killed processes left behind, once no
+        build is at work: containers of builds have one label."""
+        at_hand = self._at_hand
+        if at_hand is not None and not (keeps and at_hand.is_fit and not self._left_behind):
+            with self._change:
+                self._at_hand = None
+            at_hand.terminate()
+        with self._change:
+            self._left_behind |= at_hand is not None and at_hand.was_killed
+            reaps = self._left_behind and not self._at_work
+            self._left_behind &= not reaps
+        if reaps:
+            self._reap()
+
+    def _next(self) -> list[Job]:
+        """Return the jobs to build now: those that the site names, and that nobody builds or has built or judges."""
+        room = 0 if self._left_behind else self._at_once - len(self._at_work)
+        named: Sequence[Job] = ()
+        with suppress(SiteError):  # of an older site, or away: the tenant builds
+            named = self._asked() if room else ()
         with self._change:
             known = {*self._made, *self._claimed, *self._at_work}
-        with suppress(SiteError):  # of an older site, or away: the tenant builds
-            named = {job.submission_id: job for job in self._asked()} if most else {}
-            return [job for name, job in named.items() if name not in known][:most]
-        return []
+        return [job for name, job in {job.submission_id: job for job in named}.items() if name not in known][:room]
 
     def _hand_over(self, job: Job) -> None:
         """Let a process build a job's submission, and start the next one."""
-        self._dismiss(unfit=True)
+        with self._change:
+            if self._closing.is_set() or job.submission_id in self._claimed:
+                return
+            at_hand, self._at_hand = self._at_hand, None
+            process = self._at_work[job.submission_id] = at_hand or self._begun()
         try:
-            with self._change:
-                if self._closing.is_set():
-                    return
-                process = self._at_hand.pop(0) if self._at_hand else self._begun()
-                self._at_work[job.submission_id] = process
-                with suppress(OSError, subprocess.SubprocessError):  # this build needs no other
-                    self._at_hand.append(self._begun())
-        except (OSError, subprocess.SubprocessError) as error:
-            log.error("not_built_ahead", submission=job.submission_id, error=str(error))
-            self._keep(job, b"")
-        else:
             self._start(self._build, job, process)
+        except RuntimeError:  # no further thread
+            with self._change:
+                del self._at_work[job.submission_id]
+            process.terminate()
+            raise
+        with self._change:
+            if not self._closing.is_set():
+                self._at_hand = self._begun()
 
     def _build(self, job: Job, process: BuildProcess) -> None:
+        """Wait for a build, and keep its archive."""
         began, found = time.monotonic(), b""
         try:
             found = process.build(job)
-        except (OSError, subprocess.SubprocessError) as error:
-            log.error("not_built_ahead", submission=job.submission_id, error=str(error))
+        except Exception:
+            log.exception("not_built_ahead", submission=job.submission_id)
         took_s = round(time.monotonic() - began, 1)
         log.info("built_ahead", submission=job.submission_id, bytes=len(found), took_s=took_s)
-        self._keep(job, found)
-        if process.was_killed:
-            self._dismiss()  # what removes its container removes theirs, too; builds at work fail
-            self._reap()
-
-    def _keep(self, job: Job, found: bytes) -> None:
         with self._change:
-            self._at_work.pop(job.submission_id, None)
+            del self._at_work[job.submission_id]
+            self._left_behind |= process.was_killed
             self._made[job.submission_id] = found
             while len(self._made) > MOST_KEPT:
                 del self._made[next(iter(self._made))]
@@ -181,16 +200,6 @@ class Ahead:
 
     def _begun(self) -> BuildProcess:
         return BuildProcess(self._command, self._environment, self._identity)
-
-    def _dismiss(self, *, unfit: bool = False) -> None:
-        """End the processes at hand, or the unfit of them."""
-        with self._change:
-            ended = [process for process in self._at_hand if not (unfit and process.is_fit)]
-            self._at_hand = [process for process in self._at_hand if process not in ended]
-        for process in ended:
-            process.terminate()
-        if any(process.was_killed for process in ended):
-            self._reap()
 
 
 class BuildProcess:
@@ -231,9 +240,12 @@ class BuildProcess:
             self._archive.seek(0)
             return self._archive.read() if self._process.wait() == 0 else b""
 
+    def ask_to_end(self) -> None:
+        self._process.terminate()
+
     def terminate(self) -> None:
         """End the process. Safe to call twice, from any thread."""
-        self._process.terminate()
+        self.ask_to_end()
         try:
             self._process.wait(GRACE_S)
         except subprocess.TimeoutExpired:

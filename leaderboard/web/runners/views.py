@@ -159,12 +159,12 @@ class Claim(RunnerView):
         check_hardware(runner, _text(sent, "hardware"))
         with _wire_errors_named():
             software = Software.from_json({"wire": 1} | sent)  # runners of the first wire stated no version here
-        building = _text(sent, "building") if "building" in sent else ""
-        if building and not re.fullmatch(r"[\w-]{1,64}(,[\w-]{1,64}){,63}", building, re.ASCII):
-            raise UserError("building", building[:80], "no ids of at most 64 submissions, with commas between them")
+        being_built = _text(sent, "being_built") if "being_built" in sent else ""
+        if being_built and not re.fullmatch(r"[\w-]{1,64}(,[\w-]{1,64}){,63}", being_built, re.ASCII):
+            raise UserError("being_built", being_built[:80], "no ids of at most 64 submissions, with commas between")
         state_software(runner=runner, software=software, now=clock())
         with _rolled_back_at(self._give_up_at):
-            job = pipeline.claim_work(runner=runner, now=clock(), building=building.split(","))
+            job = pipeline.claim_work(runner=runner, now=clock(), building=being_built.split(","))
         metrics.CLAIMS.labels(runner.hardware, "nothing" if job is None else "work").inc()
         if job is not None:
             return Response(job.to_json())

@@ -247,7 +247,7 @@ def test_get_is_no_way_in(door: Door) -> None:
     assert door._client.get(f"{ROOT}/claim").status_code == 405
 
 
-def test_upcoming_jobs_with_extensions_are_named_in_the_order_of_claims(
+def test_upcoming_extensions_are_named_in_the_order_of_claims(
     stage: Stage, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     door.hello()
@@ -274,15 +274,31 @@ def test_extensions_take_longest_and_are_named_first(stage: Stage, door: Door, m
         monkeypatch.setattr("tests.leaderboard.stage.SOURCE", SOURCE + word + b" = None\n")
         sent.append(str(stage.submit().pk))
     jobs = told(door.post("upcoming", {"hardware": "cpu"}))["jobs"]
-    assert [job["submission_id"] for job in jobs] == [sent[2], sent[0]]
+    assert [job["submission_id"] for job in jobs] == sent[:2], "those that come next"
+    monkeypatch.setattr("leaderboard.judging.claim.MOST_UPCOMING", 3)
+    jobs = told(door.post("upcoming", {"hardware": "cpu"}))["jobs"]
+    assert [job["submission_id"] for job in jobs] == [sent[2], sent[0], sent[1]]
+
+
+def test_large_upcoming_jobs_are_named_as_far_as_an_answer_has_room(
+    stage: Stage, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.leaderboard.stage.SOURCE", SOURCE + b"load_inline = None\n")
+    sent = [str(stage.submit().pk) for _ in range(3)]
+    door.hello()
+    one = len(json.dumps(told(door.post("upcoming", {"hardware": "cpu"}))["jobs"][0]))
+    for most, found in ((0, 1), (2 * one + 20, 2), (4 * one, 3)):
+        monkeypatch.setattr("leaderboard.judging.claim.MOST_UPCOMING_BYTES", most)
+        jobs = told(door.post("upcoming", {"hardware": "cpu"}))["jobs"]
+        assert [job["submission_id"] for job in jobs] == sent[:found]
 
 
 @pytest.mark.parametrize("building", ["a b", "1,,2", "1,", ",".join(["1"] * 65)])
 def test_a_claim_that_names_no_submissions_is_refused(door: Door, building: str) -> None:
     door.hello()
-    answer = door.post("claim", {"hardware": "cpu", "wire": 1, "building": building})
+    answer = door.post("claim", {"hardware": "cpu", "wire": 1, "being_built": building})
     assert answer.status_code == 400
-    assert told(answer)["detail"].startswith("building: ")
+    assert told(answer)["detail"].startswith("being_built: ")
 
 
 def test_a_runner_that_may_not_work_is_named_no_jobs(stage: Stage, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

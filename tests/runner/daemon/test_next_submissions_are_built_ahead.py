@@ -1,5 +1,6 @@
 """Builds beside a job that is judged: what is built, who waits for it, what a failed build costs."""
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.daemon.ahead import MOST_KEPT, Ahead
+from runner.daemon.ahead import MOST_KEPT, Ahead, BuildProcess
 from runner.daemon.worker import Daemon
 from runner.errors import SiteUnreachable
 from runner.host.accelerators import building_cores
@@ -112,6 +113,58 @@ def test_a_claim_that_is_given_up_waits_for_no_build(workshop: Workshop) -> None
     assert workshop.ahead.take(job("s1"), lambda: True) == b""
 
 
+def test_what_a_killed_build_left_is_removed_once_no_other_is_at_work(workshop: Workshop) -> None:
+    """Their containers have one label."""
+    workshop.upcoming = [job("s1", "slow 2"), job("s2", "killed"), job("s3")]
+    workshop.ahead = workshop.make((5, 6, 7, 8))
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s2" in workshop.ahead._made)
+    assert (workshop.ahead.at_work, workshop.reaped) == (["s1"], 0)
+    workshop.await_that(lambda: "s3" in workshop.ahead._made)
+    assert workshop.reaped == 1
+    assert workshop.take("s1") == b"built of s1"
+    assert workshop.take("s3") == b"built of s3"
+
+
+def test_a_fault_of_a_moment_ends_no_thread(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.daemon.ahead.EVERY_S", 0.05)
+    begun, start = workshop.ahead._begun, workshop.ahead._start
+    faults = iter([OSError("no process"), OSError("no process")])
+    no_threads = iter([RuntimeError("can't start new thread")])
+
+    def fails() -> BuildProcess:
+        for fault in faults:
+            raise fault
+        return begun()
+
+    def fails_to_start(work: Callable[..., object], *told: object) -> None:
+        for fault in no_threads if told else ():
+            raise fault
+        start(work, *told)
+
+    monkeypatch.setattr(workshop.ahead, "_begun", fails)
+    monkeypatch.setattr(workshop.ahead, "_start", fails_to_start)
+    workshop.upcoming = [job("s1")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s1" in workshop.ahead._made)
+    assert workshop.take("s1") == b"built of s1"
+
+
+def test_what_is_claimed_while_the_site_answers_is_not_built(workshop: Workshop) -> None:
+    upcoming = [job("s1"), job("s2")]
+
+    def ask() -> list[Job]:
+        assert workshop.take("s1") == b""
+        return upcoming
+
+    workshop.ahead = Ahead(
+        ask, (sys.executable, "-c", BUILDER.format(log=str(workshop.log))), {}, {}, (6, 7), workshop._reap
+    )
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s2" in workshop.ahead._made)
+    assert "s1" not in workshop.log.read_text()
+
+
 @pytest.mark.parametrize(("source", "reaped"), [("fail", 0), ("killed", 1)])
 def test_a_failed_build_is_not_tried_again(workshop: Workshop, source: str, reaped: int) -> None:
     workshop.upcoming = [job("s1", source), job("s2")]
@@ -169,20 +222,25 @@ def test_a_builder_that_waited_for_long_or_died_is_replaced(
     workshop.ahead.begin()
     workshop.await_that(lambda: workshop.ahead._made)
     monkeypatch.setattr("runner.daemon.ahead.OLD_S", 0.0)
-    (old,) = workshop.ahead._at_hand
+    old = workshop.ahead._at_hand
+    assert old is not None
     workshop.upcoming = [job("s2")]
     workshop.ahead.begin()
     workshop.await_that(lambda: "s2" in workshop.ahead._made)
-    assert old._process.poll() is not None, "it got no job"
+    assert old._process.poll() == -signal.SIGTERM, "it got no job"
     assert workshop.reaped == 0
     monkeypatch.setattr("runner.daemon.ahead.OLD_S", 600.0)
-    (dead,) = workshop.ahead._at_hand
-    dead._process.kill()
-    dead._process.wait()
     workshop.upcoming = [job("s3")]
     workshop.ahead.begin()
     workshop.await_that(lambda: "s3" in workshop.ahead._made)
-    assert workshop.take("s3") == b"built of s3"
+    dead = workshop.ahead._at_hand
+    assert dead is not None
+    dead._process.kill()
+    dead._process.wait()
+    workshop.upcoming = [job("s4")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s4" in workshop.ahead._made)
+    assert workshop.take("s4") == b"built of s4"
     assert workshop.reaped == 1
 
 
@@ -200,9 +258,9 @@ def test_an_idle_runner_keeps_no_builder(workshop: Workshop, monkeypatch: pytest
     workshop.upcoming = [job("s1")]
     workshop.ahead.begin()
     workshop.await_that(lambda: workshop.started == 2)
-    workshop.await_that(lambda: workshop.ahead._at_hand)
+    workshop.await_that(lambda: workshop.ahead._at_hand is not None)
     workshop.ahead.end()
-    workshop.await_that(lambda: not workshop.ahead._at_hand)
+    workshop.await_that(lambda: workshop.ahead._at_hand is None)
     assert workshop.take("s1") == b"built of s1"
 
 
@@ -295,6 +353,6 @@ def test_a_claim_names_the_submissions_that_are_being_built(
     site.offer("a1", "pass")
     daemon.judge_until_idle()
     workshop.ahead.close()
-    assert site.claimed_with[0]["building"] == "s-2,s-3"
+    assert site.claimed_with[0]["being_built"] == "s-2,s-3"
     daemon.judge_until_idle()
-    assert "building" not in site.claimed_with[-1]
+    assert "being_built" not in site.claimed_with[-1]
