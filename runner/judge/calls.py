@@ -276,10 +276,10 @@ class Calls:
         return work()
 
     def judge_output(
-        self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B, is_known: bool = False
+        self, given: Input, call: Call, output: Buffer, *, public: bool, side: str = B, is_accepted: bool = False
     ) -> Check:
-        """Return the check of an output: by our own comparison, or by the problem's check if it has one. `is_known`:
-        that has taken an equal output for this input; a problem's check may take longer than a call."""
+        """Return the check of an output: by our own comparison, or by the problem's check if it has one. `is_accepted`:
+        the problem's check took an equal output for this input; to ask it may take longer than a call."""
         rule = self.rule(given.arguments)
         with self.comparing.running():
             found = self.compared(given, output, rule)
@@ -296,7 +296,7 @@ class Calls:
         if call.late:
             _fail(entry, "late_write", LATE)
             entry.outcome = "policy"
-        elif self.oracle.checks and not is_known:
+        elif self.oracle.checks and not is_accepted:
             good, said = self._own_check(given, output, side)
             if not good:
                 shown = f"Case {given.case}: {said}" if public else "A secret case: the problem's own check failed."

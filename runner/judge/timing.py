@@ -392,8 +392,10 @@ class TimedSide:
                 lean += [call.sample] if is_ready else []
                 if call.late:
                     continue
-            is_known = self._calls.oracle.checks and self._is_same(turn, output)
-            entry = self._calls.judge_output(turn.given, call, output, public=False, side=self._side, is_known=is_known)
+            is_accepted = self._calls.oracle.checks and self._is_same(turn, output)
+            entry = self._calls.judge_output(
+                turn.given, call, output, public=False, side=self._side, is_accepted=is_accepted
+            )
             if not entry.good:
                 if self._side == A:
                     raise OracleFailed(f"the baseline is wrong: {entry.message}")
@@ -418,12 +420,13 @@ class TimedSide:
             )
 
     def _is_same(self, turn: _Turn, output: Buffer) -> bool:
-        """Return whether it is an exact repeat, and its output has the bits of the first."""
+        """Return whether it is an exact repeat, and its output equals the first (EXACT)."""
         if turn.twin is None or turn.near:
             return False
         first = next(at for at, one in enumerate(self._turns) if one.buffer == turn.twin)
         expected = replace(turn.given, expected=self._made[first][1], expected64=None)
-        found = self._calls.compared(expected, output, Rule(tolerance=EXACT))
+        with self._calls.comparing.running():
+            found = self._calls.compared(expected, output, Rule(tolerance=EXACT))
         return all(figures.different == 0 for figures in found)
 
     def drop(self) -> list[Input]:

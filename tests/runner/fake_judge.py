@@ -139,6 +139,7 @@ def live(what: str) -> None:
 
 
 def end(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come as the input ends, and a judge ends once
     live("ends")
     sys.exit(143)
 

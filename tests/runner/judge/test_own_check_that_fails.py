@@ -161,6 +161,21 @@ def test_the_problems_check_is_asked_once_for_equal_outputs_of_one_input(
         assert [repeat.same_bits for repeat in settled.repeats] == ([True] if good else [])
 
 
+@pytest.mark.parametrize(("off", "good"), [(False, True), (True, False)])
+def test_visits_of_places_share_an_input_and_its_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, off: bool, good: bool
+) -> None:
+    monkeypatch.setattr(timing, "LONG_NS", 0)  # one row of visits
+    monkeypatch.setattr("tests.runner.judge.tenant_here.Tenant.begin_turns", lambda self: 3)
+    with trial_of(problem(), OTHER.replace("OFF", str(off)), tmp_path) as trial:
+        checked: list[int] = []
+        check = trial.calls.oracle.check
+        monkeypatch.setattr(trial.calls.oracle, "check", lambda *told: [checked.append(told[0]), check(*told)][1])
+        one = TimedSide(trial.calls, B, TIMED, Stage("Timing", 60, trial.calls.oracle.asked))
+        assert (one.visit(5) is None) is good
+        assert len(checked) == (1 if good else 2)
+
+
 @pytest.mark.parametrize(("side", "failure"), [(A, OracleFailed), (I, IncumbentFailed)])
 def test_the_other_sides_blame_no_submission(tmp_path: Path, side: str, failure: type[Exception]) -> None:
     with trial_of(problem(fail=DIES), WILD, tmp_path, side) as trial, pytest.raises(failure):

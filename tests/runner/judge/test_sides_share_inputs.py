@@ -4,7 +4,7 @@ Beside an incumbent each block has its own.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +14,18 @@ import pytest
 
 from runner.evidence.schedule import CPU, A, B, I
 from runner.evidence.schema import Timing
+from runner.evidence.throttle import COUNTERS, Window
 from runner.judge import timing
+from runner.judge import trial as trial_module
 from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import OracleFailed
 from runner.judge.data.memory import Memory
-from runner.judge.device.telemetry import Blind
+from runner.judge.device.telemetry import Blind, nothing
 from runner.judge.timing import Shared, TimedSide
 from runner.judge.trial import Trial
 from tests.runner.judge.oracle_here import oracle_of, problem_of
+from tests.runner.judge.simulated import counted
 from tests.runner.judge.tenant_here import tenant_of
 from tests.runner.judge.test_oracle_works_ahead import Beside
 
@@ -105,6 +108,31 @@ def test_the_baseline_and_the_candidate_have_each_input_once(
         assert {number for number, what in MADE if what == "made"} == {
             number for number, what in MADE if what == "released"
         }
+
+
+class HotOnce(Blind):
+    """A device that throttles in its tenth block, the second or later of a quad."""
+
+    blocks = 0
+
+    def end(self, meanwhile: Callable[[], object] = nothing) -> Window:
+        window = super().end(meanwhile)
+        self.blocks += 1
+        before, after = dict.fromkeys(COUNTERS, 0), counted(270, 5_000_000 if self.blocks == 10 else 0)
+        return Window(replace(window.before, counters=before), replace(window.after, counters=after))
+
+
+def test_a_void_quad_gives_no_side_an_input_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_module, "pause_for", lambda telemetry: lambda why: None)
+    with trial_of(tmp_path, monkeypatch, {A: EXACT, B: EXACT}) as trial:
+        trial.measure(HotOnce())
+        (timed,) = trial.evidence.timing
+        assert [quad.void != "" for quad in timed.quads].count(True) == 1
+        for side in (A, B):
+            seeds = [seed for quad in timed.quads for block in distinct(quad.of(side)) for seed in block]
+            assert len(set(seeds)) == len(seeds) > 0
+        assert set(Counter(MADE).values()) == {1}
+        assert Counter(what for _, what in MADE)["made"] == Counter(what for _, what in MADE)["released"]
 
 
 def test_inputs_that_one_side_alone_had_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
