@@ -35,11 +35,11 @@ CALM: Final = 1.5  # times the fastest idle call; a longer call met foreign work
 # The gap between the two clocks:
 QUANTILE: Final = 0.05
 LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
-# Reported times are represented by this many of their quantiles at most. By older rules they were 16: their edge lay up
-# to a call beside that of the wall times, and of honest kernels of 0.4 s that waver by 2 %, one in three mismatched.
-TOLD_POINTS: Final = 512
-EARLIER_TOLD_POINTS: Final = 16
-POINTS_RULES: Final = 6
+MOST_POINTS: Final = 2048  # that represent the reported times; a case has fewer calls
+# Older rules took 16 quantiles of them, whose edge lay up to a call beside that of the wall times: of honest kernels
+# of 0.4 s that waver by 2 %, one in three mismatched.
+EXACT_RULES: Final = 6
+FEW_POINTS: Final = 16
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 # The gaps of two containers with the same code differ by up to that (docs/lab-notebook). If data take places in turn,
@@ -170,8 +170,8 @@ def _event(quads: list[Quad], timing: Timing, evidence: Evidence, side: str) -> 
         return Certified([])
     is_lean = evidence.rules >= LEAN_RULES and has_lean_calls(timing, quads, side)
     slowed_ns = slowed_by_ns(timing, quads, evidence) if evidence.rules >= LEAN_RULES else 0.0
-    points = told_points(evidence)
-    everywhere, fastest = hidden_of_case(timing, quads, side, is_lean=is_lean, slowed_ns=slowed_ns, points=points)
+    exact = is_exact(evidence)
+    everywhere, fastest = hidden_of_case(timing, quads, side, is_lean=is_lean, slowed_ns=slowed_ns, exact=exact)
     gap_ns = apart_ns(timing, side)
     # Own calls alone never prove a forgery, and neither does a gap that drifted for the baseline, too.
     found = [(hidden, min(0.0, gap_ns)) for hidden in (everywhere, fastest)]
@@ -214,8 +214,9 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def told_points(evidence: Evidence) -> int:
-    return TOLD_POINTS if evidence.rules >= POINTS_RULES else EARLIER_TOLD_POINTS
+def is_exact(evidence: Evidence) -> bool:
+    """Return whether all reported times count, as `hidden` wants to know."""
+    return evidence.rules >= EXACT_RULES
 
 
 def hidden_of_case(
@@ -223,7 +224,7 @@ def hidden_of_case(
     quads: Sequence[Quad],
     side: str,
     *,
-    points: int,
+    exact: bool,
     is_lean: bool = False,
     slowed_ns: float = 0.0,
 ) -> tuple[Hidden, Hidden]:
@@ -231,13 +232,13 @@ def hidden_of_case(
 
     First the innocent causes of longer gaps are subtracted: the difference between the containers themselves and, where
     data are large, the judge's own copying as it was measured afterwards. A case with lean calls needs no measurement:
-    all copying within its calls is subtracted. `slowed_ns` of the baseline's gap do not count. `points`: told_points.
+    all copying within its calls is subtracted. `slowed_ns` of the baseline's gap do not count. `exact`: is_exact.
     """
     copying = not is_lean or timing.input_bytes + timing.output_bytes < LARGE_BYTES
     own, theirs, copies_stray = _copies_ns(timing, side) if copying else (0.0, 0.0, 0.0)
     calls = calls_of(quads, side, own + slowed_ns, theirs + apart_ns(timing, side), copying=copying)
     least_ns = _least_spread_ns(timing, side) + _turn_ns(timing) + copies_stray
-    everywhere, fastest = (hidden(calls, fastest=only, least_ns=least_ns, points=points) for only in (False, True))
+    everywhere, fastest = (hidden(calls, fastest=only, least_ns=least_ns, exact=exact) for only in (False, True))
     return everywhere, fastest
 
 
@@ -430,7 +431,7 @@ def _within(timing: Timing, side: str) -> list[float]:
     return [sample.copying_ns for sample in timing.calls_of(side)]
 
 
-def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float, points: int = TOLD_POINTS) -> Hidden:
+def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float, exact: bool) -> Hidden:
     """Estimate the hidden time of all the candidate's calls, or (`fastest`) of the faster half of the calls in the
     faster half of its blocks.
 
@@ -439,7 +440,7 @@ def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float, points: in
     """
     groups = min(GROUPS, len(quads))
     parts = [_Part.of(quads[group::groups], fastest) for group in range(groups)]
-    return _with_spread(parts, partial(_hidden, points=points), least_ns)
+    return _with_spread(parts, partial(_hidden, exact=exact), least_ns)
 
 
 def _with_spread(parts: Sequence[P], of: Callable[[Sequence[P]], float], least_ns: float) -> Hidden:
@@ -472,15 +473,19 @@ class _Part:
         return cls(gaps, sorted([wall for wall, _ in calls]), sorted([told for _, told in calls]))
 
 
-def _hidden(parts: Sequence[_Part], *, points: int) -> float:
-    """Return the hidden time of these parts together."""
+def _hidden(parts: Sequence[_Part], *, exact: bool) -> float:
+    """Return the hidden time of these parts together.
+
+    The wall time of a rank is held against the sums around it: of those between this rank and the next, the middle.
+    """
     gaps = sorted(chain.from_iterable(part.gaps for part in parts))
     walls = sorted(chain.from_iterable(part.walls for part in parts))
     told = sorted(chain.from_iterable(part.told for part in parts))
     share = min(max(QUANTILE, LEAST_RANK / len(walls)), 0.5)
-    count = min(points, len(told))
+    rank = int(share * len(walls))
+    count = min(MOST_POINTS if exact else FEW_POINTS, len(told))
     told = [told[int((index + 0.5) * len(told) / count)] for index in range(count)]
-    return walls[int(share * len(walls))] - _sum_quantile(told, gaps, share)
+    return walls[rank] - _sum_quantile(told, gaps, (rank + 0.5) / len(walls) if exact else share)
 
 
 def _sum_quantile(told: list[float], gaps: list[float], share: float) -> float:
