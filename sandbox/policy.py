@@ -148,7 +148,7 @@ def compiler(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
 
 
 def builder(image: str, uid: int, cpus: str, gpu: Gpu | None = None) -> Policy:
-    """Return the policy for the container that builds a submission ahead: a tenant's, with no device."""
+    """Return the policy for the container that builds a submission ahead: a tenant's with less memory and no device."""
     made = _with_gpu(Policy(image, (*PYTHON, BUILDER), uid, cpus, kind="builder"), gpu)
     made = replace(made, memory_bytes=min(made.memory_bytes, BUILDER_MEMORY_BYTES))
     if made.gpu is None or made.gpu.stack != HOST:  # the image has the stack

@@ -79,7 +79,10 @@ class Ahead:
             self._is_busy = self._is_news = True
             self._change.notify_all()
         if not self._threads:
-            self._start(self._work)
+            try:
+                self._start(self._work)
+            except RuntimeError as error:  # no further thread now; the next job may begin with one
+                log.error("not_built_ahead", error=str(error))
 
     def end(self) -> None:
         """Begin no further build."""
@@ -116,7 +119,11 @@ class Ahead:
     def _start(self, work: Callable[..., object], *told: Any) -> None:
         thread = threading.Thread(target=work, args=told, name="ahead", daemon=True)
         self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:
+            self._threads.remove(thread)
+            raise
 
     def _work(self) -> None:
         """Hand over jobs that the site names, as there is room for builds, until closed."""
@@ -125,6 +132,9 @@ class Ahead:
                 is_busy = self._change.wait_for(lambda: self._is_busy or self._closing.is_set(), IDLE_S)
                 self._is_news = False
             if self._closing.is_set():
+                with self._change:
+                    self._change.wait_for(lambda: not self._at_work)  # they would be killed with this thread
+                self._tidy(keeps=False)
                 return
             try:
                 self._tidy(keeps=is_busy)
@@ -147,7 +157,7 @@ class Ahead:
             at_hand.terminate()
         with self._change:
             self._left_behind |= at_hand is not None and at_hand.was_killed
-            reaps = self._left_behind and not self._at_work
+            reaps = self._left_behind and not self._at_work and self._at_hand is None
             self._left_behind &= not reaps
         if reaps:
             self._reap()
@@ -187,6 +197,7 @@ class Ahead:
             found = process.build(job)
         except Exception:
             log.exception("not_built_ahead", submission=job.submission_id)
+            process.terminate()
         took_s = round(time.monotonic() - began, 1)
         log.info("built_ahead", submission=job.submission_id, bytes=len(found), took_s=took_s)
         with self._change:

@@ -149,6 +149,7 @@ class SiteClient:
     def claim(self, hardware: str, software: Software, building: Sequence[str] = ()) -> Job | None:
         """Return the next job, or None; `standing` gives the reason. Safe to repeat: a job whose answer was lost comes
         again. `building`: the submissions that are being built ahead; others of their accounts come before them."""
+        # An older site wants one id under "building", and knows no other key.
         beside = {"hardware": hardware} | ({"being_built": ",".join(building)} if building else {})
         headers, answer = self._exchange("/claim", beside | software.to_json())
         self.standing = headers.get(STANDING, "")[:64]

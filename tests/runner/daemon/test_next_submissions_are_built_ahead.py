@@ -16,13 +16,23 @@ from runner.wire import Job
 from tests.runner.fake_site import FakeSite
 
 BUILDER = """
-import json, sys, time
+import json, os, signal, sys, time
+
+def end(*_):
+    time.sleep(0.2)  # removes its container
+    print("removed", file=open({log!r} + ".removed", "a"))
+    sys.exit(143)
+
+signal.signal(signal.SIGTERM, end)
 print("started", file=open({log!r} + ".started", "a"))
 job = json.loads(sys.stdin.readline())
 what, _, argument = job["source"].partition(" ")
 print(job["submission_id"], what, sys.argv[1], file=open({log!r}, "a"))
 if what == "slow":
     time.sleep(float(argument))
+elif what == "awaits":
+    while not os.path.exists(argument):
+        time.sleep(0.01)
 elif what == "fail":
     sys.exit(1)
 elif what == "killed":
@@ -115,11 +125,13 @@ def test_a_claim_that_is_given_up_waits_for_no_build(workshop: Workshop) -> None
 
 def test_what_a_killed_build_left_is_removed_once_no_other_is_at_work(workshop: Workshop) -> None:
     """Their containers have one label."""
-    workshop.upcoming = [job("s1", "slow 2"), job("s2", "killed"), job("s3")]
+    awaited = workshop.log.with_name("awaited")
+    workshop.upcoming = [job("s1", f"awaits {awaited}"), job("s2", "killed"), job("s3")]
     workshop.ahead = workshop.make((5, 6, 7, 8))
     workshop.ahead.begin()
     workshop.await_that(lambda: "s2" in workshop.ahead._made)
     assert (workshop.ahead.at_work, workshop.reaped) == (["s1"], 0)
+    awaited.touch()
     workshop.await_that(lambda: "s3" in workshop.ahead._made)
     assert workshop.reaped == 1
     assert workshop.take("s1") == b"built of s1"
@@ -130,7 +142,7 @@ def test_a_fault_of_a_moment_ends_no_thread(workshop: Workshop, monkeypatch: pyt
     monkeypatch.setattr("runner.daemon.ahead.EVERY_S", 0.05)
     begun, start = workshop.ahead._begun, workshop.ahead._start
     faults = iter([OSError("no process"), OSError("no process")])
-    no_threads = iter([RuntimeError("can't start new thread")])
+    fails_to = iter([True, False, True])  # the thread that asks, at first, and then that of a build
 
     def fails() -> BuildProcess:
         for fault in faults:
@@ -138,14 +150,15 @@ def test_a_fault_of_a_moment_ends_no_thread(workshop: Workshop, monkeypatch: pyt
         return begun()
 
     def fails_to_start(work: Callable[..., object], *told: object) -> None:
-        for fault in no_threads if told else ():
-            raise fault
+        if next(fails_to, False):
+            raise RuntimeError("can't start new thread")
         start(work, *told)
 
     monkeypatch.setattr(workshop.ahead, "_begun", fails)
     monkeypatch.setattr(workshop.ahead, "_start", fails_to_start)
     workshop.upcoming = [job("s1")]
-    workshop.ahead.begin()
+    for _ in range(2):
+        workshop.ahead.begin()
     workshop.await_that(lambda: "s1" in workshop.ahead._made)
     assert workshop.take("s1") == b"built of s1"
 
@@ -220,14 +233,14 @@ def test_a_builder_that_waited_for_long_or_died_is_replaced(
 ) -> None:
     workshop.upcoming = [job("s1")]
     workshop.ahead.begin()
-    workshop.await_that(lambda: workshop.ahead._made)
-    monkeypatch.setattr("runner.daemon.ahead.OLD_S", 0.0)
+    workshop.await_that(lambda: workshop.ahead._made and workshop.ahead._at_hand and workshop.started == 2)
     old = workshop.ahead._at_hand
     assert old is not None
+    monkeypatch.setattr("runner.daemon.ahead.OLD_S", 0.0)
     workshop.upcoming = [job("s2")]
     workshop.ahead.begin()
     workshop.await_that(lambda: "s2" in workshop.ahead._made)
-    assert old._process.poll() == -signal.SIGTERM, "it got no job"
+    assert old._process.poll() == 128 + signal.SIGTERM, "it got no job"
     assert workshop.reaped == 0
     monkeypatch.setattr("runner.daemon.ahead.OLD_S", 600.0)
     workshop.upcoming = [job("s3")]
@@ -292,6 +305,17 @@ def test_a_site_that_is_away_ends_no_thread(workshop: Workshop, monkeypatch: pyt
     workshop.is_down, workshop.upcoming = False, [job("s1")]
     workshop.await_that(lambda: "s1" in workshop.log.read_text())
     assert workshop.take("s1") == b"built of s1"
+
+
+def test_closing_lets_builders_remove_their_containers(workshop: Workshop) -> None:
+    """They would be killed if the thread ended that started them."""
+    workshop.upcoming = [job("s1", "slow 60"), job("s2", "slow 60")]
+    workshop.ahead = workshop.make((5, 6, 7, 8))
+    workshop.ahead.begin()
+    workshop.await_that(lambda: workshop.started == 3 and len(workshop.log.read_text().splitlines()) == 2)
+    workshop.ahead.close()
+    assert workshop.log.with_name("log.removed").read_text() == "removed\n" * 3
+    assert workshop.reaped == 0
 
 
 def test_closing_ends_a_build(workshop: Workshop) -> None:
