@@ -188,7 +188,7 @@ def test_a_gpu_takes_nothing_of_the_rest_away(options: dict[str, Any], gpu_optio
 
 
 @pytest.mark.parametrize("stack", [policy.HOST, policy.TOOLKIT, policy.CDI])
-def test_builder_has_the_limits_of_a_tenant_and_no_device(stack: str) -> None:
+def test_builder_has_the_limits_of_a_tenant_less_memory_and_no_device(stack: str) -> None:
     gpu = policy.Gpu(stack, "GPU-1", "nvidia.com/gpu", ("/dev/nvidia0",), "/usr/local/cuda/bin")
     tenant, builder = policy.tenant("image", 200_000, "1", gpu), policy.builder("image", 200_000, "1", gpu)
     options = policy.container_options(builder, socket_folder=Path("/tmp/socket"), owner="rex")
@@ -196,7 +196,7 @@ def test_builder_has_the_limits_of_a_tenant_and_no_device(stack: str) -> None:
     assert "device_requests" not in options
     assert builder.command[-1].endswith(Path(policy.BUILDER).name)
     shown = replace(builder, command=tenant.command, gpu=tenant.gpu, kind=tenant.kind)
-    assert shown == tenant
+    assert shown == replace(tenant, memory_bytes=8 << 30)
 
 
 @pytest.mark.parametrize(("make", "program"), [(policy.profiler, policy.PROFILER), (policy.compiler, policy.COMPILER)])

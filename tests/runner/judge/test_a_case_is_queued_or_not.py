@@ -9,7 +9,7 @@ import pytest
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import B
 from runner.judge.calls import Turn
-from runner.judge.data.call import Call, Input
+from runner.judge.data.call import Call, Input, Stopwatch
 from runner.judge.data.room import Plan
 from runner.judge.timing import FIRST_VISITS, LONG_NS, TimedSide
 
@@ -21,11 +21,12 @@ class Judged:
         self._wall_ns = wall_ns
         self.chance = random.Random(1)
         self.memory = SimpleNamespace(sweeps=False)
+        self.comparing = Stopwatch()
         self.queueing = self.in_series = True
         self.plan = Plan(99)
         self._queued = iter(queued)
         self.called = self.made = 0
-        self.oracle = SimpleNamespace(release=lambda given: None)
+        self.oracle = SimpleNamespace(release=lambda given: None, checks=False)
         self.sides = {B: SimpleNamespace(begin_turns=lambda: 16, move=lambda: None, leans=True, own_in_series=True)}
         self.good = True
         self.lean: list[bool] = []
