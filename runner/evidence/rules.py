@@ -371,8 +371,8 @@ def _two_speeds(case: TimedCase) -> stats.Modes | None:
     slow.
 
     The first call after a thaw meets cold code, memory and caches: on a quiet processor it takes 5 to 35 % longer, the
-    more different work a kernel does, the longer. That gains no time, since a block counts by its median, or
-    has one long call.
+    more different work a kernel does, the longer. That gains no time, since a block counts by its median
+    or has one call, which is long then.
     """
     blocks = case.blocks(CANDIDATE)
     found = stats.two_modes([call for block in blocks for call in block])

@@ -214,7 +214,7 @@ class Schedule:
                 # By the slower side: all sides make equally many calls.
                 slower = max(windows[-1] for windows in self.windows.values())
                 calls = round(self.profile.block_s * 1e9 / max(slower, 1.0)) if math.isfinite(slower) else 0
-                least, most = self._affordable_calls()
+                least, most = self._least_and_most_calls()
                 self.calls = max(min(max(min(calls, most), least), self.most_calls), 1)
                 self.lean = self._lean_calls()
             self._end = self._finished()
@@ -284,7 +284,7 @@ class Schedule:
         agree = len(windows) > 1 and abs(windows[-1] - windows[-2]) <= self.profile.warm_agree * abs(windows[-2])
         return not agree
 
-    def _affordable_calls(self) -> tuple[int, int]:
+    def _least_and_most_calls(self) -> tuple[int, int]:
         """Return the least and the most calls of a block.
 
         At most so many that the first look takes half of the budget: where inputs take long to make, all of it would go

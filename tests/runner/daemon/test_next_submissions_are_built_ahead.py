@@ -1,4 +1,4 @@
-"""Builds beside a job that is judged: what is built, who waits for it, what a failed build costs."""
+"""The next submissions are built beside a judged job: a claim waits for its own build, a failed build costs nothing."""
 
 import signal
 import sys
