@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache, partial
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
+
+from problems.spec import extends
 
 WIRE_VERSION: Final = 1
 
@@ -78,7 +80,8 @@ LANGUAGES: Final = {
     "cuda_core": "cuda.core",
 }
 TRITON: Final = "triton"
-EXTENDING: Final = ("load_inline", "cpp_extension")  # names that a source of an extension has
+MOST_AHEAD: Final = 6  # jobs that are named to be built ahead; some of them are being built when a runner asks
+EXTENSIONS_FIRST: Final = 2  # of them, so many extensions come first
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -276,8 +279,8 @@ class Job:
 
     @property
     def extends(self) -> bool:
-        """Whether that is one of C++ or CUDA, which takes up to a minute."""
-        return bool(self.problem.get("build")) or any(name in self.source for name in EXTENDING)
+        """Whether that is one of C++ or CUDA, which takes a minute."""
+        return bool(self.problem.get("build")) or extends(self.source)
 
     @property
     def most_judged(self) -> int:
@@ -299,6 +302,18 @@ class Job:
         if job.incumbent is None:
             _whole("job.runs", job.runs, 1, 1)
         return job
+
+
+def to_build_ahead(jobs: Sequence[Job]) -> list[Job]:
+    """Return those of these jobs, the next first, that a runner is to build ahead, in this order.
+
+    An extension takes far longer than all else, so the first come before jobs that are claimed sooner; but a few only,
+    or a queue full of them would keep all other builds waiting.
+    """
+    compiled = [job for job in jobs if job.compiles]
+    first = [job for job in compiled if job.extends][:EXTENSIONS_FIRST]
+    return [*first, *(job for job in compiled if job not in first)][:MOST_AHEAD]
+
 
 
 @dataclass(frozen=True)

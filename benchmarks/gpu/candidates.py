@@ -29,7 +29,7 @@ from runner.daemon.ahead import Ahead
 from runner.daemon.canary import own_job
 from runner.daemon.judge_handle import JudgeProcess
 from runner.host import accelerators
-from runner.wire import Job, Report
+from runner.wire import Job, Report, to_build_ahead
 
 TORCH = "import torch\n\ndef custom_kernel(data):\n    x, out = data\n    {body}\n    return out\n"
 ROWS = """import triton
@@ -100,7 +100,7 @@ CANDIDATES = {
         body="e = torch.exp(x - x.amax(1, keepdim=True)); torch.div(e, e.sum(1, keepdim=True), out=out)"
     ),
 }
-LOOKED_AHEAD, MOST_UPCOMING = 16, 6  # candidates; leaderboard/judging/claim.py
+LOOKED_AHEAD = 16  # candidates; leaderboard/judging/claim.py
 EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
 
 
@@ -135,10 +135,7 @@ def main() -> None:
         waiting.append((name, replace(job, submission_id=f"c{number}", bar=options.bar)))
     began, told = time.time(), []
     ahead = Ahead(
-        lambda: sorted(
-            [job for _, job in list(waiting)[:LOOKED_AHEAD] if job.compiles][:MOST_UPCOMING],
-            key=lambda job: not job.extends,
-        ),
+        lambda: to_build_ahead([job for _, job in list(waiting)[:LOOKED_AHEAD]]),
         (sys.executable, "-m", "runner.job.build"),
         config.judge_environment(f"bench{secrets.token_hex(6)}"),
         {},

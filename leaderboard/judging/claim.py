@@ -14,7 +14,6 @@ Concurrent claims skip each other's rows and never wait. The order is fair rathe
 A claim costs a pass over the waiting rows and few index probes, whatever owners sent before (`make bench-claim`).
 """
 
-import itertools
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -28,10 +27,9 @@ from leaderboard.judging.epochs import measurable
 from leaderboard.judging.lease import hand_out, lock_held, start_lease
 from leaderboard.judging.models import AT_WORK, CLAIMED, QUEUED, Attempt, Runner, check_move
 from leaderboard.judging.sweep import lose
-from runner.wire import Job
+from runner.wire import Job, to_build_ahead
 
 LOOKED_AHEAD: Final = 16  # attempts behind a runner's current work,
-MOST_UPCOMING: Final = 6  # of which so many may be built; some of them are being built when a runner asks
 MOST_UPCOMING_BYTES: Final = 4_000_000  # of their JSON; runner/daemon/client.py reads twice as much
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
 IDLE_TAKES: Final = timedelta(seconds=3)  # until an idle runner has claimed new work
@@ -162,20 +160,19 @@ def is_wanted(*, runner: Runner, now: datetime) -> bool:
 
 
 def upcoming(*, runner: Runner, now: datetime) -> list[Job]:
-    """Return jobs that this runner would claim next and that need a compiler, without a claim: it may build them ahead.
-    The next are named, however long others would take; among them, extensions take longest, and come first."""
+    """Return jobs that this runner would claim next and that need a compiler, without a claim: it may build them
+    ahead."""
     with connection.cursor() as cursor:
         cursor.execute(f"{_NEXT} LIMIT {LOOKED_AHEAD}", _figures(runner, now) | {"is_shadow": False, "building": []})
         keys = [key for (key,) in cursor.fetchall()]
     attempts = Attempt.objects.select_related("submission__candidate__batch", "version").in_bulk(keys)
-    jobs = (attempts[key].job() for key in keys if key in attempts)
     found, left = list[Job](), MOST_UPCOMING_BYTES
-    for job in itertools.islice((job for job in jobs if job.compiles), MOST_UPCOMING):
+    for job in to_build_ahead([attempts[key].job() for key in keys if key in attempts]):
         left -= len(json.dumps(job.to_json()))
         if found and left < 0:
             break
         found.append(job)
-    return sorted(found, key=lambda job: not job.extends)
+    return found
 
 
 def _figures(runner: Runner, now: datetime) -> dict[str, Any]:

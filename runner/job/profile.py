@@ -19,7 +19,7 @@ from runner.job.prepare import Prepared
 from runner.judge.data.call import Input
 from runner.judge.data.memory import Memory, SharedPages
 from runner.judge.sides.arena import connect
-from runner.judge.trial import COMPILE_S, Trial
+from runner.judge.trial import Trial
 from runner.wire import Job
 from sandbox import protocol
 from sandbox.container import SandboxError
@@ -57,8 +57,9 @@ def profile(job: Job, trial: Trial, ready: Prepared) -> Profiled:
         kernels: list[Kernel] = []
         files: dict[str, str] = {}
         notes: list[str] = []
+        limit_s = LIMIT_S + trial.compiling_s(job.source)
         try:
-            traced = _told(Traced, ready, memory, {**sent, "counters": False}, pages)
+            traced = _told(Traced, ready, memory, {**sent, "counters": False}, pages, limit_s)
             files |= traced.files
         except _Failed as failed:
             notes.append(str(failed))
@@ -69,7 +70,7 @@ def profile(job: Job, trial: Trial, ready: Prepared) -> Profiled:
         try:
             if not ready.settings.runner_counters:
                 raise _Failed(NOT_SET)
-            counted = _told(Counted, ready, memory, {**sent, "counters": True}, pages)
+            counted = _told(Counted, ready, memory, {**sent, "counters": True}, pages, limit_s)
             files |= counted.files
             kernels = _kernels(counted)
         except _Failed as failed:
@@ -89,9 +90,10 @@ def _largest(trial: Trial) -> Input:
     return found[0]
 
 
-def _told(kind: type[Told], ready: Prepared, memory: Memory, sent: dict[str, Any], pages: SharedPages) -> Told:
+def _told(
+    kind: type[Told], ready: Prepared, memory: Memory, sent: dict[str, Any], pages: SharedPages, limit_s: float
+) -> Told:
     """Run a profiler in its container and return its answer. Raises _Failed."""
-    limit_s = LIMIT_S + (COMPILE_S if sent["build"] else 0)
     try:
         with ExitStack() as stack:
             container = stack.enter_context(closing(ready.start_profiler(counters=sent["counters"])))

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
-from problems.spec import MODEL, Case, Problem, case_name
+from problems.spec import MODEL, Case, Problem, case_name, extends
 from runner.evidence import certificate, throttle
 from runner.evidence.bar import is_out_of_reach
 from runner.evidence.recorder import CaseRecorder
@@ -49,7 +49,7 @@ LARGE: Final = 4  # a call whose data take more than this part of the judge's sn
 MOST_IDLE: Final = 8  # times the profile's idle calls, if most of them are disturbed
 IDLE_S: Final = 3.0  # at most, since the stage's time limit runs
 IDLE_REST_S: Final = 0.05  # before further idle calls: another program's turn passes
-COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before it is loaded
+COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before it is loaded, or by its import
 
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
 REFERENCE: Final = "reference.py"
@@ -105,8 +105,12 @@ class Trial:
         """Load a submission into its container, with the problem's files and, if needed, the reference; `built`: with
         the files of its import ahead."""
         self._note_start()
-        longest_s = self.problem.test_timeout_s + (COMPILE_S if self.problem.build is not None else 0)
-        self.calls.sides[side].load(**self.sources(source), limit_s=longest_s, built=built)
+        limit_s = self.problem.test_timeout_s + self.compiling_s(source)
+        self.calls.sides[side].load(**self.sources(source), limit_s=limit_s, built=built)
+
+    def compiling_s(self, source: str) -> float:
+        """Return the time that this submission has for a compiler, beside the limit of its import."""
+        return COMPILE_S if self.problem.build is not None or extends(source) else 0.0
 
     def sources(self, source: str) -> dict[str, Any]:
         """Return all that a container needs to load a submission."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.wire import MAX_CONFIRMATION_BYTES, Event, Incumbent, Job, Report, WireError
+from runner.wire import MAX_CONFIRMATION_BYTES, MOST_AHEAD, Event, Incumbent, Job, Report, WireError, to_build_ahead
 
 REPORT = Report(
     attempt_id="1",
@@ -138,3 +138,13 @@ def test_nonsense_is_a_wire_error_and_nothing_else(kind: tuple[Any, dict[str, An
     changes = data.draw(st.dictionaries(st.sampled_from(sorted(good)), anything, max_size=3))
     with contextlib.suppress(WireError):
         parser.from_json(good | changes)
+
+
+def test_the_first_extensions_are_built_before_all_else_and_the_next_jobs_after_them() -> None:
+    words = ["torch", *["triton"] * 5, "load_inline", "cpp_extension", *["load_inline"] * 3]
+    jobs = [Job.from_json({**JOB, "attempt_id": str(at), "source": word}) for at, word in enumerate(words)]
+    named = [int(job.attempt_id) for job in to_build_ahead(jobs)]
+    assert named == [6, 7, 1, 2, 3, 4]
+    assert len(named) == MOST_AHEAD
+    assert [int(job.attempt_id) for job in to_build_ahead(jobs[5:])] == [6, 7, 5, 8, 9, 10]
+    assert to_build_ahead(jobs[:1]) == []

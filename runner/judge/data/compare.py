@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -113,6 +114,10 @@ class Arrays:
         place = slice(slot.output, slot.output + slot.nbytes)
         return bool(np.array_equal(left[place], right[place]))
 
+    def numbers(self, *single: Array) -> list[float]:
+        """Return these single values, with one wait for a device."""
+        return [float(one) for one in single]
+
     def mask(self, array: Array) -> Far:
         """Return the mask in host memory."""
         return np.asarray(array)
@@ -186,18 +191,19 @@ def _compare(given: Input, number: int, got: Buffer, rule: Rule, arrays: Arrays)
     if slot.dtype not in error_model.UNIT:
         expected, came = (arrays.values(slot, region) for region in (given.expected, got))
         unlike = expected != came
-        different, far = int(arrays.xp.count_nonzero(unlike)), arrays.mask(unlike)
+        different, far = int(arrays.xp.count_nonzero(unlike)), partial(arrays.mask, unlike)
         first = _element(slot, expected, came, _first(unlike), 0) if different else None
         reason = "mismatch" if different and not rule.own_check else ""
-        found = Figures(len(far), different, reason, "bits", first=first)
+        found = Figures(len(unlike), different, reason, "bits", first=first)
     elif given.expected64 is None and arrays.same(slot, given.expected, got):
         return Figures(math.prod(slot.shape), 0, "", "expected", relative_l2=0.0, worst_abs=0.0, worst_share=0.0)
     else:
-        found, far = _Comparison(given, number, rule, arrays).of(got)
+        comparison = _Comparison(given, number, rule, arrays)
+        found, far = comparison.of(got), comparison.far
     if found.good or math.prod(slot.shape) > hints.MOST_ELEMENTS:
         return found
     expected, came = (values(*arrays.host(slot, region)) for region in (given.expected, got))
-    return replace(found, hints=hints.of(slot, expected, came, far, arrays.host(slot, got)[1]))
+    return replace(found, hints=hints.of(slot, expected, came, far(), arrays.host(slot, got)[1]))
 
 
 class _Comparison:
@@ -236,16 +242,19 @@ class _Comparison:
         self._first: Element | None = None
         self._worst: tuple[float, Element] | None = None
 
-    def of(self, got: Buffer) -> tuple[Figures, Far]:
-        """Return the figures, and a mask of the wrong elements: real and imaginary parts one after the other."""
+    def of(self, got: Buffer) -> Figures:
         values = self._arrays.values(self._slot, got)
         with np.errstate(all="ignore"):
             for start, end in self._pieces():
                 self._add(start, values[start:end])
-        far = np.zeros(len(values), dtype=np.bool_)
+        return self._figures(len(values))
+
+    def far(self) -> Far:
+        """Return a mask of the wrong elements: real and imaginary parts one after the other."""
+        found = np.zeros(len(self._expected), dtype=np.bool_)
         for start, some in self._far:
-            far[start : start + len(some)] = some
-        return self._figures(len(values)), far
+            found[start : start + len(some)] = some
+        return found
 
     def _pieces(self) -> Iterator[tuple[int, int]]:
         """Yield begin and end of each piece: whole rows, as many as fit in a chunk, or a part of a row."""
@@ -272,16 +281,20 @@ class _Comparison:
             self._disputed += int(xp.count_nonzero(disputed & xp.isfinite(expected)))
             error = xp.where(disputed, xp.minimum(abs(got - truth), from_expected), abs(got - truth))
             judged = from_expected if self._rule.tolerance else error
-        shares = judged / limit
-        share = float(shares.max())
-        if not share <= 1 or math.isinf(float(limit.max())):  # otherwise every element is near: no NaN, no infinity
+        shares, size = judged / limit, expected if truth is None else truth
+        share, widest, *sums = arrays.numbers(shares.max(), limit.max(), *self._sums(error, size, limit))
+        if not share <= 1 or math.isinf(widest):  # otherwise every element is near: no NaN, no infinity
             far = ~(judged <= limit) | xp.isinf(limit)  # a NaN is far, and any error that an infinity would allow
             far &= ~((expected == got) | (xp.isnan(expected) & xp.isnan(got)))  # equal infinities, expected NaNs
             share = float(xp.where(judged > 0, shares, 0.0).max())
             if bool(far.any()):
                 self._note(start, expected, got, judged, far)
         self._worst_share = _larger(self._worst_share, share)
-        self._count(error, expected if truth is None else truth, limit, expected, end)
+        if not (math.isfinite(sums[0]) and TINY * len(error) < sums[1] < math.inf):
+            # Elements that are expected to be no number count in no sum.
+            error, size, limit = (xp.where(xp.isfinite(expected), array, 0.0) for array in (error, size, limit))
+            sums = arrays.numbers(*self._sums(arrays.double(error), arrays.double(size), limit))
+        self._count(*sums, is_last=end % self._width == 0)
         if truth is not None:
             own = xp.where(xp.isfinite(expected), expected - truth, 0.0)
             self._own += float(self._squares(arrays.double(own)).sum())
@@ -298,23 +311,24 @@ class _Comparison:
             limit = self._arrays.xp.minimum(limit, self._model.cap * (size + self._usual))
         return limit + self._model.least
 
-    def _count(self, error: Array, size: Array, limit: Array, expected: Array, end: int) -> None:
-        """Add a part that ends at `end` to the sums. Elements that are expected to be no number count in no sum."""
+    def _sums(self, error: Array, size: Array, limit: Array) -> list[Array]:
+        """Return the sums of squares of a part, as single values: of the errors, the sizes and, for the model, the
+        allowed errors; the largest relative square of a row, if there are whole rows; the largest error."""
         errors, sizes = self._squares(error), self._squares(size)
-        if not (math.isfinite(float(errors.sum())) and TINY * len(error) < float(sizes.sum()) < math.inf):
-            finite = self._arrays.xp.isfinite(expected)
-            error, size, limit = (self._arrays.xp.where(finite, array, 0.0) for array in (error, size, limit))
-            errors, sizes = self._squares(self._arrays.double(error)), self._squares(self._arrays.double(size))
-        self._errors += float(errors.sum())
-        self._sizes += float(sizes.sum())
-        if self._model is not None:
-            self._allowed += float(self._squares(limit).sum())
+        allowed = errors if self._model is None else self._squares(limit)
+        rows = errors if self._width == 1 else self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
+        return [errors.sum(), sizes.sum(), allowed.sum(), rows.max(), error.max()]
+
+    def _count(self, errors: float, sizes: float, allowed: float, row: float, largest: float, *, is_last: bool) -> None:
+        """Count the sums of a part; with the last part of a long row, that row is complete."""
+        self._errors += errors
+        self._sizes += sizes
+        self._allowed += allowed
         if self._width > self._arrays.chunk:
-            self._add_to_row(float(errors.sum()), float(sizes.sum()), is_last=end % self._width == 0)
+            self._add_to_row(errors, sizes, is_last=is_last)
         elif self._width > 1:
-            rows = self._arrays.xp.where(sizes > 0, errors / sizes, 0.0)
-            self._worst_row = _larger(self._worst_row, float(rows.max()))
-        self._worst_abs = _larger(self._worst_abs, float(error.max()))
+            self._worst_row = _larger(self._worst_row, row)
+        self._worst_abs = _larger(self._worst_abs, largest)
 
     def _add_to_row(self, errors: float, sizes: float, *, is_last: bool) -> None:
         """Add a part of a long row; with its last part the row is complete."""

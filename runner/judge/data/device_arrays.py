@@ -51,6 +51,10 @@ class TensorArrays(Arrays):
         parts = (slice(at, at + PART_BYTES) for at in range(0, slot.nbytes, PART_BYTES))
         return all(torch.equal(one[part], other[part]) for part in parts)
 
+    def numbers(self, *single: torch.Tensor) -> list[float]:
+        found: list[float] = torch.stack([one.double() for one in single]).tolist()
+        return found
+
     def mask(self, array: torch.Tensor) -> Far:
         return np.asarray(array.cpu().numpy())
 

@@ -1,12 +1,21 @@
 """Limits of a construction and of a first call follow the reference's own time, between a floor and a ceiling."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
+from runner.commands.local import find_problem
+from runner.evidence.schedule import CPU, B
 from runner.judge import limits
-from runner.judge.calls import Stage
+from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault
+from runner.judge.data.memory import Memory
 from runner.judge.limits import CALL_S, FIRST_CALL_S, MOST_CONSTRUCTION_S, MOST_FIRST_CALL_S
+from runner.judge.sides.oracle import Oracle
+from runner.judge.sides.tenant import Tenant
+from runner.judge.trial import COMPILE_S, Trial
 
 
 @pytest.mark.parametrize(
@@ -46,3 +55,15 @@ def test_other_failures_and_plain_calls_get_no_explanation() -> None:
     assert limits.construction(12.0).explain(raised) is raised
     late = Fault("timeout", "call", "No answer within 10 s in a call of the kernel.")
     assert limits.call(CALL_S).explain(late) is late
+
+
+@pytest.mark.parametrize(
+    ("line", "more_s"),
+    [("import torch", 0.0), ("from torch.utils.cpp_extension import load_inline", COMPILE_S)],
+)
+def test_an_import_that_compiles_has_time_for_the_compiler(line: str, more_s: float) -> None:
+    problem, limits_s = find_problem("vectoradd"), list[float]()
+    side = cast(Tenant, SimpleNamespace(load=lambda limit_s, **told: limits_s.append(limit_s)))
+    calls = Calls(problem, cast(Oracle, SimpleNamespace(held_bytes=0)), {B: side}, Memory())
+    Trial(calls, "test", profile=CPU, emit=lambda *told: None).load(line)
+    assert limits_s == [problem.test_timeout_s + more_s]
