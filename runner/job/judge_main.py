@@ -45,7 +45,7 @@ from sandbox.container import SandboxError
 log = logging.getLogger("runner.job.judge_main")
 
 LOOK_S: Final = 5.0  # while waiting, interval of the checks whether the containers are still fit
-MOST_JOBS: Final = 16  # then all starts afresh: what a problem's code keeps from job to job stays small
+MOST_JOBS: Final = 48  # then all starts afresh: what a problem's code keeps from job to job stays small
 PR_SET_DUMPABLE: Final = 4
 
 

@@ -156,11 +156,11 @@ class Prepared:
         """Launch times of the contexts that were drawn, by side."""
         return {name: side.launches for name, side in self.sides.items() if side.launches}
 
-    def _compare(self) -> None:
+    def _compare(self, rounds: int = tenant.OWN_ROUNDS) -> None:
         """Measure the offsets between the containers, if more than one is timed."""
         if len(self.sides) > 1:
             with self.spares.frozen():
-                self.own_calls = tenant.own_calls(self.sides)
+                self.own_calls = tenant.own_calls(self.sides, rounds)
             self._compared_at = time.monotonic()
 
     def compared(self) -> tenant.OwnCalls:
@@ -187,7 +187,7 @@ class Prepared:
             self.start_side(name)
         self._connect_sides(draws=timed)
         if timed:
-            self._compare()
+            self._compare(tenant.FEW_OWN_ROUNDS)
 
     def take_problem(self, problem: Problem, *, may_rank: bool) -> None:
         """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own. End a
@@ -288,10 +288,15 @@ def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A), rank
         try:
             with ExitStack() as stack:
                 ready = Prepared(stack, settings, hardware, cores, sides)
-                ready.connect()
-                yield ready
+                try:
+                    ready.connect()
+                    gc.freeze()  # all that is there for all jobs: a collection between jobs is quick without it
+                    yield ready
+                finally:
+                    ready.spares.settle()  # before the stack ends
         finally:
             ready = None  # type: ignore[assignment]
+            gc.unfreeze()
             _release(hardware)
     finally:
         os.sched_setaffinity(0, before)

@@ -1,11 +1,13 @@
 """Spare containers: they import torch for the jobs to come, and stand still beside timed calls.
 
-Always true: a spare that is taken runs; the others run unless `frozen` is open. A spare that fails costs no job.
+A thread starts them, so that no job waits for the engine. Always true: a spare that is taken runs; the others run
+unless `frozen` is open, and then none is being started. A spare that fails costs no job.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,13 +29,25 @@ class Spares:
         self._start, self._freezes = start, freezes
         self._waiting: dict[str, deque[Container]] = {TENANT: deque(), ORACLE: deque()}  # the oldest first
         self._is_frozen = False
+        self._starting: threading.Thread | None = None
 
     @property
     def containers(self) -> tuple[Container, ...]:
         return (*self._waiting[TENANT], *self._waiting[ORACLE])
 
     def have(self, tenants: int) -> None:
-        """Start what is missing of so many tenants' containers, and an oracle's beside them."""
+        """Begin to start what is missing of so many tenants' containers, and an oracle's beside them."""
+        self.settle()
+        starting = threading.Thread(target=self._fill, args=(tenants,), name="spares")
+        starting.start()
+        self._starting = starting
+
+    def settle(self) -> None:
+        """Wait until no spare is being started."""
+        if self._starting is not None:
+            self._starting.join()
+
+    def _fill(self, tenants: int) -> None:
         try:
             for kind, count in ((TENANT, tenants), (ORACLE, min(tenants, 1))):
                 while len(self._waiting[kind]) < count:
@@ -43,7 +57,11 @@ class Spares:
 
     def take(self, kind: str) -> Container:
         """Return the oldest spare of a kind, or a new container. Raises SandboxError, OSError if there is none."""
-        while self._waiting[kind]:
+        while True:
+            if not self._waiting[kind]:
+                self.settle()
+            if not self._waiting[kind]:
+                return self._start(kind)
             spare = self._waiting[kind].popleft()
             try:
                 spare.thaw()
@@ -51,11 +69,11 @@ class Spares:
                 self._drop(spare)
             else:
                 return spare
-        return self._start(kind)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Keep all spares frozen. Contexts may lie inside each other."""
+        self.settle()
         if self._is_frozen or not self._freezes:
             yield
             return

@@ -37,6 +37,7 @@ LONGEST_PAUSE_US: Final = 2_000  # up to this much
 
 OWN_WARM_CALLS: Final = 8  # of the harness's own kernel, of each side; not counted
 OWN_ROUNDS: Final = 16
+FEW_OWN_ROUNDS: Final = 10  # where no result can rank; certificate.LEAST_OWN_CALLS of each order must have been queued
 OWN_CALLS: Final = {protocol.OWN: 8, protocol.OWN_LONG: 4, protocol.OWN_LEAN: 8}  # of each side in a round, by order
 COPY_ROUNDS: Final = 8  # at the least; every place has its turn
 COPY_WARM_ROUNDS: Final = 1  # before them, not counted
@@ -573,7 +574,7 @@ def in_memory(content: bytes) -> Iterator[int]:
 # -- differences between containers ---------------------------------------------------------------------------------
 
 
-def own_calls(sides: Mapping[str, Tenant]) -> OwnCalls:
+def own_calls(sides: Mapping[str, Tenant], rounds: int = OWN_ROUNDS) -> OwnCalls:
     """Return queued calls of the harness's own kernel; none if no device does calls by itself.
 
     They are made while no submission is loaded; certificate.py derives the timing offsets between sides from them.
@@ -581,19 +582,19 @@ def own_calls(sides: Mapping[str, Tenant]) -> OwnCalls:
     found = OwnCalls()
     if not all(side.queues for side in sides.values()):
         return found
-    _make_own_calls(sides, {protocol.OWN: found.own_calls})
+    _make_own_calls(sides, rounds, {protocol.OWN: found.own_calls})
     if all(side.leans for side in sides.values()):
-        _make_own_calls(sides, {protocol.OWN_LONG: found.own_long, protocol.OWN_LEAN: found.own_lean})
+        _make_own_calls(sides, rounds, {protocol.OWN_LONG: found.own_long, protocol.OWN_LEAN: found.own_lean})
     return found
 
 
-def _make_own_calls(sides: Mapping[str, Tenant], into: Mapping[int, Samples]) -> None:
+def _make_own_calls(sides: Mapping[str, Tenant], rounds: int, into: Mapping[int, Samples]) -> None:
     """Make own calls by these orders, whose data are equally large; orders and sides take turns."""
     for order, samples in into.items():
         samples.update({name: [] for name in sides})
         for side in sides.values():
             side.own_calls(order, OWN_WARM_CALLS)
-    for number in range(OWN_ROUNDS):
+    for number in range(rounds):
         for order, samples in into.items():
             for name in sorted(sides, reverse=number % 2 > 0):
                 made = sides[name].own_calls(order, OWN_CALLS[order])

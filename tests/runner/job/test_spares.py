@@ -1,5 +1,6 @@
 """Spare containers stand still beside timed calls, run when they are taken, and cost no job when they fail."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ class Fake:
 def spares() -> Spares:
     made = Spares(Fake, freezes=True)  # type: ignore[arg-type]
     made.have(2)
+    made.settle()
     return made
 
 
@@ -48,15 +50,42 @@ def test_there_are_tenants_and_an_oracle(spares: Spares) -> None:
     found: Any = spares.containers
     assert [one.kind for one in found] == [TENANT, TENANT, ORACLE]
     spares.have(2)
+    spares.settle()
     assert spares.containers == found
     assert spares.take(TENANT) is found[0]
     spares.have(2)
+    spares.settle()
     assert len(spares.containers) == 3
+
+
+def test_the_engine_keeps_no_job_waiting_that_needs_no_spare() -> None:
+    may_start, started = threading.Event(), list[str]()
+
+    def start(kind: str) -> Any:
+        assert may_start.wait(10)
+        started.append(kind)
+        return Fake(kind)
+
+    spares = Spares(start, freezes=True)
+    spares.have(1)
+    assert (spares.containers, started) == ((), [])
+    may_start.set()
+    assert spares.take(ORACLE).kind == ORACLE, "the one that was being started"  # type: ignore[attr-defined]
+    assert started == [TENANT, ORACLE]
+
+
+def test_none_is_being_started_beside_timed_calls() -> None:
+    for freezes in (True, False):
+        spares = Spares(lambda kind: Fake(kind), freezes=freezes)  # type: ignore[arg-type,return-value]
+        spares.have(3)
+        with spares.frozen():
+            assert frozen(spares) == [freezes] * 4
 
 
 def test_none_are_started_where_none_are_wanted() -> None:
     spares = Spares(Fake, freezes=True)  # type: ignore[arg-type]
     spares.have(0)
+    spares.settle()
     assert spares.containers == ()
     assert spares.take(ORACLE).kind == ORACLE  # type: ignore[attr-defined]
 
@@ -112,6 +141,7 @@ def test_spares_that_cannot_be_started_stop_nothing() -> None:
 
     spares = Spares(start, freezes=True)
     spares.have(2)
+    spares.settle()
     assert spares.containers == ()
     with pytest.raises(SandboxError):
         spares.take(TENANT)
