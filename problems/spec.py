@@ -323,14 +323,6 @@ _body = partial(as_text, most=MAX_BUNDLE_BYTES)
 GPU_LANGUAGES: Final = ("cuda", "triton", "hip", "cute", "cutlass", "tilelang", "thunderkittens")
 
 
-EXTENDING: Final = ("load_inline", "cpp_extension")  # names that a source of an extension has
-
-
-def extends(source: str) -> bool:
-    """Return whether the import of this submission is likely to compile an extension of C++ or CUDA."""
-    return any(name in source for name in EXTENDING)
-
-
 def needs_gpu(language: str) -> bool:
     """Return whether starter code in this language runs only on a GPU."""
     return language.lower().startswith(GPU_LANGUAGES)

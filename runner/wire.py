@@ -14,8 +14,6 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache, partial
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
-from problems.spec import extends
-
 WIRE_VERSION: Final = 1
 
 TEST: Final = "test"
@@ -80,6 +78,7 @@ LANGUAGES: Final = {
     "cuda_core": "cuda.core",
 }
 TRITON: Final = "triton"
+EXTENDING: Final = ("load_inline", "cpp_extension")  # names that a source of an extension has
 MOST_AHEAD: Final = 6  # jobs that are named to be built ahead; some of them are being built when a runner asks
 EXTENSIONS_FIRST: Final = 2  # of them, so many extensions come first
 
@@ -304,6 +303,11 @@ class Job:
         return job
 
 
+def extends(source: str) -> bool:
+    """Return whether the import of this submission is likely to compile an extension of C++ or CUDA."""
+    return any(name in source for name in EXTENDING)
+
+
 def to_build_ahead(jobs: Sequence[Job]) -> list[Job]:
     """Return those of these jobs, the next first, that a runner is to build ahead, in this order.
 
@@ -313,7 +317,6 @@ def to_build_ahead(jobs: Sequence[Job]) -> list[Job]:
     compiled = [job for job in jobs if job.compiles]
     first = [job for job in compiled if job.extends][:EXTENSIONS_FIRST]
     return [*first, *(job for job in compiled if job not in first)][:MOST_AHEAD]
-
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
-from problems.spec import MODEL, Case, Problem, case_name, extends
+from problems.spec import MODEL, Case, Problem, case_name
 from runner.evidence import certificate, throttle
 from runner.evidence.bar import is_out_of_reach
 from runner.evidence.recorder import CaseRecorder
@@ -43,6 +43,7 @@ from runner.judge.device.processor import Watch
 from runner.judge.device.telemetry import Telemetry
 from runner.judge.sides.tenant import Copies
 from runner.judge.timing import Shared, TimedSide, pause_for
+from runner.wire import extends
 from sandbox.container import SandboxError
 
 LARGE: Final = 4  # a call whose data take more than this part of the judge's snapshots

@@ -14,7 +14,7 @@ case with our own figures and its size class only, never the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal
@@ -188,6 +188,7 @@ def compare(given: Input, got: Buffer, rule: Rule, arrays: Arrays = HOST) -> lis
 
 def _compare(given: Input, number: int, got: Buffer, rule: Rule, arrays: Arrays) -> Figures:
     slot = given.layout.outputs[number]
+    far: Callable[[], Far]
     if slot.dtype not in error_model.UNIT:
         expected, came = (arrays.values(slot, region) for region in (given.expected, got))
         unlike = expected != came

@@ -161,7 +161,7 @@ def answered(raw: bytes, patch: pytest.MonkeyPatch) -> Traced | str:
         theirs.shutdown(socket.SHUT_WR)
         began = time.monotonic()
         try:
-            return profile._told(Traced, ready, Memory(), {"build": None, "counters": False}, pages)
+            return profile._told(Traced, ready, Memory(), {"build": None, "counters": False}, pages, profile.LIMIT_S)
         except profile._Failed as failed:
             return str(failed)
         finally:
