@@ -79,8 +79,8 @@ LANGUAGES: Final = {
 }
 TRITON: Final = "triton"
 EXTENDING: Final = ("load_inline", "cpp_extension")  # names that a source of an extension has
-MOST_AHEAD: Final = 6  # jobs that are named to be built ahead; some of them are being built when a runner asks
-EXTENSIONS_FIRST: Final = 2  # of them, so many extensions come first
+EXTENSIONS_FIRST: Final = 2  # jobs that are named to be built ahead: so many extensions come first,
+MOST_AHEAD: Final = 6  # then the next jobs, of which some are built or being built when a runner asks
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -316,7 +316,7 @@ def to_build_ahead(jobs: Sequence[Job]) -> list[Job]:
     """
     compiled = [job for job in jobs if job.compiles]
     first = [job for job in compiled if job.extends][:EXTENSIONS_FIRST]
-    return [*first, *(job for job in compiled if job not in first)][:MOST_AHEAD]
+    return [*first, *[job for job in compiled if job not in first][:MOST_AHEAD]]
 
 
 @dataclass(frozen=True)

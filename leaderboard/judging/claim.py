@@ -168,10 +168,8 @@ def upcoming(*, runner: Runner, now: datetime) -> list[Job]:
     attempts = Attempt.objects.select_related("submission__candidate__batch", "version").in_bulk(keys)
     found, left = list[Job](), MOST_UPCOMING_BYTES
     for job in to_build_ahead([attempts[key].job() for key in keys if key in attempts]):
-        left -= len(json.dumps(job.to_json()))
-        if found and left < 0:
-            break
-        found.append(job)
+        if (size := len(json.dumps(job.to_json()))) <= left:
+            left, found = left - size, [*found, job]
     return found
 
 

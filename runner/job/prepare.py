@@ -290,10 +290,14 @@ def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A), rank
                 ready = Prepared(stack, settings, hardware, cores, sides)
                 try:
                     ready.connect()
+                    gc.collect()
                     gc.freeze()  # all that is there for all jobs: a collection between jobs is quick without it
                     yield ready
                 finally:
-                    ready.spares.settle()  # before the stack ends
+                    try:
+                        ready.spares.end()  # before the stack, which must know all containers
+                    finally:
+                        ready.spares.end()  # a first signal may have broken that off; a second is ignored
         finally:
             ready = None  # type: ignore[assignment]
             gc.unfreeze()

@@ -1,7 +1,8 @@
 """Spare containers: they import torch for the jobs to come, and stand still beside timed calls.
 
-A thread starts them, so that no job waits for the engine. Always true: a spare that is taken runs; the others run
-unless `frozen` is open, and then none is being started. A spare that fails costs no job.
+A thread starts them, so that a job waits for the engine only where it needs a container that is not there yet. Always
+true: a spare that is taken runs; the others run unless `frozen` is open, and then none is being started. A spare that
+fails costs no job.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ class Spares:
         self._start, self._freezes = start, freezes
         self._waiting: dict[str, deque[Container]] = {TENANT: deque(), ORACLE: deque()}  # the oldest first
         self._is_frozen = False
-        self._starting: threading.Thread | None = None
+        self._idle = threading.Event()
+        self._idle.set()
+        self._start_guard = threading.Lock()  # held while a container is being started
+        self._is_over = False
 
     @property
     def containers(self) -> tuple[Container, ...]:
@@ -38,22 +42,36 @@ class Spares:
     def have(self, tenants: int) -> None:
         """Begin to start what is missing of so many tenants' containers, and an oracle's beside them."""
         self.settle()
-        starting = threading.Thread(target=self._fill, args=(tenants,), name="spares")
-        starting.start()
-        self._starting = starting
+        self._idle.clear()
+        try:
+            threading.Thread(target=self._fill, args=(tenants,), name="spares").start()
+        except RuntimeError as err:  # no further thread
+            self._idle.set()
+            log.warning("no spare container: %s", err)
 
     def settle(self) -> None:
         """Wait until no spare is being started."""
-        if self._starting is not None:
-            self._starting.join()
+        self._idle.wait()
+
+    def end(self) -> None:
+        """Start no further spare, and wait until none is being started. A signal that breaks this off, or broke any
+        other wait off, leaves it safe to call again."""
+        self._is_over = True
+        with self._start_guard:
+            pass
 
     def _fill(self, tenants: int) -> None:
         try:
             for kind, count in ((TENANT, tenants), (ORACLE, min(tenants, 1))):
                 while len(self._waiting[kind]) < count:
-                    self._waiting[kind].append(self._start(kind))
-        except (SandboxError, OSError) as err:  # the job that would take it starts its own, or says why it cannot
-            log.warning("no spare container: %s", err)
+                    with self._start_guard:
+                        if self._is_over:
+                            return
+                        self._waiting[kind].append(self._start(kind))
+        except Exception as err:  # the job that would take it starts its own, or says why it cannot
+            log.warning("no spare container: %s", err, exc_info=not isinstance(err, (SandboxError, OSError)))
+        finally:
+            self._idle.set()
 
     def take(self, kind: str) -> Container:
         """Return the oldest spare of a kind, or a new container. Raises SandboxError, OSError if there is none."""

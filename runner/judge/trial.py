@@ -106,8 +106,8 @@ class Trial:
         """Load a submission into its container, with the problem's files and, if needed, the reference; `built`: with
         the files of its import ahead."""
         self._note_start()
-        limit_s = self.problem.test_timeout_s + self.compiling_s(source)
-        self.calls.sides[side].load(**self.sources(source), limit_s=limit_s, built=built)
+        longest_s = self.problem.test_timeout_s + self.compiling_s(source)
+        self.calls.sides[side].load(**self.sources(source), limit_s=longest_s, built=built)
 
     def compiling_s(self, source: str) -> float:
         """Return the time that this submission has for a compiler, beside the limit of its import."""

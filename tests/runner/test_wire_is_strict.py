@@ -8,7 +8,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.wire import MAX_CONFIRMATION_BYTES, MOST_AHEAD, Event, Incumbent, Job, Report, WireError, to_build_ahead
+from runner.wire import (
+    EXTENSIONS_FIRST,
+    MAX_CONFIRMATION_BYTES,
+    MOST_AHEAD,
+    Event,
+    Incumbent,
+    Job,
+    Report,
+    WireError,
+    to_build_ahead,
+)
 
 REPORT = Report(
     attempt_id="1",
@@ -144,7 +154,7 @@ def test_the_first_extensions_are_built_before_all_else_and_the_next_jobs_after_
     words = ["torch", *["triton"] * 5, "load_inline", "cpp_extension", *["load_inline"] * 3]
     jobs = [Job.from_json({**JOB, "attempt_id": str(at), "source": word}) for at, word in enumerate(words)]
     named = [int(job.attempt_id) for job in to_build_ahead(jobs)]
-    assert named == [6, 7, 1, 2, 3, 4]
-    assert len(named) == MOST_AHEAD
+    assert named == [6, 7, 1, 2, 3, 4, 5, 8]
+    assert len(named) == EXTENSIONS_FIRST + MOST_AHEAD
     assert [int(job.attempt_id) for job in to_build_ahead(jobs[5:])] == [6, 7, 5, 8, 9, 10]
     assert to_build_ahead(jobs[:1]) == []

@@ -321,22 +321,17 @@ class _Comparison:
         return [errors.sum(), sizes.sum(), allowed.sum(), rows.max(), error.max()]
 
     def _count(self, errors: float, sizes: float, allowed: float, row: float, largest: float, *, is_last: bool) -> None:
-        """Count the sums of a part; with the last part of a long row, that row is complete."""
+        """Count the sums of a part. A row that is longer than a part is complete with its last part."""
         self._errors += errors
         self._sizes += sizes
         self._allowed += allowed
         if self._width > self._arrays.chunk:
-            self._add_to_row(errors, sizes, is_last=is_last)
-        elif self._width > 1:
+            errors, sizes = self._row[0] + errors, self._row[1] + sizes
+            row = errors / sizes if is_last and sizes > 0 else 0.0
+            self._row = [0.0, 0.0] if is_last else [errors, sizes]
+        if self._width > 1:
             self._worst_row = _larger(self._worst_row, row)
         self._worst_abs = _larger(self._worst_abs, largest)
-
-    def _add_to_row(self, errors: float, sizes: float, *, is_last: bool) -> None:
-        """Add a part of a long row; with its last part the row is complete."""
-        self._row = [self._row[0] + errors, self._row[1] + sizes]
-        if is_last:
-            self._worst_row = _larger(self._worst_row, self._row[0] / self._row[1] if self._row[1] > 0 else 0.0)
-            self._row = [0.0, 0.0]
 
     def _squares(self, array: Array) -> Array:
         return self._arrays.row_squares(array, min(self._width, len(array)))

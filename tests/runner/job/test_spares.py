@@ -1,10 +1,15 @@
 """Spare containers stand still beside timed calls, run when they are taken, and cost no job when they fail."""
 
+import os
+import signal
 import threading
+import time
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from runner.job.cleanup import Terminated
 from runner.job.spares import ORACLE, TENANT, Spares
 from sandbox.container import SandboxError
 
@@ -32,6 +37,11 @@ class Fake:
 
     def close(self) -> None:
         self.is_closed = True
+
+
+def late(kind: str) -> Any:
+    time.sleep(0.1)
+    return Fake(kind)
 
 
 @pytest.fixture
@@ -74,12 +84,65 @@ def test_the_engine_keeps_no_job_waiting_that_needs_no_spare() -> None:
     assert started == [TENANT, ORACLE]
 
 
-def test_none_is_being_started_beside_timed_calls() -> None:
-    for freezes in (True, False):
-        spares = Spares(lambda kind: Fake(kind), freezes=freezes)  # type: ignore[arg-type,return-value]
-        spares.have(3)
-        with spares.frozen():
-            assert frozen(spares) == [freezes] * 4
+@pytest.mark.parametrize("freezes", [True, False])
+def test_none_is_being_started_beside_timed_calls(freezes: bool) -> None:
+    spares = Spares(late, freezes=freezes)
+    spares.have(2)
+    with spares.frozen():
+        assert frozen(spares) == [freezes] * 3
+
+
+def test_one_thread_at_a_time_starts_them() -> None:
+    spares = Spares(late, freezes=True)
+    for _ in range(3):
+        spares.have(2)
+    spares.settle()
+    assert len(spares.containers) == 3
+
+
+@pytest.mark.parametrize("within", ["frozen", "take", "have", "end"])
+def test_after_a_signal_at_any_wait_the_stack_knows_all_that_was_started(within: str) -> None:
+    made = list[Fake]()
+    is_starting = threading.Event()
+
+    def start(kind: str) -> Any:
+        made.append(Fake(kind))
+        stack.callback(made[-1].close)
+        is_starting.set()
+        time.sleep(0.3)  # creating a container
+        assert not made[-1].is_closed, "it would be started after it was closed"
+        return made[-1]
+
+    def stop(number: int, frame: Any) -> None:
+        raise Terminated(number)
+
+    stack, spares = ExitStack(), Spares(start, freezes=True)
+
+    def run() -> None:
+        with stack:
+            try:
+                spares.have(2)
+                assert is_starting.wait(5)
+                threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+                if within == "frozen":
+                    spares.frozen().__enter__()
+                elif within != "end":
+                    getattr(spares, within)({"take": ORACLE, "have": 2}[within])
+            finally:
+                try:
+                    spares.end()
+                finally:
+                    spares.end()
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with pytest.raises(Terminated):
+            run()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    spares.settle()
+    assert len(made) == 1, "none was started after that"
+    assert made[0].is_closed
 
 
 def test_none_are_started_where_none_are_wanted() -> None:
@@ -145,3 +208,11 @@ def test_spares_that_cannot_be_started_stop_nothing() -> None:
     assert spares.containers == ()
     with pytest.raises(SandboxError):
         spares.take(TENANT)
+
+
+def test_a_bug_in_a_start_is_logged_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    spares = Spares(lambda kind: 1 / 0, freezes=True)  # type: ignore[arg-type,return-value]
+    spares.have(1)
+    spares.settle()
+    assert "ZeroDivisionError" in caplog.text
+    assert spares.containers == ()
