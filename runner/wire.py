@@ -278,7 +278,7 @@ class Job:
 
     @property
     def extends(self) -> bool:
-        """Whether that is one of C++ or CUDA, which takes a minute."""
+        """Whether judging its submission is likely to compile an extension of C++ or CUDA, which takes a minute."""
         return bool(self.problem.get("build")) or extends(self.source)
 
     @property

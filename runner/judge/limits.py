@@ -12,6 +12,7 @@ from typing import Final
 
 from runner.judge.data.faults import Fault
 
+COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before it is loaded, or by its import
 CALL_S: Final = 10.0  # limit of a call
 FIRST_CALL_S: Final = 60.0  # limit of a case's first call, which may compile kernels (Triton, torch.compile)
 REFERENCE_TIMES: Final = 4  # a limit is this many times the reference's own time, if that is more

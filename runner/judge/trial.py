@@ -21,7 +21,7 @@ from runner.evidence.recorder import CaseRecorder
 from runner.evidence.sample import WALL, Sample
 from runner.evidence.schedule import ABBA, ABIIBA, UNFIT, A, B, I, Profile, Schedule
 from runner.evidence.schema import Check, Evidence
-from runner.judge import timing
+from runner.judge import limits, timing
 from runner.judge.calls import Calls, Stage
 from runner.judge.cases import Planned, fresh_seed, plan_checks
 from runner.judge.data import room
@@ -50,7 +50,6 @@ LARGE: Final = 4  # a call whose data take more than this part of the judge's sn
 MOST_IDLE: Final = 8  # times the profile's idle calls, if most of them are disturbed
 IDLE_S: Final = 3.0  # at most, since the stage's time limit runs
 IDLE_REST_S: Final = 0.05  # before further idle calls: another program's turn passes
-COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before it is loaded, or by its import
 
 BASELINE: Final = "submission.py"  # its file's name; it is Python in every problem
 REFERENCE: Final = "reference.py"
@@ -111,7 +110,7 @@ class Trial:
 
     def compiling_s(self, source: str) -> float:
         """Return the time that this submission has for a compiler, beside the limit of its import."""
-        return COMPILE_S if self.problem.build is not None or extends(source) else 0.0
+        return limits.COMPILE_S if self.problem.build is not None or extends(source) else 0.0
 
     def sources(self, source: str) -> dict[str, Any]:
         """Return all that a container needs to load a submission."""
@@ -479,7 +478,7 @@ def to_load(problem: Problem, source: str, compiler: str) -> dict[str, Any]:
     build = None
     if problem.build is not None:
         sources, flags = list(problem.build.sources), problem.build.flags(compiler)
-        build = {"compiler": compiler, "sources": sources, "flags": flags, "limit_s": COMPILE_S}
+        build = {"compiler": compiler, "sources": sources, "flags": flags, "limit_s": limits.COMPILE_S}
     return {
         "files": {**files_beside(source, problem.files), problem.submission_name: source},
         "submission": problem.submission_name,

@@ -1,4 +1,4 @@
-"""Limits of a construction and of a first call follow the reference's own time, between a floor and a ceiling."""
+"""Limits of a construction and of a first call follow the reference's own time, and that of an import its source."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -12,10 +12,10 @@ from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault
 from runner.judge.data.memory import Memory
-from runner.judge.limits import CALL_S, FIRST_CALL_S, MOST_CONSTRUCTION_S, MOST_FIRST_CALL_S
+from runner.judge.limits import CALL_S, COMPILE_S, FIRST_CALL_S, MOST_CONSTRUCTION_S, MOST_FIRST_CALL_S
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
-from runner.judge.trial import COMPILE_S, Trial
+from runner.judge.trial import Trial
 
 
 @pytest.mark.parametrize(
