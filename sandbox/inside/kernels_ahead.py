@@ -32,6 +32,7 @@ LEAST_SHARED = 101_376  # bytes of memory that a block of threads may share at m
 REGISTERS = 32  # of a thread, if code asks how many a kernel takes
 BASE = 1 << 20  # address of a tensor: aligned, as tensors of a call are
 META = torch.device("meta")
+GLUON = "triton.experimental.gluon"  # a first launch imports it
 CALLED = re.compile(r"\bcu[A-Z]\w+")  # functions of the CUDA driver
 
 Tensor: Any = torch.Tensor  # mypy does not know the getters of its attributes
@@ -90,14 +91,15 @@ class NoDriver:
 
 
 def prepare_triton() -> None:
-    """Prepare what a first kernel on a device waits for, which takes a second: the checksum of the compiler, and the
-    module that calls the driver. Neither makes a context. Without a device Triton is not even imported: code may choose
-    its interpreter before."""
+    """Prepare what a first kernel on a device waits for, which takes a second: the checksum of the compiler, the module
+    that calls the driver, and imports. None makes a context. Without a device Triton is not even imported: code may
+    choose its interpreter before."""
     if not os.path.exists(DEVICES):
         return
     with contextlib.suppress(Exception):  # it is not installed
         importlib.import_module("triton.runtime.cache").triton_key()
         importlib.import_module("triton.backends.nvidia.driver").CudaUtils()
+        importlib.import_module(GLUON)
 
 
 def take_driver_away(capability: list[int], processors: int) -> None:
@@ -115,7 +117,10 @@ def take_driver_away(capability: list[int], processors: int) -> None:
     tuner: Any = importlib.import_module("triton.runtime.autotuner").Autotuner
     tuner.check_disk_cache = lambda self, key, choices, measure: measure()  # and keeps no times for the tenant
     importlib.import_module("triton.runtime.driver").driver.set_active(driver)
-    importlib.import_module("triton.runtime.cache").triton_key()  # once for all processes
+    # Once for all processes. Arithmetic on "meta" imports the first module, which takes longer than most kernels.
+    importlib.import_module("torch._dynamo")
+    importlib.import_module(GLUON)
+    importlib.import_module("triton.runtime.cache").triton_key()
 
 
 def show_device(capability: list[int], processors: int) -> None:

@@ -212,6 +212,17 @@ def test_a_model_is_called_without_its_weights(tmp_path: Path) -> None:
     assert len(compiled(tmp_path)) == 1
 
 
+def test_what_any_call_imports_was_imported_once_for_all(tmp_path: Path) -> None:
+    count = "print('modules', len(sys.modules), flush=True)"
+    drawn = "x = torch.randint(9, (rows, cols), device='cuda', generator=generator); x = torch.ldexp(x.float(), x)"
+    reference = REFERENCE.replace('x = torch.randn((rows, cols), device="cuda", generator=generator)', drawn)
+    source = kernel(tuned=f"import sys; {count}").replace("    return out", f"    {count}\n    return out")
+    said = run(tmp_path, source, reference=reference, cases=CASES[:1])
+    assert len(compiled(tmp_path)) == 1
+    before, after = (int(line.split()[1]) for line in said.splitlines() if line.startswith("modules"))
+    assert after - before < 20, "sympy alone has hundreds, and a first launch imports 40"
+
+
 def test_a_container_reads_the_compiler_before_it_has_a_job(tmp_path: Path) -> None:
     told = "from triton.runtime.cache import triton_key; print(triton_key.cache_info().currsize)"
     act = "kernels_ahead.DEVICES = '/dev/null'; kernels_ahead.prepare_triton()"
