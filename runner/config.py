@@ -239,7 +239,7 @@ class DaemonSettings(SiteSettings):
         le=64,
         description="on a GPU, cores on which extensions and Triton kernels of the next submissions are built while "
         "another is judged, as far as there are cores beside the judge's and a tenant's: a build for every two cores, "
-        "at most four, each with up to 8 GiB of memory; 0: none is",
+        "at most four, each with up to 8 GiB of memory; containers that import torch ahead share four; 0: none is",
     )
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"

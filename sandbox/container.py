@@ -23,6 +23,7 @@ import struct
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -212,22 +213,35 @@ def is_ready(descriptor: int | socket.socket, limit_s: float = 0.0) -> bool:
 
 def find_freezer(pid: int) -> Freezer | None:
     """Return the freezer of `pid`'s control group, or None if this process may not write it."""
-    try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
-        for line in lines:  # version 2, also on hybrid hosts, which mount it beside version 1 under `unified`
-            if line.startswith("0::/") and len(line) > len("0::/"):
-                for base in (CGROUP_ROOT, CGROUP_ROOT / "unified"):
-                    folder = base / line[len("0::/") :]
-                    if (folder / "cgroup.freeze").exists():
-                        return Freezer.at(folder / "cgroup.freeze", folder / "cgroup.events", 2)
-        for line in lines:
-            _, controllers, path = line.split(":", 2)
-            if controllers == "freezer" and path != "/":
-                state = CGROUP_ROOT / "freezer" / path.lstrip("/") / "freezer.state"
-                return Freezer.at(state, state, 1)
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        for folder, version in _control_groups(pid, "freezer"):
+            if version == 1:
+                return Freezer.at(folder / "freezer.state", folder / "freezer.state", 1)
+            if (folder / "cgroup.freeze").exists():
+                return Freezer.at(folder / "cgroup.freeze", folder / "cgroup.events", 2)
     return None
+
+
+def find_cpuset(pid: int) -> Path | None:
+    """Return the file with the cores of `pid`'s control group, or None if there is none."""
+    with contextlib.suppress(OSError):
+        for folder, _ in _control_groups(pid, "cpuset"):
+            if (folder / "cpuset.cpus").exists():
+                return folder / "cpuset.cpus"
+    return None
+
+
+def _control_groups(pid: int, controller: str) -> Iterator[tuple[Path, int]]:
+    """Yield the folders that may be a process's control group of this controller, with their versions; none of them is
+    the root. Raises OSError."""
+    lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    for line in lines:  # version 2, also on hybrid hosts, which mount it beside version 1 under `unified`
+        if line.startswith("0::/") and len(line) > len("0::/"):
+            yield from ((base / line[len("0::/") :], 2) for base in (CGROUP_ROOT, CGROUP_ROOT / "unified"))
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(",") and path != "/":
+            yield CGROUP_ROOT / controllers / path.lstrip("/"), 1
 
 
 def connect(timeout_s: float = 60) -> docker.DockerClient:
@@ -338,6 +352,10 @@ class Cell:
         """Create, attach, start."""
         raise NotImplementedError
 
+    def move(self, cores: str) -> None:
+        """Let the container run on these cores alone. Raises OSError if this process may not."""
+        raise NotImplementedError
+
     def kill(self) -> None:
         """Send SIGKILL to the whole container."""
         raise NotImplementedError
@@ -389,6 +407,7 @@ class DockerCell(Cell):
         self._handle: Any = None
         self._attached: Any = None
         self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{owner}-"))
+        self._cpuset: Path | None = None
 
     def start(self) -> None:
         self._open_door()
@@ -415,6 +434,7 @@ class DockerCell(Cell):
         if self.pid:
             self.pidfd = open_process(self.pid, str(self._handle.id))
             self.freezer = find_freezer(self.pid) if self.pidfd >= 0 else None
+            self._cpuset = find_cpuset(self.pid) if self.pidfd >= 0 else None
 
     def _open_door(self) -> None:
         path = self._folder / "socket"
@@ -430,6 +450,12 @@ class DockerCell(Cell):
     def close_door(self) -> None:
         super().close_door()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def move(self, cores: str) -> None:
+        # Not by the engine's `update`: its runtime then takes devices away that a toolkit gave.
+        if self._cpuset is None:
+            raise FileNotFoundError(errno.ENOENT, "no control group decides on the container's cores")
+        self._cpuset.write_text(cores)
 
     def kill(self) -> None:
         try:
@@ -477,6 +503,7 @@ class Container:
 
     def __init__(self, client: docker.DockerClient | Keeper, policy: Policy, owner: str) -> None:
         self.policy = policy
+        self.cores = policy.cpus  # on which it runs now
         self.stdout, self.stderr = Capture(), Capture()  # until the container has a job
         self._papers = Paper(), Paper()  # after that
         self._flooded = False
@@ -548,6 +575,11 @@ class Container:
     def thaw(self) -> None:
         if self._cell.freezer is not None:
             self._cell.freezer.thaw()
+
+    def move(self, cores: str) -> None:
+        """Let it run on these cores alone. Raises OSError if it has ended, or this process may not move it."""
+        self._cell.move(cores)
+        self.cores = cores
 
     def never_freeze(self) -> None:
         """Turn freezing off, as on a host whose control groups this process may not write."""

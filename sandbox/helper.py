@@ -5,6 +5,7 @@ most 4 kB, with exactly the fields of REQUESTS; so is the answer, with descripto
 
     {"do": "image"}                                  {"digests": […]}
     {"do": "start", "kind": "tenant", "cores": "1"}  {"id", "pid", "freezer"}, and the descriptors of a Cell
+    {"do": "move", "id": "3", "cores": "1"}          {}
     {"do": "kill" | "end" | "remove", "id": "3"}     {}; of `end`: {"running", "code", "oom_killed"}
 
 Freezing is no request: the judge gets the freezer's open files. Always true: image, program, limits, mounts, GPU and
@@ -36,6 +37,7 @@ log = logging.getLogger("sandbox.helper")
 REQUESTS: Final = {
     "image": {"do"},
     "start": {"do", "kind", "cores"},
+    "move": {"do", "id", "cores"},
     "kill": {"do", "id"},
     "end": {"do", "id"},
     "remove": {"do", "id"},
@@ -204,21 +206,27 @@ class _Session:
             raise Refused(f"container {asked['id']!r} is not this connection's")
         if asked["do"] == "kill":
             _kill(cell)
+        elif asked["do"] == "move":
+            cell.move(self._own_cores(asked["cores"]))
         elif asked["do"] == "end":
             return dict(zip(("running", "code", "oom_killed"), cell.end(), strict=True))
         else:
             self._helper.clear(self._cells.pop(asked["id"]))
         return {}
 
+    def _own_cores(self, asked: str) -> str:
+        """Return these cores in order. Raises Refused."""
+        if not CORES.fullmatch(asked) or not (cores := {int(core) for core in asked.split(",")}) <= self._cores:
+            raise Refused(f"cores {asked!r} are not all among the helper's")
+        return ",".join(map(str, sorted(cores)))
+
     def _start(self, asked: dict[str, str], descriptors: list[int], sent: ExitStack) -> dict[str, Any]:
-        kind, cores = asked["kind"], asked["cores"]
+        kind, cores = asked["kind"], self._own_cores(asked["cores"])
         if kind not in self._helper.rules.policies:
             raise Refused(f"kind {kind!r} is none of {', '.join(sorted(self._helper.rules.policies))}")
-        if not CORES.fullmatch(cores) or not (wanted := {int(core) for core in cores.split(",")}) <= self._cores:
-            raise Refused(f"cores {cores!r} are not all among the helper's")
         if not self._image:  # one image for all containers of a connection: the name may move
             self._do({"do": "image"})
-        cell = self._helper.make(self._client, kind, self._image, ",".join(map(str, sorted(wanted))))
+        cell = self._helper.make(self._client, kind, self._image, cores)
         self._made += 1
         self._cells[str(self._made)] = cell
         if cell.pidfd < 0:
@@ -314,6 +322,12 @@ class _HelpedCell(Cell):
         self.listener, self.output = socket.socket(fileno=listener), socket.socket(fileno=output)
         self.output.setblocking(True)
         self.freezer = Freezer(freezer[0], freezer[1], int(answer["freezer"])) if freezer else None
+
+    def move(self, cores: str) -> None:
+        try:
+            self._client.ask({"do": "move", "id": self._id, "cores": cores})
+        except SandboxError as err:
+            raise OSError(f"the helper does not move a container: {err}") from None
 
     def kill(self) -> None:
         with suppress(SandboxError):  # the end of a connection kills, too

@@ -18,6 +18,7 @@ import secrets
 import sys
 import time
 from collections import Counter, deque
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -133,17 +134,18 @@ def main() -> None:
     for number, (name, source) in enumerate(sources(options.count, every_cuda=EVERY_CUDA)):
         job = own_job("candidate", problem, source, "submission.py", options.mode, settings.runner_hardware)
         waiting.append((name, replace(job, submission_id=f"c{number}", bar=options.bar)))
+    cores = accelerators.building_cores(sorted(os.sched_getaffinity(0)), options.build_cores)
     began, told = time.time(), []
     ahead = Ahead(
         lambda: to_build_ahead([job for _, job in list(waiting)[:LOOKED_AHEAD]]),
         (sys.executable, "-m", "runner.job.build"),
         config.judge_environment(f"bench{secrets.token_hex(6)}"),
         {},
-        accelerators.building_cores(sorted(os.sched_getaffinity(0)), options.build_cores),
+        cores,
         lambda: None,
     )
     with accelerators.DeviceLock(device, settings.runner_locks), closing(ahead):
-        judges = Judges(settings, options.spares)
+        judges = Judges(settings, options.spares, cores)
         ahead.begin()
         while waiting:
             at_work = ahead.at_work  # others come before them: leaderboard/judging/claim.py
@@ -181,8 +183,9 @@ def _say(name: str, found: list[tuple[Report, float]]) -> None:
 class Judges:
     """The judge of a GPU host's daemon, as runner/daemon/standby.py keeps it."""
 
-    def __init__(self, settings: config.JudgeSettings, spares: int) -> None:
-        self._command = (sys.executable, "-m", "runner.job.judge_main", *(("--spares", str(spares)) if spares else ()))
+    def __init__(self, settings: config.JudgeSettings, spares: int, cores: Sequence[int]) -> None:
+        options = ("--spares", str(spares), accelerators.cpuset(cores)) if spares else ()
+        self._command = (sys.executable, "-m", "runner.job.judge_main", *options)
         self._environment = config.judge_environment(f"bench{secrets.token_hex(6)}")
         self._current: JudgeProcess | None = None
         self._may_stay = spares > 0

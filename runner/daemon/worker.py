@@ -38,7 +38,7 @@ from runner.daemon.spool import Spool, Spooled
 from runner.daemon.standby import SLOTS, Standby
 from runner.evidence.schema import VERSION as EVIDENCE_VERSION
 from runner.host import fleet, helper
-from runner.host.accelerators import Device, DeviceLock, building_cores, device_of, make_of
+from runner.host.accelerators import Device, DeviceLock, building_cores, cpuset, device_of, make_of
 from runner.wire import JUDGE, Job, Report, Software
 
 log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
@@ -87,6 +87,8 @@ class Daemon:
         self._stopping = threading.Event()
         self._one_at_a_time = threading.Lock()
         on_host, count = make_of(settings.runner_hardware).on_host, settings.runner_standby
+        cores = sorted(os.sched_getaffinity(0))
+        self._beside = () if on_host else building_cores(cores, settings.runner_build_cores)
         self._stay = Stay(Device.of(settings), settings.runner_locks)
         self._spares = 0 if on_host else count  # containers of the only judge
         self._standby = Standby(
@@ -101,7 +103,7 @@ class Daemon:
             settings.runner_build_command,
             self._environment | {"RUNNER_ID": f"{spool.runner_id}b"},
             self._identity,
-            () if on_host else building_cores(sorted(os.sched_getaffinity(0)), settings.runner_build_cores),
+            self._beside,
             lambda: self._reap(f"{spool.runner_id}b"),
         )
         self._host: Host | None = None  # as the site knows it
@@ -264,7 +266,9 @@ class Daemon:
         return self._standby.waiting()
 
     def _new_judge(self, slot: int, is_full: bool) -> JudgeProcess:
-        options = ("--spares", str(self._spares)) if self._spares else () if is_full else ("--tests",)
+        options: tuple[str, ...] = () if is_full else ("--tests",)
+        if self._spares:
+            options = ("--spares", str(self._spares), cpuset(self._beside))
         return JudgeProcess(
             (*self._settings.runner_judge_command, *options),
             self._environment | {"RUNNER_ID": self._owner(slot)},

@@ -133,22 +133,29 @@ def open_shared(path: Path) -> int:
 
 @dataclass(frozen=True)
 class Cores:
-    """Core numbers. On a host with one core all three are the same, and the figures are worth little."""
+    """Core numbers. On a host with one core the first three are the same, and the figures are worth little.
+
+    `spares`: of containers that import torch beside a timed job, as many as a tenant has: the threads of libraries are
+    counted meanwhile. None if there are too few.
+    """
 
     judge: tuple[int, ...]
     tenant: tuple[int, ...]
     oracle: tuple[int, ...]
+    spares: tuple[int, ...] = ()
 
 
-def share_out(available: Sequence[int]) -> Cores:
+def share_out(available: Sequence[int], beside: Sequence[int] = ()) -> Cores:
+    """Return the cores of a job; `beside`: `building_cores`."""
     cores = tuple(sorted(available))
     if not cores:
         raise ValueError("no core to share out")
-    return Cores(cores[:1], cores[1 : 1 + MOST_TENANT_CORES] or cores, cores)
+    tenant = cores[1 : 1 + MOST_TENANT_CORES] or cores
+    return Cores(cores[:1], tenant, cores, tuple(beside[: len(tenant)]) if len(beside) >= len(tenant) else ())
 
 
 def building_cores(available: Sequence[int], most: int) -> tuple[int, ...]:
-    """Return the cores that build ahead beside a timed job: the last ones, none of the judge's or a tenant's."""
+    """Return the cores that work ahead beside a timed job: the last ones, none of the judge's or a tenant's."""
     return tuple(sorted(available)[1 + MOST_TENANT_CORES :][-most:]) if most else ()
 
 

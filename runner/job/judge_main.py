@@ -8,9 +8,10 @@
                                             a test an empty line on stdin has it replace the submission's container and
                                             be ready again: the next test of the same problem finds the oracle loaded.
                                             Takes MOST_JOBS jobs
-    python -m runner.job.judge_main --spares N
+    python -m runner.job.judge_main --spares N [CORES]
                                             the same with both sides; it is ready for another job after any job that
-                                            never ranks, and N containers import torch ahead for those to come
+                                            never ranks, and N containers import torch ahead for those to come, on the
+                                            first of these cores, where builds are at work beside timed jobs
     python -m runner.job.judge_main --reap OWNER…
                                             removes the containers that earlier judges of these names left behind
 
@@ -49,14 +50,14 @@ MOST_JOBS: Final = 48  # then all starts afresh: what a problem's code keeps fro
 PR_SET_DUMPABLE: Final = 4
 
 
-def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int = 0) -> None:
+def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int = 0, beside: Sequence[int] = ()) -> None:
     """Prepare, and judge one job, several that never rank, or none.
 
     Raises SandboxError, ConfigError, OSError if the preparation fails; SystemExit as above.
     """
     told: list[int] = []  # to end, while a report was being written
     with ExitStack() as stack:
-        ready = stack.enter_context(prepared(settings, sides))
+        ready = stack.enter_context(prepared(settings, sides, beside=beside))
         epoch = accelerators.epoch(ready.fingerprint)
         most = MOST_JOBS if len(sides) == 1 or spares else 1
         for number in range(1, most + 1):
@@ -68,6 +69,8 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
                 return
             job, built = given
             if job.incumbent is None and job.ranks == ready.hardware.ranks:
+                if number == 1 and job.never_ranks:  # another job may follow here
+                    ready.spares.have(spares)
                 report = execute(job, settings, lambda event: _say("event", event.to_json()), ready, built)
             else:
                 stack.close()  # each run of a confirmation has containers of its own, and so have several ranks
@@ -135,8 +138,10 @@ def main() -> None:
             owners = sys.argv[2:] or [settings.runner_id]
             log.info("removed %d containers", sum(container.reap(client, owner) for owner in owners))
         else:
-            spares = int(sys.argv[2]) if sys.argv[1:2] == ["--spares"] else 0
-            stand_by(settings, (B,) if sys.argv[1:] == ["--tests"] else (B, A), spares)
+            spares, beside = 0, list[int]()
+            if sys.argv[1:2] == ["--spares"]:
+                spares, beside = int(sys.argv[2]), sorted(accelerators.listed(",".join(sys.argv[3:])))
+            stand_by(settings, (B,) if sys.argv[1:] == ["--tests"] else (B, A), spares, beside)
     except (SandboxError, ConfigError, OSError) as err:
         log.error("%s", err)
         raise SystemExit(1) from None

@@ -99,7 +99,7 @@ class Prepared:
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
         self.own_calls = tenant.OwnCalls()
-        self.spares = Spares(self._start_spare, freezes=hardware.steps.freeze)
+        self.spares = Spares(self._start_spare, freezes=hardware.steps.freeze, apart=accelerators.cpuset(cores.spares))
         self._compared_at = 0.0
         self._stack = stack
         self.settings = settings
@@ -276,11 +276,13 @@ class Prepared:
 
 
 @contextmanager
-def prepared(settings: config.JudgeSettings, sides: Sequence[str] = (B, A), ranks: int = 1) -> Iterator[Prepared]:
-    """Yield a set of containers for so many ranks and the judge's core, until the context ends. Raises SandboxError,
-    OSError, ConfigError."""
+def prepared(
+    settings: config.JudgeSettings, sides: Sequence[str] = (B, A), ranks: int = 1, beside: Sequence[int] = ()
+) -> Iterator[Prepared]:
+    """Yield a set of containers for so many ranks and the judge's core, until the context ends. `beside`: cores that
+    build beside timed jobs. Raises SandboxError, OSError, ConfigError."""
     before = os.sched_getaffinity(0)
-    cores = accelerators.share_out(sorted(before))
+    cores = accelerators.share_out(sorted(before), beside)
     os.sched_setaffinity(0, cores.judge)
     try:
         hardware = Hardware.of(settings, ranks)

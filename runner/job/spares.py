@@ -1,8 +1,9 @@
-"""Spare containers: they import torch for the jobs to come, and stand still beside timed calls.
+"""Spare containers: they import torch for the jobs to come, and disturb no timed call.
 
-A thread starts them, so that a job waits for the engine only where it needs a container that is not there yet. Always
-true: a spare that is taken runs; the others run unless `frozen` is open, and then none is being started. A spare that
-fails costs no job.
+A thread starts them, so that a job waits for the engine only where it needs a container that is not there yet. Where
+the host has cores apart from those of all jobs, a tenant's spares run there until they are taken. All others share the
+cores of a job, and stand still beside timed calls. Always true: a spare that is taken runs on the cores of its policy;
+while `frozen` is open, none is being started, and none runs on a job's cores. A spare that fails costs no job.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ log = logging.getLogger("runner.spares")
 
 class Spares:
     """Containers that wait, by kind. `start` starts a container of a kind; `freezes`: whether freezing is a step of
-    this host's judging."""
+    this host's judging; `apart`: cores of tenants' spares, "" if there are none."""
 
-    def __init__(self, start: Callable[[str], Container], *, freezes: bool) -> None:
-        self._start, self._freezes = start, freezes
+    def __init__(self, start: Callable[[str], Container], *, freezes: bool, apart: str = "") -> None:
+        self._start, self._freezes, self._apart = start, freezes, apart
         self._waiting: dict[str, deque[Container]] = {TENANT: deque(), ORACLE: deque()}  # the oldest first
         self._is_frozen = False
         self._idle = threading.Event()
@@ -67,11 +68,21 @@ class Spares:
                     with self._start_guard:
                         if self._is_over:
                             return
-                        self._waiting[kind].append(self._start(kind))
+                        self._waiting[kind].append(self._started(kind))
         except Exception as err:  # the job that would take it starts its own, or says why it cannot
             log.warning("no spare container: %s", err, exc_info=not isinstance(err, (SandboxError, OSError)))
         finally:
             self._idle.set()
+
+    def _started(self, kind: str) -> Container:
+        spare = self._start(kind)
+        if self._apart and kind == TENANT:  # an oracle counts more cores than these
+            try:
+                spare.move(self._apart)
+            except OSError as err:
+                log.warning("spare containers stay on the cores of a job, and stand still beside timed calls: %s", err)
+                self._apart = ""
+        return spare
 
     def take(self, kind: str) -> Container:
         """Return the oldest spare of a kind, or a new container. Raises SandboxError, OSError if there is none."""
@@ -83,6 +94,8 @@ class Spares:
             spare = self._waiting[kind].popleft()
             try:
                 spare.thaw()
+                if spare.cores != spare.policy.cpus:
+                    spare.move(spare.policy.cpus)
             except OSError:
                 self._drop(spare)
             else:
@@ -90,7 +103,7 @@ class Spares:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Keep all spares frozen. Contexts may lie inside each other."""
+        """Keep all spares frozen that share the cores of a job. Contexts may lie inside each other."""
         self.settle()
         if self._is_frozen or not self._freezes:
             yield
@@ -105,7 +118,7 @@ class Spares:
 
     def _each(self, act: Callable[[Container], None]) -> None:
         for kind, waiting in self._waiting.items():
-            for spare in list(waiting):
+            for spare in [one for one in waiting if one.cores == one.policy.cpus]:
                 try:
                     act(spare)
                 except OSError:  # it died, or resists

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -134,6 +135,32 @@ def test_frozen_means_that_nothing_runs(start: Start) -> None:
     box.thaw()
     time.sleep(0.2)
     assert box.stdout.total > before
+
+
+def test_it_moves_to_other_cores_with_all_its_threads(start: Start) -> None:
+    box = start("import threading, time; threading.Thread(target=time.sleep, args=[60]).start(); print(1, flush=True)")
+    deadline = time.monotonic() + 20
+    while not box.stdout.total:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+    def allowed() -> set[str]:
+        texts = [one.read_text() for one in Path(f"/proc/{box.pid}/task").glob("*/status")]
+        assert len(texts) == 2
+        return {text.split("Cpus_allowed_list:")[1].split()[0] for text in texts}
+
+    last = str(max(os.sched_getaffinity(0)))
+    assert (box.cores, allowed()) == ("0", {"0"})
+    box.move(last)
+    assert (box.cores, allowed()) == (last, {last})
+    with pytest.raises(OSError):
+        box.move("99999")
+    assert box.cores == last
+    box.kill()
+    wait_for_death(box)
+    box.wait_exit()
+    with pytest.raises(OSError):
+        box.move("0")
 
 
 def test_one_that_never_connects_is_an_error_of_the_sandbox(start: Start) -> None:

@@ -147,6 +147,8 @@ def test_helper_serves_the_judges_uid_alone(path: Path) -> None:
         {**START, "cores": "0-3"},
         {**START, "cores": "0,99999"},
         {**START, "cores": "0\n"},
+        {"do": "move", "id": "1"},
+        {"do": "move", "id": "1", "cores": "0"},
         {"do": "image", "name": "debian"},
         {"do": "kill", "id": "1"},
         {"do": "end", "id": "../1"},
@@ -189,7 +191,15 @@ def test_helper_lets_a_connection_reach_its_own_containers_only(
     full = containers(docker_client)[0].id
     assert ask(attacker, {"do": "kill", "id": name}) is None
     assert ask(connect(), {"do": "remove", "id": full}) is None
+    assert ask(connect(), {"do": "move", "id": name, "cores": "0"}) is None
     assert (ask(victim, {"do": "end", "id": name}) or {})["running"] is True
+
+
+def test_helper_moves_a_container_to_cores_of_its_own_alone(connect: Callable[[], socket.socket]) -> None:
+    for cores in ("", "0-3", "0,99999", "0\n"):
+        judge = connect()
+        name = (ask(judge, START) or {})["id"]
+        assert ask(judge, {"do": "move", "id": name, "cores": cores}) is None
 
 
 def test_helper_refuses_a_container_too_many_and_goes_on(
@@ -296,6 +306,9 @@ def test_client_has_a_container_as_without_a_helper(path: Path, docker_client: d
     box.start()
     connection = box.accept(time.monotonic_ns() + PATIENCE_S * 10**9)
     assert box.freezer is not None
+    last = str(max(os.sched_getaffinity(0)))
+    box.move(last)
+    assert f"Cpus_allowed_list:\t{last}\n" in Path(f"/proc/{box.pid}/status").read_text()
     box.freeze()
     assert box.attached()
     box.kill()

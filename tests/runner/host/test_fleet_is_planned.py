@@ -10,7 +10,7 @@ import pytest
 from runner.config import JudgeSettings
 from runner.errors import ConfigError
 from runner.host import fleet
-from runner.host.accelerators import listed, share_out, spans
+from runner.host.accelerators import building_cores, listed, share_out, spans
 from runner.host.fleet import Accelerator, Node
 from runner.judge.device.nvidia import pci_address
 
@@ -110,6 +110,18 @@ def test_neighbouring_threads_of_a_core_leave_judge_and_tenants_apart() -> None:
     [node] = fleet.read_nodes(range(12), lambda path: read.get(path, ""))
     assert node.cores == (0, 2, 4, 6, 8, 10)
     assert share_out(node.cores).tenant == (2, 4, 6, 8)
+
+
+@pytest.mark.parametrize(
+    ("available", "most", "spares"),
+    [(16, 6, (10, 11, 12, 13)), (16, 3, ()), (9, 6, (5, 6, 7, 8)), (8, 6, ()), (2, 6, ())],
+)
+def test_spares_have_as_many_of_the_building_cores_as_a_tenant_or_none(
+    available: int, most: int, spares: tuple[int, ...]
+) -> None:
+    cores = share_out(range(available), building_cores(range(available), most))
+    assert cores.spares == spares
+    assert not set(cores.spares) & {*cores.judge, *cores.tenant}
 
 
 def test_kernel_without_numa_is_one_node() -> None:

@@ -14,12 +14,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from runner.commands.local import find_problem
-from runner.host.accelerators import epoch
+from runner.host.accelerators import epoch, listed, share_out, spans
 from runner.wire import Job, dump
 from sandbox.container import find_freezer
 from sandbox.policy import LABEL
@@ -227,6 +228,27 @@ def test_a_judge_with_spares_keeps_a_problems_baseline_after_jobs_that_never_ran
     assert judge.report()["outcome"] in ("passed", "unmeasurable")
     assert judge.process.wait(PATIENCE_S) == 0
     assert judge.containers() == []
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="with one core, the judge's and a tenant's are the same")
+def test_spares_come_from_cores_apart_to_those_of_a_tenant(begin: Callable[..., Judge]) -> None:
+    first = min(os.sched_getaffinity(0))
+    tenant = spans(share_out(sorted(os.sched_getaffinity(0))).tenant)
+    apart = spans(range(first, first + len(listed(tenant))))
+    judge = begin("--spares", "1", apart)
+    judge.send(replace(a_job(), mode="test"))
+    assert judge.report()["outcome"] == "passed"
+
+    def cores() -> dict[str, str]:
+        alive = {str(one.id): one.attrs["State"]["Pid"] for one in judge.containers() if one.status == "running"}
+        read = {name: Path(f"/proc/{pid}/status").read_text() for name, pid in alive.items()}
+        return {name: text.split("Cpus_allowed_list:")[1].split()[0] for name, text in read.items()}
+
+    judge.await_containers(5)
+    before = cores()
+    (spare,) = [name for name, on in before.items() if on == apart]
+    assert "ready" in judge.renew()
+    assert cores()[spare] == tenant, "it is a side of the next job"
 
 
 def test_a_judge_for_tests_is_renewed_only_when_told(begin: Callable[..., Judge]) -> None:

@@ -1,10 +1,11 @@
-"""Spare containers stand still beside timed calls, run when they are taken, and cost no job when they fail."""
+"""Spare containers disturb no timed call, run when they are taken, and cost no job when they fail."""
 
 import os
 import signal
 import threading
 import time
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ class Fake:
         self.kind = kind
         self.is_frozen = self.is_closed = False
         self.fails: set[str] = set()
+        self.policy, self.cores = SimpleNamespace(cpus="1,2"), "1,2"
 
     def freeze(self) -> None:
         if "freeze" in self.fails:
@@ -31,6 +33,11 @@ class Fake:
         if "thaw" in self.fails:
             raise OSError("it died")
         self.is_frozen = False
+
+    def move(self, cores: str) -> None:
+        if cores in self.fails:
+            raise PermissionError("no control group of ours")
+        self.cores = cores
 
     def logs(self) -> dict[str, str]:
         return {}
@@ -191,6 +198,43 @@ def test_one_that_died_is_not_taken(spares: Spares) -> None:
     bad, good, _ = spares.containers
     bad.fails = {"thaw"}  # type: ignore[attr-defined]
     assert spares.take(TENANT) is good
+
+
+def test_on_cores_apart_a_tenants_spares_run_on_beside_timed_calls() -> None:
+    spares = Spares(Fake, freezes=True, apart="5,6")  # type: ignore[arg-type]
+    spares.have(2)
+    spares.settle()
+    found: Any = spares.containers
+    assert [one.cores for one in found] == ["5,6", "5,6", "1,2"]
+    with spares.frozen():
+        assert frozen(spares) == [False, False, True]
+        taken: Any = spares.take(TENANT)
+        assert (taken, taken.cores) == (found[0], "1,2"), "a side of a job"
+    assert not any(frozen(spares))
+
+
+def test_one_that_cannot_come_back_to_its_cores_is_dropped() -> None:
+    spares = Spares(Fake, freezes=True, apart="5,6")  # type: ignore[arg-type]
+    spares.have(2)
+    spares.settle()
+    bad: Any = spares.containers[0]
+    bad.fails = {"1,2"}
+    assert spares.take(TENANT) is not bad
+    assert bad.is_closed
+
+
+def test_where_none_can_be_moved_they_stand_still(caplog: pytest.LogCaptureFixture) -> None:
+    def start(kind: str) -> Any:
+        new = Fake(kind)
+        new.fails = {"5,6"}
+        return new
+
+    spares = Spares(start, freezes=True, apart="5,6")
+    spares.have(2)
+    spares.settle()
+    with spares.frozen():
+        assert frozen(spares) == [True] * 3
+    assert caplog.text.count("stand still beside timed calls: no control group of ours") == 1
 
 
 def test_where_freezing_is_left_out_they_run(spares: Spares) -> None:
