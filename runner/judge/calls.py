@@ -228,7 +228,7 @@ class Calls:
                         Wanted(turn.given, into, turn.hot, protocol.LEAN if turn.lean else protocol.QUEUE)
                         for turn, into in zip(turns, outputs, strict=True)
                     ]
-                    made = tenant.series(wanted, limit_s)
+                    made = tenant.series(wanted, limit_s, is_first=is_first)
                     self.in_series &= len(made) == 1 or made[-1].queued
                 else:
                     made = [tenant.call(given, outputs[0], limit_s, idle=idle, hot=turns[0].hot, queue=False)]

@@ -30,6 +30,7 @@ from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
+FIRST_QUEUE_NS: Final = 5_000_000  # the same in a side's first call of a case, whose time does not count
 AWAIT_S: Final = 0.0005  # between two looks whether a call is done that does not count as queued
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 PAUSES: Final = 8  # after one series in this many, some time passes before the outputs are compared again,
@@ -291,8 +292,9 @@ class Tenant:
         )
         return made
 
-    def series(self, wanted: Sequence[Wanted], limit_s: float) -> list[Call]:
-        """Make queued calls, all of the same layout, each with the steps of `call`.
+    def series(self, wanted: Sequence[Wanted], limit_s: float, *, is_first: bool = False) -> list[Call]:
+        """Make queued calls, all of the same layout, each with the steps of `call`. `is_first`: the first call of a
+        case. Code often loads a module in it, for which a device wants its queue empty, and so waits for the gate.
 
         The container hands over the work of several calls, one after the other, and is frozen once for all of them.
         Each has a place of its own for its data, so that in the end every output can be looked at once more; where
@@ -304,7 +306,7 @@ class Tenant:
         self._is_fresh = False
         places = self._arena.next_places(len(wanted) if self.in_series else 1)
         wanted = wanted[: len(places)]
-        return self._made(wanted, places, lambda: self._queued(wanted, places, limit_s))
+        return self._made(wanted, places, lambda: self._queued(wanted, places, limit_s, is_first=is_first))
 
     def _made(self, wanted: Sequence[Wanted], places: Sequence[Place], course: Callable[[], list[Timed]]) -> list[Call]:
         """Take the steps of calls before and after their course, which is theirs up to the frozen container."""
@@ -386,7 +388,9 @@ class Tenant:
             freeze_ns = self._freeze(faults.CALL)
         return self._timed(shot, inner_ns, thawed - ordered, freeze_ns)
 
-    def _queued(self, wanted: Sequence[Wanted], places: Sequence[Place], limit_s: float) -> list[Timed]:
+    def _queued(
+        self, wanted: Sequence[Wanted], places: Sequence[Place], limit_s: float, *, is_first: bool
+    ) -> list[Timed]:
         """Queue calls: the tenant's device gets their work first, and each waits at its gate. Then, with every host
         thread frozen, the judge's device copies a call's inputs in, opens its gate, waits for the echo and reads; the
         next call follows.
@@ -401,7 +405,8 @@ class Tenant:
         self._thaw(faults.CALL)
         thaw_ns = now() - began
         with self._releasing(shots, nonces):
-            ready, done = self._hand_over(wanted, places, shots, nonces, limit_s), 0
+            queue_ns = FIRST_QUEUE_NS if is_first else QUEUE_NS
+            ready, done = self._hand_over(wanted, places, shots, nonces, queue_ns, limit_s), 0
             if ready == len(shots):
                 self._freeze(faults.CALL)
                 while done < ready and self._is_done_alone(shots[done]):
@@ -434,10 +439,11 @@ class Tenant:
         places: Sequence[Place],
         shots: list[Shot],
         nonces: list[int],
+        queue_ns: int,
         limit_s: float,
     ) -> int:
-        """Have both devices get the work of calls, up to the first that is not ready in time. Appends their shots and
-        nonces. Returns how many are ready."""
+        """Have both devices get the work of calls, up to the first that is not ready after `queue_ns`. Appends their
+        shots and nonces. Returns how many are ready."""
         arena, orders = self._arena, self._orders
         for number, (one, place) in enumerate(zip(wanted, places, strict=True)):
             nonces.append(orders.nonce())
@@ -447,7 +453,7 @@ class Tenant:
             arena.stage(one.given.layout, one.given.inputs)
             shot = arena.shoot(one.given.layout, one.given.inputs, one.into, nonces[-1], gated=True, hot=one.hot)
             shots.append(shot)
-            if not orders.echoed(nonces[-1], QUEUE_NS):
+            if not orders.echoed(nonces[-1], queue_ns):
                 return number
             orders.answer((one.order, nonces[-1]), limit_s, faults.CALL)
         return len(shots)

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from runner.commands.local import find_problem
 from runner.evidence.sample import Sample
-from runner.evidence.schedule import B
-from runner.judge.calls import Turn
+from runner.evidence.schedule import A, B
+from runner.judge.calls import Calls, Stage, Turn
 from runner.judge.data.call import Call, Input, Stopwatch
+from runner.judge.data.memory import Memory
 from runner.judge.data.room import Plan
 from runner.judge.timing import FIRST_VISITS, LONG_NS, TimedSide
 
@@ -58,6 +60,25 @@ class Judged:
         sample = Sample(self._wall_ns, 1, 1, 0 if turn.lean else 5, 0, 0, 0)
         late = turn.lean and self.late_if_lean
         return Call(sample, inputs_kept=True, late=late, queued=next(self._queued))
+
+
+def test_the_first_call_of_a_case_is_known_as_such_for_each_side() -> None:
+    told: list[tuple[str, bool]] = []
+
+    def side(name: str) -> Any:
+        def series(wanted: Any, limit_s: float, *, is_first: bool) -> list[Any]:
+            told.append((name, is_first))
+            return [SimpleNamespace(queued=True)] * len(wanted)
+
+        return SimpleNamespace(queues=True, lay_out=lambda layout, limit_s: None, series=series)
+
+    oracle: Any = SimpleNamespace(rest=lambda: None, constructed_s=0.0)
+    calls = Calls(find_problem("vectoradd"), oracle, {B: side(B), A: side(A)}, Memory())
+    layout: Any = SimpleNamespace(output_bytes=256)
+    stage = Stage("Checking", 60.0, Stopwatch())
+    for name, case in ((B, "n=4"), (B, "n=4"), (A, "n=4"), (B, "n=5"), (B, "n=4")):
+        calls.call(name, Input(0, case, 0, layout, None, None), stage, 0)
+    assert told == [(B, True), (B, False), (A, True), (B, True), (B, False)]
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,29 @@ def test_what_cannot_be_queued_runs_all_the_same(tenant: Tenant, memory: TwoDevi
     assert memory.gates == [True]
 
 
+def test_a_first_call_that_waits_for_its_gate_does_not_wait_long(
+    tenant: Tenant, given: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver loads no module while a gate is closed."""
+    load(tenant, WAITS)
+    tenant.lay_out(given.layout, LIMIT_S)
+    into = np.empty(given.layout.output_bytes, np.uint8)
+    waited: list[int] = []
+    echoed = tenant._orders.echoed
+
+    def noted(nonce: int, limit_ns: int, *others: Any, **named: Any) -> bool:
+        waited.extend([] if others or named else [limit_ns])
+        return echoed(nonce, limit_ns, *others, **named)
+
+    monkeypatch.setattr(tenant._orders, "echoed", noted)
+    for is_first in (True, False):
+        (made,) = tenant.series([Wanted(given, into)], LIMIT_S, is_first=is_first)
+        assert not made.queued
+        assert agrees(given, into)
+    assert waited == [tenant_module.FIRST_QUEUE_NS, tenant_module.QUEUE_NS]
+    assert waited[0] < waited[1] / 10
+
+
 @pytest.mark.parametrize("queue", [True, False], ids=["queued", "ordered"])
 def test_without_an_echo_the_answer_lets_the_judge_read(tenant: Tenant, given: Input, queue: bool) -> None:
     assert not call(tenant, "ECHOES = False\n" + GOOD, given, queue=queue).queued
