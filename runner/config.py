@@ -231,7 +231,7 @@ class DaemonSettings(SiteSettings):
         le=4,
         description="judges for tests that wait on `cpu`, each with two containers and some 400 MB of memory, beside "
         "the judge for timed work; on a GPU, containers that import torch ahead, while the only judge stays for "
-        "several jobs that never rank; 0: each job has a judge of its own, prepared when the last one is gone",
+        "several jobs that never rank; 0: each job has a judge of its own",
     )
     runner_build_cores: int = Field(
         default=6,
@@ -239,7 +239,8 @@ class DaemonSettings(SiteSettings):
         le=64,
         description="on a GPU, cores on which extensions and Triton kernels of the next submissions are built while "
         "another is judged, as far as there are cores beside the judge's and a tenant's: a build for every two cores, "
-        "at most four, each with up to 8 GiB of memory; containers that import torch ahead share four; 0: none is",
+        "at most four, each with up to 8 GiB of memory; 0: none is built. On four of them, tenants' containers "
+        "import torch ahead",
     )
     runner_judge_limit_s: float = Field(
         default=1_800.0, ge=1, le=86_400, description="wall-clock limit of a run; a confirmation has several"

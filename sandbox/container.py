@@ -503,7 +503,6 @@ class Container:
 
     def __init__(self, client: docker.DockerClient | Keeper, policy: Policy, owner: str) -> None:
         self.policy = policy
-        self.cores = policy.cpus  # on which it runs now
         self.stdout, self.stderr = Capture(), Capture()  # until the container has a job
         self._papers = Paper(), Paper()  # after that
         self._flooded = False
@@ -577,9 +576,14 @@ class Container:
             self._cell.freezer.thaw()
 
     def move(self, cores: str) -> None:
-        """Let it run on these cores alone. Raises OSError if it has ended, or this process may not move it."""
+        """Let it run on these cores alone. Raises OSError if it has ended, or the host does not move it."""
         self._cell.move(cores)
-        self.cores = cores
+        if not self.runs_on(cores):  # cgroup v2 takes cores that a group above does not have
+            raise OSError(errno.EPERM, f"the kernel does not let a container run on the cores {cores} alone")
+
+    def runs_on(self, cores: str) -> bool:
+        """Return whether these are the cores that its first program may use. Raises OSError if it has ended."""
+        return os.sched_getaffinity(self.pid) == {int(core) for core in cores.split(",")}
 
     def never_freeze(self) -> None:
         """Turn freezing off, as on a host whose control groups this process may not write."""

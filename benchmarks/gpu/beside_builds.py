@@ -71,11 +71,13 @@ def builds(settings: config.JudgeSettings, cores: int) -> Iterator[list[str]]:
 
 @contextmanager
 def imports(settings: config.JudgeSettings, cores: int) -> Iterator[list[str]]:
-    """Import torch in containers for as long as the context lasts; yield the names of those that are done."""
+    """Import torch in containers for as long as the context lasts; yield the pids of those that are done."""
     done: list[str] = []
     ended = threading.Event()
     building = accelerators.building_cores(sorted(os.sched_getaffinity(0)), cores)
     mine = accelerators.cpuset(accelerators.share_out(sorted(os.sched_getaffinity(0)), building).spares)
+    if not mine:
+        raise SystemExit("a tenant has more cores than build here: give more CORES, or use a larger host")
     gpu = accelerators.make_of(settings.runner_hardware).equipment(settings)
 
     def work() -> None:

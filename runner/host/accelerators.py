@@ -135,8 +135,8 @@ def open_shared(path: Path) -> int:
 class Cores:
     """Core numbers. On a host with one core the first three are the same, and the figures are worth little.
 
-    `spares`: of containers that import torch beside a timed job, as many as a tenant has: the threads of libraries are
-    counted meanwhile. None if there are too few.
+    `spares`: of containers that import torch beside a timed job, the last ones that build, as many as a tenant has:
+    libraries count threads while they are imported. None if there are too few.
     """
 
     judge: tuple[int, ...]
@@ -151,7 +151,7 @@ def share_out(available: Sequence[int], beside: Sequence[int] = ()) -> Cores:
     if not cores:
         raise ValueError("no core to share out")
     tenant = cores[1 : 1 + MOST_TENANT_CORES] or cores
-    return Cores(cores[:1], tenant, cores, tuple(beside[: len(tenant)]) if len(beside) >= len(tenant) else ())
+    return Cores(cores[:1], tenant, cores, tuple(beside[-len(tenant) :]) if len(beside) >= len(tenant) else ())
 
 
 def building_cores(available: Sequence[int], most: int) -> tuple[int, ...]:

@@ -10,8 +10,9 @@
                                             Takes MOST_JOBS jobs
     python -m runner.job.judge_main --spares N [CORES]
                                             the same with both sides; it is ready for another job after any job that
-                                            never ranks, and N containers import torch ahead for those to come, on the
-                                            first of these cores, where builds are at work beside timed jobs
+                                            never ranks, and N containers import torch ahead for those to come, from
+                                            its second job on. Their CORES are those that build beside timed jobs; if
+                                            a tenant has more, they share a tenant's, and stand still beside timed calls
     python -m runner.job.judge_main --reap OWNER…
                                             removes the containers that earlier judges of these names left behind
 
@@ -69,8 +70,6 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
                 return
             job, built = given
             if job.incumbent is None and job.ranks == ready.hardware.ranks:
-                if number == 1 and job.never_ranks:  # another job may follow here
-                    ready.spares.have(spares)
                 report = execute(job, settings, lambda event: _say("event", event.to_json()), ready, built)
             else:
                 stack.close()  # each run of a confirmation has containers of its own, and so have several ranks

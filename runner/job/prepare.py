@@ -99,7 +99,6 @@ class Prepared:
         self.hardware = hardware
         self.sides: dict[str, Tenant] = {}
         self.own_calls = tenant.OwnCalls()
-        self.spares = Spares(self._start_spare, freezes=hardware.steps.freeze, apart=accelerators.cpuset(cores.spares))
         self._compared_at = 0.0
         self._stack = stack
         self.settings = settings
@@ -109,6 +108,9 @@ class Prepared:
         self.images = chosen_image(self._client, settings)
         self.image = self.images[0]
         self._others = Others(self.pids, (*cores.judge, *cores.tenant))
+        # Ticks are of those cores alone, but what `pids` used is taken off wherever it ran.
+        apart = "" if self._others.counts_ticks else accelerators.cpuset(cores.spares)
+        self.spares = Spares(self._start_spare, freezes=hardware.steps.freeze, apart=apart)
         stack.callback(self._others.close)
         for name in random.SystemRandom().sample(list(sides), len(sides)):
             self.start_side(name)

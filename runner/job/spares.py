@@ -30,6 +30,7 @@ class Spares:
     def __init__(self, start: Callable[[str], Container], *, freezes: bool, apart: str = "") -> None:
         self._start, self._freezes, self._apart = start, freezes, apart
         self._waiting: dict[str, deque[Container]] = {TENANT: deque(), ORACLE: deque()}  # the oldest first
+        self._moved: set[Container] = set()  # to cores apart
         self._is_frozen = False
         self._idle = threading.Event()
         self._idle.set()
@@ -76,12 +77,18 @@ class Spares:
 
     def _started(self, kind: str) -> Container:
         spare = self._start(kind)
-        if self._apart and kind == TENANT:  # an oracle counts more cores than these
-            try:
-                spare.move(self._apart)
-            except OSError as err:
-                log.warning("spare containers stay on the cores of a job, and stand still beside timed calls: %s", err)
-                self._apart = ""
+        if not self._apart or kind != TENANT:  # an oracle counts more cores than these
+            return spare
+        try:
+            spare.move(self._apart)
+        except OSError as err:
+            if not spare.attached():
+                self._drop(spare)
+                raise SandboxError("a spare container ended at once") from None
+            log.warning("spare containers cannot leave the cores of a job: %s", err)
+            self._apart = ""
+        else:
+            self._moved.add(spare)
         return spare
 
     def take(self, kind: str) -> Container:
@@ -94,7 +101,8 @@ class Spares:
             spare = self._waiting[kind].popleft()
             try:
                 spare.thaw()
-                if spare.cores != spare.policy.cpus:
+                if spare in self._moved:
+                    self._moved.remove(spare)
                     spare.move(spare.policy.cpus)
             except OSError:
                 self._drop(spare)
@@ -103,7 +111,7 @@ class Spares:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Keep all spares frozen that share the cores of a job. Contexts may lie inside each other."""
+        """Keep all spares frozen that may use the cores of a job. Contexts may lie inside each other."""
         self.settle()
         if self._is_frozen or not self._freezes:
             yield
@@ -118,13 +126,15 @@ class Spares:
 
     def _each(self, act: Callable[[Container], None]) -> None:
         for kind, waiting in self._waiting.items():
-            for spare in [one for one in waiting if one.cores == one.policy.cpus]:
+            for spare in list(waiting):
                 try:
-                    act(spare)
+                    if not (spare in self._moved and spare.runs_on(self._apart)):
+                        act(spare)
                 except OSError:  # it died, or resists
                     self._waiting[kind].remove(spare)
                     self._drop(spare)
 
     def _drop(self, spare: Container) -> None:
+        self._moved.discard(spare)
         log.warning("a spare container failed: %s", spare.logs())
         spare.close()

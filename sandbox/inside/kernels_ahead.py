@@ -98,8 +98,8 @@ def prepare_triton() -> None:
         return
     with contextlib.suppress(Exception):  # it is not installed
         importlib.import_module("triton.runtime.cache").triton_key()
-        importlib.import_module("triton.backends.nvidia.driver").CudaUtils()
         importlib.import_module(GLUON)
+        importlib.import_module("triton.backends.nvidia.driver").CudaUtils()
 
 
 def take_driver_away(capability: list[int], processors: int) -> None:

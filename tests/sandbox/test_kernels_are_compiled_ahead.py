@@ -225,12 +225,13 @@ def test_what_any_call_imports_was_imported_once_for_all(tmp_path: Path) -> None
 
 def test_a_container_reads_the_compiler_before_it_has_a_job(tmp_path: Path) -> None:
     told = "from triton.runtime.cache import triton_key; print(triton_key.cache_info().currsize)"
+    told += "; print(kernels_ahead.GLUON in sys.modules)"
     act = "kernels_ahead.DEVICES = '/dev/null'; kernels_ahead.prepare_triton()"
     program = f"import sys; sys.path[:0] = sys.argv[1:]; import kernels_ahead; {act}; {told}"
     command = [sys.executable, "-c", program, str(INSIDE), str(INSIDE.parent)]
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin:/sbin"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"
+    assert done.stdout == "1\nTrue\n"
 
 
 def test_without_a_device_triton_is_not_imported(tmp_path: Path) -> None:

@@ -139,6 +139,8 @@ class _ByCore:
     Our own time is read before the total: reading it brings the account of a running process up to date.
     """
 
+    counts_ticks = False
+
     def __init__(self, total: KernelFile, own: _Groups, judge: int, cores: Sequence[int]) -> None:
         self._total = total
         self._own = own
@@ -163,6 +165,7 @@ class _Summed:
         self._groups = groups
         self._own = own
         self._cores = cores
+        self.counts_ticks = not groups
 
     def ns(self, ticks: Ticks) -> tuple[tuple[int, ...], int]:
         """Return foreign CPU time in one sum, empty if unknown; and its resolution. Both in ns."""
@@ -250,6 +253,11 @@ class Others:
         self._stat = files.open(files.folders.proc / "stat")
         self._foreign = open_foreign(pids, files, cores)
         self.close = files.close
+
+    @property
+    def counts_ticks(self) -> bool:
+        """Whether the time is counted in ticks of the cores, for want of a finer account."""
+        return self._foreign.counts_ticks
 
     def ns(self) -> tuple[int, ...]:
         """Return the time by core, or in one sum, in ns; empty if the host does not report it."""

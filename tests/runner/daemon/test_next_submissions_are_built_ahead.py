@@ -41,6 +41,13 @@ sys.stdout.write("built of " + job["submission_id"])
 """
 
 
+def test_the_cores_that_build_are_given_to_a_judge_for_its_spares(start: Callable[..., Daemon]) -> None:
+    daemon = start()
+    assert "--spares" not in daemon._new_judge(0, True)._command, "cpu"
+    daemon._spares, daemon._beside = 2, (5, 6, 7, 8)  # as on a GPU's host
+    assert daemon._new_judge(0, True)._command[-3:] == ("--spares", "2", "5,6,7,8")
+
+
 def job(name: str, source: str = "load_inline") -> Job:
     return Job(name, 0, 60.0, "H200", "test", name, "kernel.py", source, {}, "sha256:0")
 

@@ -114,7 +114,7 @@ def test_neighbouring_threads_of_a_core_leave_judge_and_tenants_apart() -> None:
 
 @pytest.mark.parametrize(
     ("available", "most", "spares"),
-    [(16, 6, (10, 11, 12, 13)), (16, 3, ()), (9, 6, (5, 6, 7, 8)), (8, 6, ()), (2, 6, ())],
+    [(16, 6, (12, 13, 14, 15)), (16, 3, ()), (9, 6, (5, 6, 7, 8)), (8, 6, ()), (2, 6, ())],
 )
 def test_spares_have_as_many_of_the_building_cores_as_a_tenant_or_none(
     available: int, most: int, spares: tuple[int, ...]

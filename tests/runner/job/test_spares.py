@@ -23,6 +23,7 @@ class Fake:
         self.is_frozen = self.is_closed = False
         self.fails: set[str] = set()
         self.policy, self.cores = SimpleNamespace(cpus="1,2"), "1,2"
+        self.is_alive = True
 
     def freeze(self) -> None:
         if "freeze" in self.fails:
@@ -38,6 +39,12 @@ class Fake:
         if cores in self.fails:
             raise PermissionError("no control group of ours")
         self.cores = cores
+
+    def runs_on(self, cores: str) -> bool:
+        return self.cores == cores
+
+    def attached(self) -> bool:
+        return self.is_alive
 
     def logs(self) -> dict[str, str]:
         return {}
@@ -213,6 +220,37 @@ def test_on_cores_apart_a_tenants_spares_run_on_beside_timed_calls() -> None:
     assert not any(frozen(spares))
 
 
+def test_one_that_the_host_moved_back_stands_still() -> None:
+    """A service manager that is reloaded may restore the cores that a container began with."""
+    spares = Spares(Fake, freezes=True, apart="5,6")  # type: ignore[arg-type]
+    spares.have(2)
+    spares.settle()
+    strayed: Any = spares.containers[0]
+    strayed.cores = "1,2"
+    with spares.frozen():
+        assert frozen(spares) == [True, False, True]
+    assert not any(frozen(spares))
+
+
+def test_one_that_died_on_its_way_is_dropped_and_the_next_go_on() -> None:
+    made: list[Any] = []
+
+    def start(kind: str) -> Any:
+        made.append(Fake(kind))
+        if len(made) == 1:
+            made[0].fails, made[0].is_alive = {"5,6"}, False
+        return made[-1]
+
+    spares = Spares(start, freezes=True, apart="5,6")
+    spares.have(2)
+    spares.settle()
+    assert (made[0].is_closed, spares.containers) == (True, ())
+    spares.have(2)
+    spares.settle()
+    found: Any = spares.containers
+    assert [one.cores for one in found] == ["5,6", "5,6", "1,2"]
+
+
 def test_one_that_cannot_come_back_to_its_cores_is_dropped() -> None:
     spares = Spares(Fake, freezes=True, apart="5,6")  # type: ignore[arg-type]
     spares.have(2)
@@ -234,7 +272,7 @@ def test_where_none_can_be_moved_they_stand_still(caplog: pytest.LogCaptureFixtu
     spares.settle()
     with spares.frozen():
         assert frozen(spares) == [True] * 3
-    assert caplog.text.count("stand still beside timed calls: no control group of ours") == 1
+    assert caplog.text.count("cannot leave the cores of a job: no control group of ours") == 1
 
 
 def test_where_freezing_is_left_out_they_run(spares: Spares) -> None:
