@@ -79,7 +79,8 @@ LANGUAGES: Final = {
 }
 TRITON: Final = "triton"
 EXTENDING: Final = ("load_inline", "cpp_extension")  # names that a source of an extension has
-EXTENSIONS_FIRST: Final = 2  # jobs that are named to be built ahead: so many extensions come first,
+LOOKED_AHEAD: Final = 16  # jobs behind a runner's present one, of which some are named to be built ahead:
+EXTENSIONS_FIRST: Final = 2  # so many extensions come first,
 MOST_AHEAD: Final = 6  # then the next jobs, of which some are built or being built when a runner asks
 
 JSON = dict[str, Any]

@@ -30,7 +30,7 @@ from runner.daemon.ahead import Ahead
 from runner.daemon.canary import own_job
 from runner.daemon.judge_handle import JudgeProcess
 from runner.host import accelerators
-from runner.wire import Job, Report, to_build_ahead
+from runner.wire import LOOKED_AHEAD, Job, Report, to_build_ahead
 
 TORCH = "import torch\n\ndef custom_kernel(data):\n    x, out = data\n    {body}\n    return out\n"
 ROWS = """import triton
@@ -101,7 +101,6 @@ CANDIDATES = {
         body="e = torch.exp(x - x.amax(1, keepdim=True)); torch.div(e, e.sum(1, keepdim=True), out=out)"
     ),
 }
-LOOKED_AHEAD = 16  # candidates; leaderboard/judging/claim.py
 EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
 
 

@@ -27,10 +27,9 @@ from leaderboard.judging.epochs import measurable
 from leaderboard.judging.lease import hand_out, lock_held, start_lease
 from leaderboard.judging.models import AT_WORK, CLAIMED, QUEUED, Attempt, Runner, check_move
 from leaderboard.judging.sweep import lose
-from runner.wire import Job, to_build_ahead
+from runner.wire import LOOKED_AHEAD, Job, to_build_ahead
 
-LOOKED_AHEAD: Final = 16  # attempts behind a runner's current work,
-MOST_UPCOMING_BYTES: Final = 4_000_000  # of their JSON; runner/daemon/client.py reads twice as much
+MOST_UPCOMING_BYTES: Final = 4_000_000  # of jobs to build ahead, as JSON; runner/daemon/client.py reads twice as much
 MOST_CLAIMS_AT_ONCE: Final = 256  # per hardware; more than a site's database connections
 IDLE_TAKES: Final = timedelta(seconds=3)  # until an idle runner has claimed new work
 ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
