@@ -98,7 +98,7 @@ def prepare_triton() -> None:
         return
     with contextlib.suppress(Exception):  # it is not installed
         importlib.import_module("triton.runtime.cache").triton_key()
-        importlib.import_module(GLUON)
+        import_ahead(GLUON)
         importlib.import_module("triton.backends.nvidia.driver").CudaUtils()
 
 
@@ -118,9 +118,15 @@ def take_driver_away(capability: list[int], processors: int) -> None:
     tuner.check_disk_cache = lambda self, key, choices, measure: measure()  # and keeps no times for the tenant
     importlib.import_module("triton.runtime.driver").driver.set_active(driver)
     # Once for all processes. Arithmetic on "meta" imports the first module, which takes longer than most kernels.
-    importlib.import_module("torch._dynamo")
-    importlib.import_module(GLUON)
+    import_ahead("torch._dynamo", GLUON)
     importlib.import_module("triton.runtime.cache").triton_key()
+
+
+def import_ahead(*modules: str) -> None:
+    """Import modules that a call imports, if these versions of torch and Triton have them."""
+    for name in modules:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
 
 
 def show_device(capability: list[int], processors: int) -> None:
