@@ -46,7 +46,7 @@ def stand_by(monkeypatch: pytest.MonkeyPatch, heeding: None) -> Callable[..., No
 
     def stand_by(say: Callable[[str, object], None], renew: Callable[..., None]) -> None:
         @contextmanager
-        def prepared(*_: Any) -> Iterator[Any]:
+        def prepared(*_: Any, **named: Any) -> Iterator[Any]:
             hardware = SimpleNamespace(ranks=1)
             yield SimpleNamespace(fingerprint={"torch": "2"}, images=(), renew=renew, hardware=hardware)
 
