@@ -136,7 +136,8 @@ class Cores:
     """Core numbers. On a host with one core the first three are the same, and the figures are worth little.
 
     `spares`: of containers that import torch beside a timed job, the last ones that build, as many as a tenant has:
-    libraries count threads while they are imported. None if there are too few.
+    libraries count threads while they are imported. None if there are too few. Like other cores that build, they may be
+    siblings of a tenant's.
     """
 
     judge: tuple[int, ...]

@@ -3,7 +3,8 @@
 A thread starts them, so that a job waits for the engine only where it needs a container that is not there yet. Where
 the host has cores apart from those of all jobs, a tenant's spares run there until they are taken. All others share the
 cores of a job, and stand still beside timed calls. Always true: a spare that is taken runs on the cores of its policy;
-while `frozen` is open, none is being started, and none runs on a job's cores. A spare that fails costs no job.
+while `frozen` is open, none is being started, and those that were on a job's cores when it was opened stand still. A
+spare that fails costs no job.
 """
 
 from __future__ import annotations
@@ -82,11 +83,14 @@ class Spares:
         try:
             spare.move(self._apart)
         except OSError as err:
-            if not spare.attached():
+            if spare.attached():  # then no other can be moved
+                log.warning("spare containers cannot leave the cores of a job: %s", err)
+                self._apart = ""
+            try:
+                _bring_back(spare)
+            except OSError:
                 self._drop(spare)
-                raise SandboxError("a spare container ended at once") from None
-            log.warning("spare containers cannot leave the cores of a job: %s", err)
-            self._apart = ""
+                raise SandboxError("a spare container ended, or is on cores that it should not have") from None
         else:
             self._moved.add(spare)
         return spare
@@ -103,7 +107,7 @@ class Spares:
                 spare.thaw()
                 if spare in self._moved:
                     self._moved.remove(spare)
-                    spare.move(spare.policy.cpus)
+                    _bring_back(spare)
             except OSError:
                 self._drop(spare)
             else:
@@ -117,7 +121,7 @@ class Spares:
             yield
             return
         self._is_frozen = True
-        self._each(lambda spare: spare.freeze())
+        self._each(lambda spare: None if self._is_apart(spare) else spare.freeze())
         try:
             yield
         finally:
@@ -128,13 +132,22 @@ class Spares:
         for kind, waiting in self._waiting.items():
             for spare in list(waiting):
                 try:
-                    if not (spare in self._moved and spare.runs_on(self._apart)):
-                        act(spare)
+                    act(spare)
                 except OSError:  # it died, or resists
                     self._waiting[kind].remove(spare)
                     self._drop(spare)
+
+    def _is_apart(self, spare: Container) -> bool:
+        """Return whether it is still where it was moved to: a service manager may have restored its first cores."""
+        return spare in self._moved and spare.runs_on(self._apart)
 
     def _drop(self, spare: Container) -> None:
         self._moved.discard(spare)
         log.warning("a spare container failed: %s", spare.logs())
         spare.close()
+
+
+def _bring_back(spare: Container) -> None:
+    """Move a container to the cores of its policy. Raises OSError."""
+    if not spare.runs_on(spare.policy.cpus):
+        spare.move(spare.policy.cpus)

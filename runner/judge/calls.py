@@ -137,6 +137,7 @@ class Calls:
         self.plan = Plan(MOST_AT_ONCE)  # of the case's memory
         self._buffers: list[Buffer] = []
         self._called: set[tuple[str, str]] = set()  # side and case
+        self._begins = set[str]()  # sides that had no call since they were told to forget, as before each case
         self.cancels = False  # does an output near zero need double precision to be judged?
 
     def fresh(self, case: Case, count: int, *, near_to: int | None = None, strictly: int | None = None) -> list[Input]:
@@ -209,8 +210,9 @@ class Calls:
         self.oracle.rest()  # nothing else is at work on the device during a call
         tenant, given = self.sides[side], turns[0].given
         is_first = not idle and (side, given.case) not in self._called
+        begins = not idle and (is_first or side in self._begins)
         to_lean = next((at for at, turn in enumerate(turns, 1) if turn.lean), 1)
-        most = to_lean if self.queueing and self.in_series and not idle and not is_first else 1
+        most = to_lean if self.queueing and self.in_series and not idle and not begins else 1
         alike = list(takewhile(lambda turn: turn.given.layout == given.layout, turns[:most]))
         if len(alike) < most:  # for all sides: what follows a call is felt
             self.in_series, most = False, 1
@@ -228,11 +230,12 @@ class Calls:
                         Wanted(turn.given, into, turn.hot, protocol.LEAN if turn.lean else protocol.QUEUE)
                         for turn, into in zip(turns, outputs, strict=True)
                     ]
-                    made = tenant.series(wanted, limit_s, is_first=is_first)
+                    made = tenant.series(wanted, limit_s, is_first=begins)
                     self.in_series &= len(made) == 1 or made[-1].queued
                 else:
                     made = [tenant.call(given, outputs[0], limit_s, idle=idle, hot=turns[0].hot, queue=False)]
             self._called |= {(side, given.case)} if is_first else set()
+            self._begins -= {side} if begins else set()
             return list(zip(made, outputs, strict=False))
         except Fault as raised:
             stage.left_s()  # raises if the stage's time ran out, naming whose time it was
@@ -244,6 +247,7 @@ class Calls:
     def forget(self, side: str, stage: Stage) -> None:
         """Have a side's allocator give back the memory that it keeps for further calls."""
         limit_s = stage.left_s()
+        self._begins.add(side)
         try:
             with stage.spent_by(side):
                 self.sides[side].forget(limit_s)

@@ -198,8 +198,9 @@ def test_helper_lets_a_connection_reach_its_own_containers_only(
 def test_helper_moves_a_container_to_cores_of_its_own_alone(connect: Callable[[], socket.socket]) -> None:
     last = str(max(os.sched_getaffinity(0)))
     judge = connect()
-    name = (ask(judge, START) or {})["id"]
-    assert ask(judge, {"do": "move", "id": name, "cores": last}) == {}
+    started = ask(judge, START) or {}
+    assert ask(judge, {"do": "move", "id": started["id"], "cores": last}) == {}
+    assert os.sched_getaffinity(started["pid"]) == {int(last)}
     for cores in ("", "0-3", "0,99999", "0\n"):
         judge = connect()
         name = (ask(judge, START) or {})["id"]

@@ -30,7 +30,7 @@ from sandbox import protocol
 from sandbox.container import Container, SandboxError
 
 QUEUE_NS: Final = 100_000_000  # to hand a call's work to the device; then again for the device to do it
-FIRST_QUEUE_NS: Final = 5_000_000  # the same in a side's first call of a case, whose time does not count
+FIRST_QUEUE_NS: Final = 5_000_000  # to hand over the work of a side's first call of a case, whose time does not count
 AWAIT_S: Final = 0.0005  # between two looks whether a call is done that does not count as queued
 RELEASE_NS: Final = 10_000_000_000  # for reading one output; twice that when its tenant is dead
 PAUSES: Final = 8  # after one series in this many, some time passes before the outputs are compared again,

@@ -36,9 +36,12 @@ class Fake:
         self.is_frozen = False
 
     def move(self, cores: str) -> None:
-        if cores in self.fails:
+        if f"{cores} at all" in self.fails:
             raise PermissionError("no control group of ours")
         self.cores = cores
+        if cores in self.fails:
+            self.cores = "0,1,2"
+            raise PermissionError("the group above has none of these")
 
     def runs_on(self, cores: str) -> bool:
         return self.cores == cores
@@ -229,6 +232,7 @@ def test_one_that_the_host_moved_back_stands_still() -> None:
     strayed.cores = "1,2"
     with spares.frozen():
         assert frozen(spares) == [True, False, True]
+        strayed.cores = "5,6"
     assert not any(frozen(spares))
 
 
@@ -238,7 +242,8 @@ def test_one_that_died_on_its_way_is_dropped_and_the_next_go_on() -> None:
     def start(kind: str) -> Any:
         made.append(Fake(kind))
         if len(made) == 1:
-            made[0].fails, made[0].is_alive = {"5,6"}, False
+            made[0].fails, made[0].is_alive = {"5,6 at all", "1,2 at all"}, False
+            made[0].cores = ""
         return made[-1]
 
     spares = Spares(start, freezes=True, apart="5,6")
@@ -261,18 +266,38 @@ def test_one_that_cannot_come_back_to_its_cores_is_dropped() -> None:
     assert bad.is_closed
 
 
-def test_where_none_can_be_moved_they_stand_still(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("fails", "says"),
+    [({"5,6"}, "the group above has none of these"), ({"5,6 at all", "1,2 at all"}, "no control group of ours")],
+)
+def test_where_none_can_be_moved_they_stand_still(caplog: pytest.LogCaptureFixture, fails: set[str], says: str) -> None:
     def start(kind: str) -> Any:
         new = Fake(kind)
-        new.fails = {"5,6"}
+        new.fails = fails
         return new
 
     spares = Spares(start, freezes=True, apart="5,6")
     spares.have(2)
     spares.settle()
+    found: Any = spares.containers
+    assert [one.cores for one in found] == ["1,2"] * 3
     with spares.frozen():
         assert frozen(spares) == [True] * 3
-    assert caplog.text.count("cannot leave the cores of a job: no control group of ours") == 1
+    assert caplog.text.count(f"cannot leave the cores of a job: {says}") == 1
+
+
+def test_one_that_is_left_on_cores_of_others_is_no_spare() -> None:
+    def start(kind: str) -> Any:
+        new = Fake(kind)
+        new.fails = {"5,6", "1,2"}
+        made.append(new)
+        return new
+
+    made: list[Any] = []
+    spares = Spares(start, freezes=True, apart="5,6")
+    spares.have(2)
+    spares.settle()
+    assert (spares.containers, made[0].cores, made[0].is_closed) == ((), "0,1,2", True)
 
 
 def test_where_freezing_is_left_out_they_run(spares: Spares) -> None:

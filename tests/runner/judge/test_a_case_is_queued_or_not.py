@@ -70,7 +70,8 @@ def test_the_first_call_of_a_case_is_known_as_such_for_each_side() -> None:
             told.append((name, is_first))
             return [SimpleNamespace(queued=True)] * len(wanted)
 
-        return SimpleNamespace(queues=True, lay_out=lambda layout, limit_s: None, series=series)
+        forget = lambda limit_s: None  # noqa: E731
+        return SimpleNamespace(queues=True, lay_out=lambda layout, limit_s: None, series=series, forget=forget)
 
     oracle: Any = SimpleNamespace(rest=lambda: None, constructed_s=0.0)
     calls = Calls(find_problem("vectoradd"), oracle, {B: side(B), A: side(A)}, Memory())
@@ -79,6 +80,11 @@ def test_the_first_call_of_a_case_is_known_as_such_for_each_side() -> None:
     for name, case in ((B, "n=4"), (B, "n=4"), (A, "n=4"), (B, "n=5"), (B, "n=4")):
         calls.call(name, Input(0, case, 0, layout, None, None), stage, 0)
     assert told == [(B, True), (B, False), (A, True), (B, True), (B, False)]
+    told.clear()
+    calls.forget(B, stage)  # as before each case
+    for name in (A, B, B):
+        calls.call(name, Input(0, "n=4", 0, layout, None, None), stage, 0)
+    assert told == [(A, False), (B, True), (B, False)]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +117,23 @@ def test_where_calls_are_long_few_places_are_visited() -> None:
     trial: Any = Judged([False] * 99, wall_ns=2 * LONG_NS)
     assert TimedSide(trial, B, {}, SimpleNamespace()).visit(5) is None  # type: ignore[arg-type]
     assert FIRST_VISITS <= trial.called <= FIRST_VISITS + 2
+
+
+def test_a_long_first_call_makes_no_case_one_of_long_calls() -> None:
+    """Of a `ModelNew`, whose data have one place, the first call may wait for what it prepares."""
+    trial: Any = Judged([False, *[True] * 99], wall_ns=2 * LONG_NS)
+    trial.sides[B].begin_turns = lambda: 1
+    made = trial._made
+
+    def first_is_long(turn: Turn) -> Call:
+        call = made(turn)
+        trial._wall_ns = LONG_NS // 2
+        return call
+
+    trial._made = first_is_long
+    assert TimedSide(trial, B, {}, SimpleNamespace()).visit(5) is None  # type: ignore[arg-type]
+    assert trial.called > FIRST_VISITS
+    assert trial.lean[-1], "the last series of a visit"
 
 
 def test_what_is_wrong_in_a_visit_ends_it() -> None:
