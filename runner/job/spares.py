@@ -1,4 +1,4 @@
-"""Spare containers: they import torch for the jobs to come, and disturb no timed call.
+"""Spare containers import torch for the jobs to come: apart from timed calls, or frozen beside them.
 
 A thread starts them, so that a job waits for the engine only where it needs a container that is not there yet. Where
 the host has cores apart from those of all jobs, a tenant's spares run there until they are taken. All others share the
@@ -121,7 +121,7 @@ class Spares:
             yield
             return
         self._is_frozen = True
-        self._each(lambda spare: None if self._is_apart(spare) else spare.freeze())
+        self._each(self._stand_still)
         try:
             yield
         finally:
@@ -137,9 +137,10 @@ class Spares:
                     self._waiting[kind].remove(spare)
                     self._drop(spare)
 
-    def _is_apart(self, spare: Container) -> bool:
-        """Return whether it is still where it was moved to: a service manager may have restored its first cores."""
-        return spare in self._moved and spare.runs_on(self._apart)
+    def _stand_still(self, spare: Container) -> None:
+        """Freeze it, unless it is where it was moved to: a service manager may have restored its first cores."""
+        if not (spare in self._moved and spare.runs_on(self._apart)):
+            spare.freeze()
 
     def _drop(self, spare: Container) -> None:
         self._moved.discard(spare)

@@ -140,8 +140,20 @@ def test_others_leave_out_the_judge_and_its_containers(tmp_path: Path) -> None:
     made.v2("docker/a", 900)  # the container has all the time
     made.v2("system", 260)
     (grown,) = (now - then for then, now in zip(before, others.ns(), strict=True))
+    assert not others.counts_ticks
     others.close()
     assert grown == pytest.approx(60 * MS, abs=20 * MS)  # less the time of this process itself since then
+
+
+def test_where_the_judge_is_in_no_group_of_its_own_ticks_are_counted(tmp_path: Path) -> None:
+    """Spares then stay on the cores of a job: what they use elsewhere would be taken off those cores' ticks."""
+    made = FakeHost(tmp_path)
+    made.group("self", "0::/\n")
+    made.v2("", 10)
+    made.v2("docker", 500)
+    others = Others(lambda: frozenset({50}), (0, 1), made.folders)
+    assert others.counts_ticks
+    others.close()
 
 
 # -- a wait ------------------------------------------------------------------------------------------------------

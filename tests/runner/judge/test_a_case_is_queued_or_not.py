@@ -70,8 +70,7 @@ def test_the_first_call_of_a_case_is_known_as_such_for_each_side() -> None:
             told.append((name, is_first))
             return [SimpleNamespace(queued=True)] * len(wanted)
 
-        forget = lambda limit_s: None  # noqa: E731
-        return SimpleNamespace(queues=True, lay_out=lambda layout, limit_s: None, series=series, forget=forget)
+        return SimpleNamespace(queues=True, lay_out=lambda *_: None, forget=lambda _: None, series=series)
 
     oracle: Any = SimpleNamespace(rest=lambda: None, constructed_s=0.0)
     calls = Calls(find_problem("vectoradd"), oracle, {B: side(B), A: side(A)}, Memory())
@@ -120,7 +119,7 @@ def test_where_calls_are_long_few_places_are_visited() -> None:
 
 
 def test_a_long_first_call_makes_no_case_one_of_long_calls() -> None:
-    """Of a `ModelNew`, whose data have one place, the first call may wait for what it prepares."""
+    """The data of a `ModelNew` have one place, and its first call may wait for what it prepares."""
     trial: Any = Judged([False, *[True] * 99], wall_ns=2 * LONG_NS)
     trial.sides[B].begin_turns = lambda: 1
     made = trial._made
