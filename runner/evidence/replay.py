@@ -29,7 +29,9 @@ class Diverged(Exception):
 def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
     """Return the differences of one case. A case that was cut short (by a wrong output, a fault, or a device that was
     set aside) has no end to compare; every other case has."""
-    for name, apart in certificate.offsets(evidence.own_calls, evidence.own_long, evidence.own_lean).items():
+    for name, apart in certificate.offsets(
+        evidence.own_calls, evidence.own_long, evidence.own_lean, rules=evidence.rules
+    ).items():
         said = getattr(timing, name)
         is_old = said is None and name != "lean_gaps"  # older reports have no gaps
         if said != apart and not is_old:

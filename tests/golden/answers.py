@@ -79,7 +79,7 @@ def _of_run(run: Evidence) -> JSON:
     return {
         "findings": [finding.model_dump() for finding in rules.findings(run)],
         "impossible": impossible and impossible.model_dump(),
-        "own_calls": certificate.offsets(run.own_calls),
+        "own_calls": certificate.offsets(run.own_calls, rules=run.rules),
         "cases": [_of_case(timing, run) for timing in run.timing],
         "rulings": list(_rulings(run)),
     }

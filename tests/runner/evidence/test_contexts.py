@@ -54,6 +54,18 @@ def test_so_is_what_lies_between_the_clocks() -> None:
     assert certificate.offsets({}) == {"contexts": {}, "gaps": {}}, "and nothing of lean calls"
 
 
+def test_the_judges_own_copying_says_nothing_of_a_container() -> None:
+    """From one of the judge's buffers it takes longer than from another, by chance."""
+    found = {"baseline": samples(64, told=3_600), "candidate": samples(64, told=3_600, gap=450_500)}
+    copied = {name: [call._replace(put_ns=168_000, take_ns=11_000) for call in calls] for name, calls in found.items()}
+    longer = [call._replace(wall_ns=call.wall_ns + 1_600, put_ns=169_600) for call in copied["candidate"]]
+    copied["candidate"] = longer
+    own = {"candidate": pytest.approx(500, abs=1)}
+    assert certificate.gap_offsets(copied) == certificate.gap_offsets(found) == own
+    by_older_rules = certificate.offsets(copied, rules=certificate.OWN_GAP_RULES - 1)["gaps"]
+    assert by_older_rules == {"candidate": pytest.approx(2_100, abs=1)}
+
+
 @pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": LEAST_OWN_CALLS - 1}])
 def test_too_few_calls_say_nothing(sides: dict[str, int]) -> None:
     found = {name: samples(count, told=1) for name, count in sides.items()}
