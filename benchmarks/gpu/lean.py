@@ -71,7 +71,7 @@ def _figures(timing: Timing, quads: Sequence[Quad], evidence: Evidence) -> str:
     known = certificate.has_lean_calls(timing, quads, CANDIDATE)
     drift = [f"{certificate.lean_drift_ns(timing, quads, side) / 1e3:+.2f}" if known else "-" for side in sides]
     hidden = certificate.lean_hidden_of_case(timing, quads, CANDIDATE) if known else None
-    others = certificate.hidden_of_case(timing, quads, CANDIDATE, is_lean=known, exact=certificate.is_exact(evidence))
+    others = certificate.hidden_of_case(timing, quads, CANDIDATE, is_lean=known, rules=evidence.rules)
     spreads = [
         certificate.certify(timing, evidence.model_copy(update={"rules": rules})).spread_ns / 1e3 for rules in (4, 3)
     ]

@@ -85,7 +85,7 @@ FOLLOWED_NS: Final = 4_800.0
 LONGEST_COPYING_NS: Final = 1_500_000.0
 
 # Offsets between containers, from queued calls of the harness's own kernel:
-# From these rules on without the judge's copying. It takes up to 1.6 µs longer from one of the judge's buffers than from
+# From these rules on without the judge's copying. It takes up to 1.6 µs longer from one buffer of the judge than from
 # another, which says nothing of a case's, and raised honest times by up to 0.9 µs (docs/lab-notebook/2026-11-30.md).
 OWN_GAP_RULES: Final = 7
 LEAST_OWN_CALLS: Final = 32  # per side; fewer allow no comparison
@@ -173,8 +173,9 @@ def _event(quads: list[Quad], timing: Timing, evidence: Evidence, side: str) -> 
         return Certified([])
     is_lean = evidence.rules >= LEAN_RULES and has_lean_calls(timing, quads, side)
     slowed_ns = slowed_by_ns(timing, quads, evidence) if evidence.rules >= LEAN_RULES else 0.0
-    exact = is_exact(evidence)
-    everywhere, fastest = hidden_of_case(timing, quads, side, is_lean=is_lean, slowed_ns=slowed_ns, exact=exact)
+    everywhere, fastest = hidden_of_case(
+        timing, quads, side, is_lean=is_lean, slowed_ns=slowed_ns, rules=evidence.rules
+    )
     gap_ns = apart_ns(timing, side)
     # Own calls alone never prove a forgery, and neither does a gap that drifted for the baseline, too.
     found = [(hidden, min(0.0, gap_ns)) for hidden in (everywhere, fastest)]
@@ -217,30 +218,28 @@ class Hidden:
         return max(0.0, self.value - self.spread)
 
 
-def is_exact(evidence: Evidence) -> bool:
-    """Return whether all reported times count, as `hidden` wants to know."""
-    return evidence.rules >= EXACT_RULES
-
-
 def hidden_of_case(
     timing: Timing,
     quads: Sequence[Quad],
     side: str,
     *,
-    exact: bool,
     is_lean: bool = False,
     slowed_ns: float = 0.0,
+    rules: int = RULES,
 ) -> tuple[Hidden, Hidden]:
     """Return the hidden time of all calls of a case and of the fastest, from calls with events.
 
     First the innocent causes of longer gaps are subtracted: the difference between the containers themselves and, where
     data are large, the judge's own copying as it was measured afterwards. A case with lean calls needs no measurement:
-    all copying within its calls is subtracted. `slowed_ns` of the baseline's gap do not count. `exact`: is_exact.
+    all copying within its calls is subtracted. `slowed_ns` of the baseline's gap do not count.
     """
     copying = not is_lean or timing.input_bytes + timing.output_bytes < LARGE_BYTES
     own, theirs, copies_stray = _copies_ns(timing, side) if copying else (0.0, 0.0, 0.0)
     calls = calls_of(quads, side, own + slowed_ns, theirs + apart_ns(timing, side), copying=copying)
-    least_ns = _least_spread_ns(timing, side) + _turn_ns(timing) + copies_stray
+    # Where lean calls bound a time, they bound it more closely than these do.
+    is_bound = is_lean and rules >= OWN_GAP_RULES
+    least_ns = _least_spread_ns(timing, side, is_bound=is_bound) + _turn_ns(timing) + copies_stray
+    exact = rules >= EXACT_RULES
     everywhere, fastest = (hidden(calls, fastest=only, least_ns=least_ns, exact=exact) for only in (False, True))
     return everywhere, fastest
 
@@ -365,8 +364,8 @@ def calls_of(
     return [(calls(quad.of(BASELINE), own_ns), calls(quad.of(side), theirs_ns)) for quad in quads]
 
 
-def _least_spread_ns(timing: Timing, side: str) -> float:
-    """Return how far honest code strays in this case, at least."""
+def _least_spread_ns(timing: Timing, side: str, *, is_bound: bool) -> float:
+    """Return how far honest code strays in this case, at least. `is_bound`: by lean calls."""
     if not timing.queued:
         return LEAST_SPREAD_NS
     if timing.ranks > 1:
@@ -374,7 +373,7 @@ def _least_spread_ns(timing: Timing, side: str) -> float:
     if timing.places < MANY_PLACES:
         return LEAST_AT_ONE_PLACE_NS
     size = timing.input_bytes + timing.output_bytes
-    if side not in (timing.gaps or {}) or size >= LARGE_BYTES:
+    if is_bound or side not in (timing.gaps or {}) or size >= LARGE_BYTES:
         return LEAST_QUEUED_NS
     return LEAST_SMALL_NS if size < SMALL_BYTES else LEAST_COMPARED_NS
 
@@ -434,9 +433,9 @@ def _within(timing: Timing, side: str) -> list[float]:
     return [sample.copying_ns for sample in timing.calls_of(side)]
 
 
-def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float, exact: bool) -> Hidden:
+def hidden(quads: Sequence[Calls], *, fastest: bool, least_ns: float, exact: bool = True) -> Hidden:
     """Estimate the hidden time of all the candidate's calls, or (`fastest`) of the faster half of the calls in the
-    faster half of its blocks.
+    faster half of its blocks. `exact`: all reported times count.
 
     A few forged calls do not show among all calls, but they gather among the fastest. The spread comes from a jackknife
     over groups of quads, since a disturbance of a call also disturbs its neighbours; it is `least_ns` at least.

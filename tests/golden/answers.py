@@ -100,9 +100,7 @@ def _of_case(timing: Timing, run: Evidence) -> JSON:
             }
             if run.clock == EVENT and certified.quads:
                 quads = [quad for quad in timing.quads if quad.compares(side)]
-                found[side]["hidden"] = list(
-                    certificate.hidden_of_case(timing, quads, side, exact=certificate.is_exact(run))
-                )
+                found[side]["hidden"] = list(certificate.hidden_of_case(timing, quads, side, rules=run.rules))
     return found
 
 

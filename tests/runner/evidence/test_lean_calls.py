@@ -10,6 +10,7 @@ from runner.evidence import certificate, replay, schema, throttle
 from runner.evidence.certificate import (
     LEAST_COMPARED_NS,
     LEAST_LEAN,
+    LEAST_QUEUED_NS,
     SHORT_NS,
     SMALL_BYTES,
     SPARED_EARLY_NS,
@@ -69,7 +70,7 @@ def case(
     return LEAN | {"input_bytes": SMALL_BYTES, "output_bytes": 0, "quads": found} | more
 
 
-def certify(given: dict[str, Any], rules: int = 4, **more: Any) -> Certified:
+def certify(given: dict[str, Any], rules: int = schema.RULES, **more: Any) -> Certified:
     timing, evidence = parsed_timing(given, clock="event", rules=rules, **more)
     return certificate.certify(timing, evidence.model_copy(update={"profile": GPU}))
 
@@ -119,6 +120,15 @@ def test_a_baseline_that_was_made_slow_counts_only_as_far_as_gaps_drift() -> Non
     """Else a candidate that disturbs the baseline's lean calls could hide as much."""
     found = certify(case(told_ns=34_000.0, ours_slower_ns=6_000.0))
     assert found.mismatch or HONEST_NS - min(times(found)) <= found.spread_ns + certificate.DRIFT_NS
+
+
+@pytest.mark.parametrize(("rules", "lean", "raised_ns"), [(6, 4, 400), (7, 4, 0), (7, 0, 400)])
+def test_calls_with_events_raise_less_where_lean_calls_bound_a_time(rules: int, lean: int, raised_ns: float) -> None:
+    """Own calls predict the difference of gaps badly now and then: here 1.4 µs that no call of the case shows."""
+    found = certify(case(lean=lean, gaps={B: -1_400.0}), rules)
+    assert not found.mismatch
+    assert max(times(found)) == pytest.approx(HONEST_NS + raised_ns, abs=200)
+    assert (max(times(found)) == HONEST_NS) == (raised_ns == 0)
 
 
 @pytest.mark.parametrize(("grown_ns", "mismatch"), [(800.0, False), (24_000.0, True)])
@@ -201,10 +211,10 @@ def test_of_a_short_call_more_could_be_forged() -> None:
     assert forged.mismatch or SHORT_NS + 4_000.0 - min(times(forged)) <= forged.spread_ns + 300
 
 
-def test_what_could_be_forged_is_never_more_than_without_lean_calls() -> None:
+def test_what_could_be_forged_is_never_more_than_by_calls_with_events() -> None:
     more = {"lean_gaps": {A: OWN_NS, B: OWN_NS + 2_900.0}}
     found = certify(case(1_000.0, true_ns=1_000.0, spared_ns=3_000.0, **more))
-    assert found.spread_ns <= LEAST_COMPARED_NS + SPARED_EARLY_NS
+    assert found.spread_ns <= LEAST_QUEUED_NS + SPARED_EARLY_NS
 
 
 def test_a_single_place_makes_lean_calls_less_exact() -> None:
