@@ -239,9 +239,8 @@ def hidden_of_case(
     # Where lean calls bound a time, they bound it more closely than these do.
     is_bound = is_lean and rules >= OWN_GAP_RULES
     least_ns = _least_spread_ns(timing, side, is_bound=is_bound) + _turn_ns(timing) + copies_stray
-    exact = rules >= EXACT_RULES
-    everywhere, fastest = (hidden(calls, fastest=only, least_ns=least_ns, exact=exact) for only in (False, True))
-    return everywhere, fastest
+    find = partial(hidden, calls, least_ns=least_ns, exact=rules >= EXACT_RULES)
+    return find(fastest=False), find(fastest=True)
 
 
 def has_lean_calls(timing: Timing, quads: Sequence[Quad], side: str) -> bool:

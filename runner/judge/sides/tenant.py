@@ -39,7 +39,7 @@ LONGEST_PAUSE_US: Final = 2_000  # up to this much
 OWN_WARM_CALLS: Final = 8  # of the harness's own kernel, of each side; not counted
 OWN_ROUNDS: Final = 16
 FEW_OWN_ROUNDS: Final = 12  # where no result can rank; certificate.LEAST_OWN_CALLS of each order must have been queued
-OWN_CALLS: Final = {protocol.OWN: 8, protocol.OWN_LONG: 4, protocol.OWN_LEAN: 8}  # of each side in a round, by order
+OWN_CALLS: Final = {protocol.OWN: 8, protocol.OWN_LONG: 4, protocol.OWN_LEAN: 4}  # of each side in a round, by order
 COPY_ROUNDS: Final = 8  # at the least; every place has its turn
 COPY_WARM_ROUNDS: Final = 1  # before them, not counted
 
