@@ -8,11 +8,12 @@ COUNT candidates of `softmax` in five shapes, in torch, Triton and CUDA: right, 
 turn. Each goes the daemon's way, without a site. Without --spares each has a judge of its own; with it, a judge stays
 for several, unless they may rank. With --build-cores, extensions are built ahead, beside the candidates before them.
 `judges` are counted from the first preparation to the last end. --own-sizes: the problem's own cases on this hardware
-(on an H200 two, of 268 and 200 MB) instead of five of some 16 MB.
+(on an H200 two, of 268 and 200 MB) instead of five of some 16 MB. With OUT set, reports are kept there.
 """
 
 import argparse
 import itertools
+import json
 import os
 import secrets
 import sys
@@ -21,6 +22,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 from benchmarks import judge
 from benchmarks.gpu.busy import Utilisation, busy_s
@@ -153,6 +155,8 @@ def main() -> None:
             at = time.monotonic()
             report = judges.judge(job, ahead.take(job, lambda: False))
             told.append((name, report, time.monotonic() - at))
+            if kept := os.environ.get("OUT"):
+                Path(kept, f"{job.submission_id}.json").write_text(json.dumps(report.to_json()))
         judges.end()
     took = time.time() - began
     busy, known = busy_s(watch.stop(), began, began + took)
