@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,16 @@ MOST_TENANT_CORES: Final = 4
 UIDS: Final = range(200_000, 600_000)  # of containers; no user of a host lies here
 CPU: Final = Cpu()
 MAKES: tuple[Make, ...] = (Nvidia(),)  # of accelerators: a port adds its own
+
+Read = Callable[[str], str]  # of a path: see `read`
+
+
+def read(path: str) -> str:
+    """Return a file's text; empty if it does not exist or may not be read."""
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -136,8 +146,7 @@ class Cores:
     """Core numbers. On a host with one core the first three are the same, and the figures are worth little.
 
     `spares`: of containers that import torch beside a timed job, the last ones that build, as many as a tenant has:
-    libraries count threads while they are imported. None if there are too few. Like other cores that build, they may be
-    siblings of a tenant's.
+    libraries count threads while they are imported. None if there are too few.
     """
 
     judge: tuple[int, ...]
@@ -155,9 +164,17 @@ def share_out(available: Sequence[int], beside: Sequence[int] = ()) -> Cores:
     return Cores(cores[:1], tenant, cores, tuple(beside[-len(tenant) :]) if len(beside) >= len(tenant) else ())
 
 
-def building_cores(available: Sequence[int], most: int) -> tuple[int, ...]:
-    """Return the cores that work ahead beside a timed job: the last ones, none of the judge's or a tenant's."""
-    return tuple(sorted(available)[1 + MOST_TENANT_CORES :][-most:]) if most else ()
+def building_cores(available: Sequence[int], most: int, read: Read = read) -> tuple[int, ...]:
+    """Return the cores that work ahead beside a timed job: the last ones, none of the judge's or a tenant's, and none
+    that is a second thread of theirs."""
+    cores = share_out(available)
+    timed = set[int]().union(*(threads(core, read) for core in (*cores.judge, *cores.tenant)))
+    return tuple(core for core in sorted(available) if core not in timed)[-most:] if most else ()
+
+
+def threads(core: int, read: Read = read) -> set[int]:
+    """Return the numbers of all threads of a core, of which this is one."""
+    return {core} | listed(read(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"))
 
 
 def cpuset(cores: Sequence[int]) -> str:

@@ -75,11 +75,7 @@ class Host:
     """This machine, as far as the checks look at it."""
 
     def read(self, path: str) -> str:
-        """Return a file's text; empty if it does not exist or may not be read."""
-        try:
-            return Path(path).read_text(errors="replace").strip()
-        except OSError:
-            return ""
+        return accelerators.read(path)
 
     def uid(self) -> int:
         return os.geteuid()
@@ -477,7 +473,7 @@ def check_cores(host: Host) -> Iterator[Check]:
     yield checked("cores", len(cores) >= 2, f"{len(cores)} for this process", why, remedy)
 
     shared = accelerators.share_out(cores)
-    near = [accelerators.listed(host.read(_cpu(core, "topology/thread_siblings_list"))) for core in shared.judge]
+    near = [accelerators.threads(core, host.read) for core in shared.judge]
     both = sorted(set[int]().union(*near) & set(shared.tenant) - set(shared.judge))
     why = "Two threads of one core share its units: the judge's polling would slow the kernel that it times."
     found = "judge and tenants share no core"
@@ -486,7 +482,8 @@ def check_cores(host: Host) -> Iterator[Check]:
     remedy = "Turn SMT off (echo off > /sys/devices/system/cpu/smt/control), or start with taskset on whole cores."
     yield checked("SMT siblings", not both, found, why, remedy, WARNING)
 
-    governors = {host.read(_cpu(core, "cpufreq/scaling_governor")) for core in (*shared.judge, *shared.tenant)} - {""}
+    path = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
+    governors = {host.read(path.format(core)) for core in (*shared.judge, *shared.tenant)} - {""}
     found = "no governor to be seen, as on a virtual machine"
     if governors:
         found = f"governor {', '.join(sorted(governors))}"
@@ -536,7 +533,3 @@ def check_fitness(host: Host, hardware: str, gpu: int) -> Iterator[Check]:
     for fit in host.fit(hardware, gpu):
         bad = WARNING if fit.name in NOISE else UNFIT
         yield Check(fit.name, OK if fit.ok else bad, fit.found, why, fit.remedy)
-
-
-def _cpu(core: int, name: str) -> str:
-    return f"/sys/devices/system/cpu/cpu{core}/{name}"

@@ -13,14 +13,14 @@ number is part of their timing epoch. Every function raises ConfigError for a ho
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
 from runner import config
 from runner.errors import ConfigError
-from runner.host.accelerators import MOST_TENANT_CORES, listed, make_of, spans
+from runner.host.accelerators import MOST_TENANT_CORES, Read, listed, make_of, read, spans, threads
 from runner.wire import Place
 from sandbox import policy
 
@@ -31,8 +31,6 @@ LEAST_MEMORY: Final = 4 << 30  # of a runner; below it no job is sure to fit
 GPU_MEMORY: Final = 3 * policy.GPU_MEMORY_BYTES  # two tenants and an oracle, each at its limit
 CPU_MEMORY: Final = 10 << 30  # the same on `cpu`, with their arenas and the judge's own
 IN_A_FILE: Final = {"RUNNER_TOKEN", "RUNNER_HARDWARE", "PHOTOFINISH_URL"}  # of an enrolment
-
-Read = Callable[[str], str]  # of a path: the file's text, empty if it does not exist or may not be read
 
 
 @dataclass(frozen=True)
@@ -78,13 +76,6 @@ class Member:
     environment: dict[str, str] = field(repr=False)  # with its token
 
 
-def read(path: str) -> str:
-    try:
-        return Path(path).read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def accelerators_of(settings: config.JudgeSettings) -> list[Accelerator]:
     """Return the devices that RUNNER_FLEET names."""
     text = settings.runner_fleet
@@ -111,7 +102,7 @@ def read_nodes(available: Collection[int], read: Read = read) -> list[Node]:
     for core in sorted(available):
         if core not in taken:
             whole.append(core)
-        taken |= {core} | listed(read(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"))
+        taken |= threads(core, read)
     found, online = [], sorted(listed(read(f"{NODES}/online")))
     for number in online:
         cores = listed(read(f"{NODES}/node{number}/cpulist"))

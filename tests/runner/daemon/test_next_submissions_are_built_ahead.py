@@ -345,19 +345,28 @@ def test_without_cores_nothing_is_asked(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("available", "most", "found"),
+    ("available", "most", "apart", "found"),
     [
-        (range(16), 6, (10, 11, 12, 13, 14, 15)),
-        (range(8), 6, (5, 6, 7)),
-        (range(5), 6, ()),
-        (range(2), 6, ()),
-        (range(16), 0, ()),
+        (range(16), 6, 16, (10, 11, 12, 13, 14, 15)),
+        (range(8), 6, 8, (5, 6, 7)),
+        (range(5), 6, 5, ()),
+        (range(2), 6, 2, ()),
+        (range(16), 0, 16, ()),
+        (range(16), 6, 8, (5, 6, 7, 13, 14, 15)),
+        (range(12), 8, 1, (6, 7, 8, 9, 10, 11)),
+        (range(8), 6, 4, ()),
     ],
 )
 def test_the_cores_of_builds_are_none_of_the_judges_or_a_tenants(
-    available: range, most: int, found: tuple[int, ...]
+    available: range, most: int, apart: int, found: tuple[int, ...]
 ) -> None:
-    assert building_cores(available, most) == found
+    """`apart`: a core's second thread has a number that is greater by this; 1: than an even one."""
+
+    def read(path: str) -> str:
+        core = int(path.split("/cpu")[-1].split("/")[0])
+        return f"{core & ~1}-{core | 1}" if apart == 1 else f"{core % apart},{core % apart + apart}"
+
+    assert building_cores(available, most, read) == found
 
 
 def test_the_judge_gets_the_archive_with_the_job(site: FakeSite, start: Callable[..., Daemon], tmp_path: Path) -> None:
