@@ -1,12 +1,16 @@
 """The public problem sets on a GPU host, each problem answered by its own reference. A journal keeps each result.
 
     python -m benchmarks.gpu.sets prepare FOLDER [--kernelbench CHECKOUT] [--gpumode CHECKOUT] [--precision fp16|bf16]
+    python -m benchmarks.gpu.sets split FOLDER PARTS HARDWARE NAME…
     python -m benchmarks.gpu.sets run FOLDER JOURNAL [--only NAME…] [--seconds N] [--limit N] [--gpus N] [--ahead]
         [--again]
     python -m benchmarks.gpu.sets table JOURNAL…
 
 `prepare`, where the checkouts are, writes a JSON file for each problem: its bundle and the submission. KernelBench's
 `Model` is sent as `ModelNew`, GPU MODE's reference as the submission. FOLDER has some 4 MB and travels to the host.
+
+`split` makes of each problem with NAME in its name so many problems, each with a part of its timed cases on HARDWARE
+and of its tests: for a problem that takes longer than a command on a lent machine may.
 
 `run`, on the host after `source benchmarks/gpu/setup.sh`, judges each problem at its own sizes, as ranked, in a process
 of its own, and appends a line to JOURNAL, and its report to JOURNAL.reports.gz, a line of JSON as well. Problems with a
@@ -116,6 +120,24 @@ def _problems(
 def _refuse(faults: Iterable[Any]) -> None:
     if listed := [f"{fault.name}: {fault.field}: {fault.message}" for fault in faults]:
         sys.exit("not all problems could be read:\n" + "\n".join(listed))
+
+
+def split(folder: Path, parts: int, hardware: str, words: Iterable[str]) -> Iterator[str]:
+    """Replace the prepared files of these problems by files of their parts. Yield the names of the parts."""
+    for path in sorted(folder.glob("*.json")):
+        prepared = json.loads(path.read_text("utf-8"))
+        if prepared["unsupported"] or not any(word in prepared["name"] for word in words):
+            continue
+        whole = Problem.from_bundle(prepared["problem"]).on(hardware)
+        count = min(parts, len(whole.benchmarks))
+        for number in range(count):
+            tests = whole.tests[number::count] or whole.tests[:1]
+            part = replace(whole, benchmarks=whole.benchmarks[number::count], tests=tests)
+            name = f"{prepared['name']}, part {number + 1} of {count}"
+            told = prepared | {"name": name, "problem": part.to_bundle()}
+            path.with_name(f"{path.stem}-{number + 1}.json").write_text(json.dumps(told))
+            yield name
+        path.unlink()
 
 
 def as_submission(entry: str) -> str:
@@ -408,6 +430,11 @@ def main(words: list[str]) -> None:
     act.add_argument("--kernelbench", type=Path, help="a checkout of ScalingIntelligence/KernelBench")
     act.add_argument("--gpumode", type=Path, help="a checkout of gpu-mode/reference-kernels")
     act.add_argument("--precision", choices=kernelbench.PRECISIONS, default=kernelbench.FP32, help="of KernelBench")
+    act = acts.add_parser("split")
+    act.add_argument("folder", type=Path)
+    act.add_argument("parts", type=int)
+    act.add_argument("hardware")
+    act.add_argument("names", nargs="+", metavar="NAME")
     act = acts.add_parser("run")
     act.add_argument("folder", type=Path)
     act.add_argument("journal", type=Path)
@@ -427,6 +454,9 @@ def main(words: list[str]) -> None:
     if given.act == "prepare":
         counts = prepare(given.folder, given.kernelbench, given.gpumode, given.precision)
         print("\n".join(f"{name}: {count}" for name, count in counts.items()) or "nothing: name a checkout")
+    elif given.act == "split":
+        found = list(split(given.folder, given.parts, given.hardware, given.names))
+        print("\n".join(found) or "nothing: no problem has such a name")
     elif given.act == "run":
         turns = [threading.Lock() for _ in range(given.gpus)] if given.ahead else None
         left = run(

@@ -72,6 +72,23 @@ def test_a_prepared_file_has_the_bundle_and_the_reference_as_submission(prepared
         sets.prepare(prepared, None, None, "fp32")
 
 
+def test_a_problem_that_takes_too_long_is_split_by_its_cases(prepared: Path) -> None:
+    path = next(prepared.glob("*double.json"))
+    told = json.loads(path.read_text())
+    cases = [{"size": size, "seed": 1} for size in range(1, 6)]
+    told["problem"] |= {"benchmarks": cases, "benchmarks_on": {"A100": cases[1:]}, "tests": cases[:1]}
+    path.write_text(json.dumps(told))
+    names = list(sets.split(prepared, 3, "A100", [told["name"]]))
+    assert names == [f"{told['name']}, part {number} of 3" for number in (1, 2, 3)]
+    found = {one["name"]: one for one in (json.loads(path.read_text()) for path in prepared.glob("*.json"))}
+    assert told["name"] not in found
+    parts = [Problem.from_bundle(found[name]["problem"]) for name in names]
+    assert [[case["size"] for case in part.benchmarks] for part in parts] == [[2, 5], [3], [4]]
+    assert all(part.tests == tuple(cases[:1]) for part in parts), "each has a test"
+    assert {found[name]["source"] for name in names} == {told["source"]}
+    assert list(sets.split(prepared, 3, "A100", ["no such name", "dice"])) == [], "an unsupported problem stays whole"
+
+
 def test_a_problem_that_cannot_be_read_is_no_silent_gap(tmp_path: Path) -> None:
     level = tmp_path / "level1"
     level.mkdir()
