@@ -95,8 +95,10 @@ def test_the_baseline_and_the_candidate_have_each_input_once(
 ) -> None:
     with trial_of(tmp_path, monkeypatch, dict.fromkeys(order, EXACT), memory) as trial:
         timed = timing_of(trial)
-        for quad in timed.quads:
-            assert (distinct(quad.of(A)) == distinct(quad.of(B))) is (I not in order)
+        alike = [distinct(quad.of(A)) == distinct(quad.of(B)) for quad in timed.quads]
+        if len(timed.warm[B]) > len(timed.warm[A]):
+            alike.pop(0)  # the baseline's first block had the inputs of the candidate's further window of warm-up
+        assert set(alike) == {I not in order}
         had = {
             side: [seed for quad in timed.quads for block in distinct(quad.of(side)) for seed in block]
             for side in order
