@@ -15,6 +15,7 @@ import argparse
 import itertools
 import json
 import os
+import re
 import secrets
 import sys
 import time
@@ -155,10 +156,12 @@ def main() -> None:
             at = time.monotonic()
             report = judges.judge(job, ahead.take(job, lambda: False))
             told.append((name, report, time.monotonic() - at))
-            if kept := os.environ.get("OUT"):
-                Path(kept, f"{job.submission_id}.json").write_text(json.dumps(report.to_json()))
         judges.end()
     took = time.time() - began
+    if kept := os.environ.get("OUT"):
+        for number, (name, report, _) in enumerate(told):
+            file = f"{options.mode}-{number}-{re.sub('[^A-Za-z]+', '-', name)}.json"
+            Path(kept, file).write_text(json.dumps(report.to_json()))
     busy, known = busy_s(watch.stop(), began, began + took)
     for name, kind in itertools.groupby(sorted(told, key=lambda one: one[0]), key=lambda one: one[0]):
         _say(name, [(report, seconds) for _, report, seconds in kind])

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def line(ready: Prepared) -> str:
-    found = tenant.own_calls(ready.sides)
+    found = tenant.own_calls(ready.sides).own_calls
     columns = (certificate.device_offsets(found), certificate.gap_offsets(found))
     told, apart = (", ".join(f"{ns:+.0f}" for ns in column.values()) or "unknown" for column in columns)
     sides = list(found.values())

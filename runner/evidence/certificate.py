@@ -32,6 +32,11 @@ MISMATCH_SPREADS: Final = 3.0  # events this many spreads under the wall clock's
 
 CALM: Final = 1.5  # times the fastest idle call; a longer call met foreign work
 
+# From these rules on own gaps leave out the judge's copying, by chance up to 1.8 µs longer in one container: with it,
+# honest times were raised by up to 0.65 µs (docs/lab-notebook/2026-11-30.md). Calls with events raise a time less where
+# lean calls bound it, and the baseline's copying counts no further than the candidate's explains.
+GAP_RULES: Final = 7
+
 # The gap between the two clocks:
 QUANTILE: Final = 0.05
 LEAST_RANK: Final = 3  # of few calls the third smallest, whatever share that is
@@ -43,13 +48,14 @@ FEW_POINTS: Final = 16
 GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 # The gaps of two containers with the same code differ by up to that (docs/lab-notebook). If data take places in turn,
-# `gap_offsets` of the harness's own calls, on 3 MB, predicts by how much: the rest is within these limits in 76 of 78
-# cases of 4 MB and more, in 109 of 111 smaller cases, and 0.5 µs beyond them at most. With one place it depends on the
-# kernel.
+# `gap_offsets` of the harness's own calls, on 3 MB, predicts by how much. By older rules the rest was within these
+# limits in 76 of 78 cases of 4 MB and more and in 109 of 111 smaller cases, by GAP_RULES in 104 of 105 of 16 MB, and
+# 0.65 µs beyond them at most. With one place it depends on the kernel.
 LEAST_SPREAD_NS: Final = 5_000.0  # if threads wake up between the clocks
 LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # if devices do the whole call, and data lie in fewer than MANY_PLACES places
 MANY_PLACES: Final = 8
-LEAST_QUEUED_NS: Final = 1_700.0  # in MANY_PLACES or more; there are copies to be timed, or no prediction exists
+# In MANY_PLACES or more; there are copies to be timed, or no prediction exists, or lean calls bound the time.
+LEAST_QUEUED_NS: Final = 1_700.0
 LEAST_SMALL_NS: Final = 1_500.0  # and the difference of the gaps is known
 LEAST_COMPARED_NS: Final = 1_000.0  # and the data are at least as large as in the calls that predicted it
 # Of several devices one may open its gate earlier: its events grow by as much as the gap shrinks. With two H200 honest
@@ -85,15 +91,12 @@ FOLLOWED_NS: Final = 4_800.0
 LONGEST_COPYING_NS: Final = 1_500_000.0
 
 # Offsets between containers, from queued calls of the harness's own kernel:
-# From these rules on without the judge's copying. It takes up to 1.6 µs longer from one buffer of the judge than from
-# another, which says nothing of a case's, and raised honest times by up to 0.9 µs (docs/lab-notebook/2026-11-30.md).
-OWN_GAP_RULES: Final = 7
 LEAST_OWN_CALLS: Final = 32  # per side; fewer allow no comparison
 # No two contexts were seen to differ by this much: a side was disturbed, and the offset stays unknown.
 MOST_OFFSET_NS: Final = 2_000.0  # of device times
 MOST_GAP_OFFSET_NS: Final = 3_000.0
-# Standard error of a gap's difference; the largest seen was 190. The error is the same in all of a case's blocks, and
-# the job cannot show how far it strays: a host whose gaps scatter more gets no difference.
+# Standard error of a gap's difference, of which the largest seen was 190, or of a lean gap (250). It is the same in
+# all of a case's blocks, and the job cannot show how far it strays: a host whose gaps scatter more gets no difference.
 MOST_ERROR_NS: Final = 300.0
 OWN_GROUPS: Final = 8  # of consecutive calls, each left out once
 
@@ -188,9 +191,10 @@ def _event(quads: list[Quad], timing: Timing, evidence: Evidence, side: str) -> 
         spread += max(0.0, stats.median(_within(timing, BASELINE)) - own_copy_ns)
     if is_lean:
         lean, apart_by_ns = lean_hidden_of_case(timing, quads, side), lean_apart_ns(timing, side)
-        drifted_ns = max(0.0, lean_drift_ns(timing, quads, BASELINE) - DRIFT_NS)
-        found.append((lean, min(0.0, apart_by_ns) - drifted_ns))
+        drift_ns = max(0.0, lean_drift_ns(timing, quads, BASELINE))
+        found.append((lean, min(0.0, apart_by_ns) - max(0.0, drift_ns - DRIFT_NS)))
         spared_ns = SPARED_LEAN_NS + max(0.0, SHORT_NS - _ranked(quads, side)) / 2
+        spared_ns += min(drift_ns, DRIFT_NS) if evidence.rules >= GAP_RULES else 0.0
         spread = min(spread, lean.spread + max(0.0, apart_by_ns) + spared_ns)
     # By how much the side's context lengthens a queued call's reported time; unknown, and 0, for other calls.
     own_ns = float(timing.contexts.get(side, 0.0)) if timing.queued else 0.0
@@ -235,9 +239,11 @@ def hidden_of_case(
     """
     copying = not is_lean or timing.input_bytes + timing.output_bytes < LARGE_BYTES
     own, theirs, copies_stray = _copies_ns(timing, side) if copying else (0.0, 0.0, 0.0)
+    if copying and not own and rules >= GAP_RULES:
+        ours_ns, theirs_ns = (stats.median(_within(timing, name)) for name in (BASELINE, side))
+        slowed_ns += max(0.0, ours_ns - (1 + COPIES_APART) * theirs_ns - EVENT_DRIFT_NS)
     calls = calls_of(quads, side, own + slowed_ns, theirs + apart_ns(timing, side), copying=copying)
-    # Where lean calls bound a time, they bound it more closely than these do.
-    is_bound = is_lean and rules >= OWN_GAP_RULES
+    is_bound = is_lean and rules >= GAP_RULES
     least_ns = _least_spread_ns(timing, side, is_bound=is_bound) + _turn_ns(timing) + copies_stray
     find = partial(hidden, calls, least_ns=least_ns, exact=rules >= EXACT_RULES)
     return find(fastest=False), find(fastest=True)
@@ -529,8 +535,8 @@ def device_offsets(found: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
 
 def gap_offsets(found: Mapping[str, Sequence[Sample]], *, rules: int = RULES) -> dict[str, float]:
     """Return the offset of gaps, in ns, of every side but the baseline: the value of timing's `gaps`. A side whose gaps
-    scatter too much is left out. The judge's copying does not count, except by rules before OWN_GAP_RULES."""
-    gap = _gap if rules >= OWN_GAP_RULES else attrgetter("gap_ns")
+    scatter too much is left out. The judge's copying does not count, except by rules before GAP_RULES."""
+    gap = _gap if rules >= GAP_RULES else attrgetter("gap_ns")
     apart = _apart(found, gap, MOST_GAP_OFFSET_NS)
     return {name: ns for name, ns in apart.items() if gap_error_ns(found[name], found[BASELINE], gap) <= MOST_ERROR_NS}
 

@@ -89,7 +89,8 @@ class Recorder:
     def begin_timing(self, cases: Mapping[str, Mapping[str, Any]]) -> list[CaseRecorder]:
         """Begin a timing of each case, by name with arguments, in the order of the problem."""
         evidence = self.evidence
-        offsets = certificate.offsets(evidence.own_calls, evidence.own_long, evidence.own_lean)
+        own = evidence.own_calls, evidence.own_long, evidence.own_lean
+        offsets = certificate.offsets(*own, rules=evidence.rules)
         found = [CaseRecorder(name, arguments, offsets) for name, arguments in cases.items()]
         self.evidence.timing = [case.timing for case in found]
         return found

@@ -6,7 +6,8 @@ decided. Rules 1: a time that is not above zero is `below_resolution`, and any d
 Rules 2: `below_resolution` needs an interval that ends within the cost of handing work over; a disturbance by the
 kernel is `self_disturbed`; a kernel is erratic if it scatters far more than the baseline beside it; and the
 measurements of a run that cannot rank are shown. Rules 3: more of a queued call's time could be forged. Rules 4: lean
-calls certify. Rules 5: under a mean of ratios, a case's noise counts by its ratio. Pure.
+calls certify. Rules 5: under a mean of ratios, a case's noise counts by its ratio. Rules 6: all reported times are
+compared with the judge's clock. Rules 7: the judge's copying counts for less (certificate.py). Pure.
 """
 
 import math

@@ -158,11 +158,11 @@ class Prepared:
         """Launch times of the contexts that were drawn, by side."""
         return {name: side.launches for name, side in self.sides.items() if side.launches}
 
-    def _compare(self, rounds: int = tenant.OWN_ROUNDS) -> None:
+    def _compare(self, *, few: bool = False) -> None:
         """Measure the offsets between the containers, if more than one is timed."""
         if len(self.sides) > 1:
             with self.spares.frozen():
-                self.own_calls = tenant.own_calls(self.sides, rounds)
+                self.own_calls = tenant.own_calls(self.sides, few=few)
             self._compared_at = time.monotonic()
 
     def compared(self) -> tenant.OwnCalls:
@@ -189,7 +189,7 @@ class Prepared:
             self.start_side(name)
         self._connect_sides(draws=timed)
         if timed:
-            self._compare(tenant.FEW_OWN_ROUNDS)
+            self._compare(few=True)
 
     def take_problem(self, problem: Problem, *, may_rank: bool) -> None:
         """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own. End a

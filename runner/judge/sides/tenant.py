@@ -39,7 +39,8 @@ LONGEST_PAUSE_US: Final = 2_000  # up to this much
 OWN_WARM_CALLS: Final = 8  # of the harness's own kernel, of each side; not counted
 OWN_ROUNDS: Final = 16
 FEW_OWN_ROUNDS: Final = 12  # where no result can rank; certificate.LEAST_OWN_CALLS of each order must have been queued
-OWN_CALLS: Final = {protocol.OWN: 8, protocol.OWN_LONG: 4, protocol.OWN_LEAN: 4}  # of each side in a round, by order
+OWN_CALLS: Final = {protocol.OWN: 8, protocol.OWN_LONG: 4, protocol.OWN_LEAN: 8}  # of each side in a round, by order
+FEW_OWN_CALLS: Final = OWN_CALLS | {protocol.OWN_LEAN: 4}  # a lean call is a series of its own, which takes 3 ms
 COPY_ROUNDS: Final = 8  # at the least; every place has its turn
 COPY_WARM_ROUNDS: Final = 1  # before them, not counted
 
@@ -580,22 +581,24 @@ def in_memory(content: bytes) -> Iterator[int]:
 # -- differences between containers ---------------------------------------------------------------------------------
 
 
-def own_calls(sides: Mapping[str, Tenant], rounds: int = OWN_ROUNDS) -> OwnCalls:
-    """Return queued calls of the harness's own kernel; none if no device does calls by itself.
+def own_calls(sides: Mapping[str, Tenant], *, few: bool = False) -> OwnCalls:
+    """Return queued calls of the harness's own kernel; none if no device does calls by itself. `few`: for a job whose
+    result cannot rank.
 
     They are made while no submission is loaded; certificate.py derives the timing offsets between sides from them.
     """
     found = OwnCalls()
     if not all(side.queues for side in sides.values()):
         return found
-    _make_own_calls(sides, rounds, {protocol.OWN: found.own_calls})
+    _make_own_calls(sides, few, {protocol.OWN: found.own_calls})
     if all(side.leans for side in sides.values()):
-        _make_own_calls(sides, rounds, {protocol.OWN_LONG: found.own_long, protocol.OWN_LEAN: found.own_lean})
+        _make_own_calls(sides, few, {protocol.OWN_LONG: found.own_long, protocol.OWN_LEAN: found.own_lean})
     return found
 
 
-def _make_own_calls(sides: Mapping[str, Tenant], rounds: int, into: Mapping[int, Samples]) -> None:
+def _make_own_calls(sides: Mapping[str, Tenant], few: bool, into: Mapping[int, Samples]) -> None:
     """Make own calls by these orders, whose data are equally large; orders and sides take turns."""
+    rounds, calls = (FEW_OWN_ROUNDS, FEW_OWN_CALLS) if few else (OWN_ROUNDS, OWN_CALLS)
     for order, samples in into.items():
         samples.update({name: [] for name in sides})
         for side in sides.values():
@@ -603,7 +606,7 @@ def _make_own_calls(sides: Mapping[str, Tenant], rounds: int, into: Mapping[int,
     for number in range(rounds):
         for order, samples in into.items():
             for name in sorted(sides, reverse=number % 2 > 0):
-                made = sides[name].own_calls(order, OWN_CALLS[order])
+                made = sides[name].own_calls(order, calls[order])
                 samples[name] += [call.sample for call in made if call.queued]
 
 

@@ -62,8 +62,18 @@ def test_the_judges_own_copying_says_nothing_of_a_container() -> None:
     copied["candidate"] = longer
     own = {"candidate": pytest.approx(500, abs=1)}
     assert certificate.gap_offsets(copied) == certificate.gap_offsets(found) == own
-    by_older_rules = certificate.offsets(copied, rules=certificate.OWN_GAP_RULES - 1)["gaps"]
+    by_older_rules = certificate.offsets(copied, rules=certificate.GAP_RULES - 1)["gaps"]
     assert by_older_rules == {"candidate": pytest.approx(2_100, abs=1)}
+    chance = random.Random(6)
+    scattered = {
+        name: [
+            call._replace(wall_ns=call.wall_ns + ns, put_ns=call.put_ns + ns)
+            for call, ns in ((call, chance.gauss(20_000, 6_000)) for call in calls)
+        ]
+        for name, calls in copied.items()
+    }
+    assert certificate.gap_offsets(scattered) == {"candidate": pytest.approx(500, abs=1)}, "nor does its scatter"
+    assert certificate.gap_offsets(scattered, rules=certificate.GAP_RULES - 1) == {}
 
 
 @pytest.mark.parametrize("sides", [{}, {"candidate": 64}, {"candidate": 64, "baseline": LEAST_OWN_CALLS - 1}])
@@ -102,7 +112,7 @@ def test_gaps_that_scatter_too_much_say_nothing() -> None:
 
 
 def test_where_no_result_can_rank_the_fewest_calls_still_allow_a_comparison() -> None:
-    assert tenant.FEW_OWN_ROUNDS * min(tenant.OWN_CALLS.values()) >= 1.5 * LEAST_OWN_CALLS
+    assert tenant.FEW_OWN_ROUNDS * min(tenant.FEW_OWN_CALLS.values()) >= 1.5 * LEAST_OWN_CALLS
 
 
 def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:
@@ -125,6 +135,8 @@ def test_sides_take_turns_and_calls_that_were_not_queued_are_left_out() -> None:
     assert order[-4:] == [
         (kind, name) for kind in (protocol.OWN_LONG, protocol.OWN_LEAN) for name in ("candidate", "baseline")
     ], "the two kinds that are compared take turns"
+    few = tenant.own_calls({"candidate": side("candidate"), "baseline": side("baseline")}, few=True)
+    assert len(few.own_lean["baseline"]) == tenant.FEW_OWN_ROUNDS * 4 < len(found.own_lean["baseline"]) / 2
     found = tenant.own_calls({"candidate": side("candidate"), "baseline": side("baseline", leans=False)})
     assert (len(found.own_calls), found.own_long, found.own_lean) == (2, {}, {})
 
