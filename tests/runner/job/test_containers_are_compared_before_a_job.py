@@ -25,7 +25,8 @@ def judge_settings() -> config.JudgeSettings:
 def test_each_set_of_sides_is_compared_once_and_again_when_it_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
-    def compared(sides: Mapping[str, Tenant], rounds: int) -> OwnCalls:
+    def compared(sides: Mapping[str, Tenant], *, few: bool) -> OwnCalls:
+        assert not few, "a result of theirs may rank"
         assert all(side._connection is not None for side in sides.values()), "no job is in any of them"
         asked.append(set(sides))
         return OwnCalls({name: [[len(asked)]] for name in sides})  # type: ignore[list-item]
