@@ -164,6 +164,9 @@ class Daemon:
             except errors.SiteError as error:  # an older site, a token that was revoked: there is the poll
                 log.warning("no_bell_over_http", error=str(error))
                 self._stopping.wait(self._settings.runner_poll_s)
+            except RuntimeError:
+                if not self._stopping.is_set():  # else the daemon closed the client as it ended
+                    raise
 
     def judge_until_idle(self) -> None:
         """Judge until the site has no more work. Returns at once when stopping, waits while another thread judges."""

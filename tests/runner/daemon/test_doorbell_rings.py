@@ -130,6 +130,19 @@ def test_older_site_without_a_bell_is_polled(site: FakeSite, start: Callable[...
         site.await_that(lambda: attempt.report)
 
 
+def test_bell_that_would_be_asked_for_as_the_daemon_ends_is_no_failure(
+    site: FakeSite, start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = start(broker_url="")
+    daemon._client.close()
+    monkeypatch.setattr(daemon, "judge_until_idle", lambda: None)
+    with pytest.raises(RuntimeError, match="has been closed"):
+        daemon._listen_over_http()
+    monkeypatch.setattr(daemon, "judge_until_idle", daemon.stop)
+    daemon._listen_over_http()
+    assert not site.claims
+
+
 def test_site_that_is_down_at_the_start_is_waited_for(site: FakeSite, start: Callable[..., Daemon]) -> None:
     site.down = True
     attempt = site.offer("a1", "pass")
