@@ -49,7 +49,7 @@ GROUPS: Final = 10  # of quads, each left out once: the error of the estimate
 ERRORS: Final = 3.0  # standard errors that an honest candidate may stray
 # The gaps of two containers with the same code differ by up to that (docs/lab-notebook). If data take places in turn,
 # `gap_offsets` of the harness's own calls, on 3 MB, predicts by how much. By older rules the rest was within these
-# limits in 76 of 78 cases of 4 MB and more and in 109 of 111 smaller cases, by GAP_RULES in 104 of 105 of 16 MB, and
+# limits in 76 of 78 cases of 4 MB and more and in 109 of 111 smaller cases, by GAP_RULES in 103 of 105 of 16 MB, and
 # 0.65 µs beyond them at most. With one place it depends on the kernel.
 LEAST_SPREAD_NS: Final = 5_000.0  # if threads wake up between the clocks
 LEAST_AT_ONE_PLACE_NS: Final = 2_500.0  # if devices do the whole call, and data lie in fewer than MANY_PLACES places
