@@ -235,7 +235,8 @@ def hidden_of_case(
 
     First the innocent causes of longer gaps are subtracted: the difference between the containers themselves and, where
     data are large, the judge's own copying as it was measured afterwards. A case with lean calls needs no measurement:
-    all copying within its calls is subtracted. `slowed_ns` of the baseline's gap do not count.
+    all copying within its calls is subtracted. `slowed_ns` of the baseline's gap do not count, and neither does
+    copying that its calls alone show.
     """
     copying = not is_lean or timing.input_bytes + timing.output_bytes < LARGE_BYTES
     own, theirs, copies_stray = _copies_ns(timing, side) if copying else (0.0, 0.0, 0.0)
