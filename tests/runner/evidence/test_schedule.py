@@ -94,9 +94,13 @@ def test_where_the_baseline_takes_long_a_block_has_one_call_whatever_the_candida
     assert plan.next() == Run(A, calls)
 
 
-@pytest.mark.parametrize(("each_s", "of_b", "calls"), [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6)])
+@pytest.mark.parametrize(
+    ("each_s", "of_b", "calls"),
+    [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6), (0.8, 1, 3), (0.9, 1, 1), (0.9, 0, 1), (0.1, 9, 3)],
+)
 def test_where_inputs_take_long_blocks_are_short(each_s: float, of_b: float, calls: int) -> None:
-    """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad."""
+    """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad. Of very long
+    ones a block has one, whatever the candidate takes."""
     plan = Schedule(GPU, saves_inputs=True)
     for first in (True, False, False, False):
         command = plan.next()
