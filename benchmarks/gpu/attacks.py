@@ -2,7 +2,7 @@
 
 python -m benchmarks.gpu.attacks [BUDGET_S] [without] [NAME …]
 By hand, after `source benchmarks/gpu/setup.sh`; default: 300 s, all; `without`: only without the steps that answer
-them.
+them. With RUNNER_GPUS above 1: the attacks of several ranks.
 
 Each job is a process. First all attacks run with every step of a call: each must gain nothing. Then, while the budget
 lasts, attacks whose docstring names steps run without them: there a gain is expected, and shows the purpose of the
@@ -48,6 +48,9 @@ def attacks(names: list[str]) -> list[Attack]:
 
     From the shared set these are attacks that need a GPU and attacks that try to get out of the container.
     """
+    if int(os.environ.get("RUNNER_GPUS", "1")) > 1:
+        by_ranks = [Attack.read(path) for path in sorted((ATTACKS / "ranks").glob("r*.py"))]
+        return [one for one in by_ranks if not names or any(name in one.path.stem for name in names)]
     found = [Attack.read(path) for path in sorted((ATTACKS / "gpu").glob("g*.py"))]
     found.append(Attack(FORGED, FORGED.read_text(), "rejected", problem="add", case="size=16777216", mode="ranked"))
     shared = [(path, path.read_text()) for path in sorted((ATTACKS / "corpus").glob("*.py"))]

@@ -2,7 +2,8 @@
 
 class: IDEA               class of the attack
 expect: VERDICT | REASON  expected verdict, from the table below
-on: PROBLEM[:CASE] MODE   judged there, if softmax in test mode would not show the attack
+on: PROBLEM[:CASE] MODE   judged there (a problem of the library, or a folder), if softmax in test mode would not show
+                          the attack
 cost_ms: N                real cost of the attack's work
 least_us: N               a time below N is a gain, however large the report's forgeable share is
 step: NAMES               steps of a call without which the attack should work: an experiment on a GPU, repeatable
@@ -48,9 +49,11 @@ class Attack:
     def read(cls, path: Path) -> Self:
         source = path.read_text()
         expect = re.search(r"^expect: (\w+)(?: as (\w+))? \| \w", source, re.MULTILINE)
+        on = re.search(r"^on: ([\w/]+)(?::(\S+))?(?: (\w+))?$", source, re.MULTILINE)
         if expect is None or expect[1] not in VERDICTS or "class: " not in source:
             raise ValueError(f"{path.name} needs the lines `class: …` and `expect: VERDICT | why`")
-        on = re.search(r"^on: (\w+)(?::(\S+))?(?: (\w+))?$", source, re.MULTILINE)
+        if on is None and "\non:" in source:
+            raise ValueError(f"{path.name} has more in its line `on: …` than a problem, a case and a mode")
         cost = re.search(r"^cost_ms: (\d+)", source, re.MULTILINE)
         least = re.search(r"^least_us: (\d+)", source, re.MULTILINE)
         return cls(

@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
 
 def attacks() -> list[ParameterSet]:
-    found = [Attack.read(path) for path in sorted((Path(__file__).parent / "own").glob("*.py"))]
+    paths = [path for folder in ("own", "ranks") for path in sorted((Path(__file__).parent / folder).glob("*.py"))]
+    found = [Attack.read(path) for path in paths]
     timed = (pytest.mark.timed,)
     return [pytest.param(one, id=one.path.stem, marks=timed if one.expect == "timed" else ()) for one in found]
 

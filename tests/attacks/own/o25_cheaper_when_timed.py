@@ -1,6 +1,7 @@
 """class: counts calls of the timed shape; once the checks are over it computes in half precision
 expect: wrong | every timed call is compared like every other
-on: vectoradd ranked"""
+on: vectoradd ranked
+"""
 
 import torch
 
