@@ -390,7 +390,8 @@ class Daemon:
             return _fault_report(job.attempt_id, job.token, fault.reason)
 
     def _take(self, job: Job, lease: Lease) -> JudgeProcess:
-        judge = self._standby.take(timed=_is_timed(job), fresh=not job.never_ranks, problem=job.problem_digest)
+        timed = job.task != JUDGE or job.mode != "test"
+        judge = self._standby.take(timed=timed, fresh=not job.never_ranks, problem=job.problem_digest)
         if lease.lost:  # perhaps before the judge had the job
             self._standby.stop_work(lease.lost)
             raise errors.JudgeStopped(lease.lost)
@@ -458,11 +459,6 @@ def listening(broker_url: str, ca_file: str, hardware: str, answer: Callable[[],
     finally:
         worker.stop(timeout=SHUTDOWN_MS)
         broker.close()
-
-
-def _is_timed(job: Job) -> bool:
-    """Return whether calls of this job are timed, or may be: all but a submission's test."""
-    return job.task != JUDGE or job.mode != "test"
 
 
 def _software(host: Host) -> Software:

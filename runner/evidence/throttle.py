@@ -130,7 +130,7 @@ SLOW_CLOCK: Final = 0.90  # of the warm clock; below it an unnamed cause holds t
 TAKEN_SHARE: Final = 0.25  # of one core over a block, by foreign programs or by the hypervisor: see _by_load
 THROTTLED_SHARE: Final = 0.01  # of a block in which a CPU's thermal protection acted
 XID: Final = "xid_"  # begins the reason for an error that the driver reported
-APPLICATION_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})  # errors that a faulty kernel causes by itself
+APPLICATION_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})  # of a faulty kernel alone; others set the device aside
 
 BROKEN: Final = frozenset({"device_lost", "ecc"})
 
@@ -216,11 +216,6 @@ def pause_is_over(reason: str, hot_c: float | None, now_c: float | None, waited_
     return cooled or waited_s >= COOL_S
 
 
-def is_application_xid(xid: int) -> bool:
-    """Return whether a submission's kernel alone can cause this error. Any other error sets the device aside."""
-    return xid in APPLICATION_XIDS
-
-
 def is_broken(reason: str) -> bool:
     """Return whether the reason for setting the device aside makes its results worthless, and not only its times."""
     return reason in BROKEN or reason.startswith(XID)
@@ -255,7 +250,7 @@ def _broken(window: Window, warm: Window | None) -> Iterator[Ruling]:
     if before.lost or after.lost:
         yield Ruling(SET_ASIDE, "device_lost")
     for xid in (*before.xids, *after.xids):
-        by_kernel = is_application_xid(xid)
+        by_kernel = xid in APPLICATION_XIDS
         yield Ruling(VOID if by_kernel else SET_ASIDE, f"{XID}{xid}", charged=by_kernel)
     masks = window.masks
     for bit, reason in ((HW_THERMAL, "hw_thermal"), (POWER_BRAKE, "power_brake")):

@@ -231,7 +231,7 @@ def fingerprint(hardware: str, index: int = 0) -> dict[str, str | int]:
 # Properties that decide how long a kernel takes and how it is timed. A changed value makes a new epoch; epochs never
 # rank together. The power limit is the configured limit. The enforced limit may fall below it for a while (a rack's
 # cap, heat): that is telemetry of a run, as clocks and temperatures are. Versions in containers are each make's own.
-TIMING_VERSION: Final = 12  # of the timing of a call (runner/judge): raised if a change affects times
+TIMING_VERSION: Final = 13  # of the timing of a call (runner/judge): raised if a change affects times
 EPOCH_FIELDS: Final = ("timing_version", "hardware", "cpu", "cpus", "gpu", "driver", "power_limit_w", "max_sm_mhz")
 
 

@@ -184,7 +184,7 @@ def members(settings: config.JudgeSettings, seats: Sequence[Seat]) -> list[Membe
     """Return each seat with its daemon's checked settings. Each has a token file of its own."""
     found: list[Member] = []
     for seat in seats:
-        path = token_file(settings, seat)
+        path = settings.runner_fleet_tokens / f"{seat.number}.env"
         values = _enrolled(path, seat) | own_settings(settings, seat)
         given = {name.lower(): value for name, value in values.items()}
         member = Member(seat, config.load(**given), config.daemon_environment(**values))
@@ -197,10 +197,6 @@ def members(settings: config.JudgeSettings, seats: Sequence[Seat]) -> list[Membe
                 raise ConfigError(f"RUNNER_FLEET_TOKENS: {settings.runner_fleet_tokens}: {text}")
         found.append(member)
     return found
-
-
-def token_file(settings: config.JudgeSettings, seat: Seat) -> Path:
-    return settings.runner_fleet_tokens / f"{seat.number}.env"
 
 
 def own_settings(settings: config.JudgeSettings, seat: Seat) -> dict[str, str]:

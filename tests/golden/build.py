@@ -11,6 +11,7 @@ from problems.spec import Precision
 from runner.config import JudgeSettings
 from runner.evidence import throttle
 from runner.evidence.ceilings import Ceilings
+from runner.evidence.certificate import CONTEXT_RULES
 from runner.evidence.sample import Sample
 from runner.evidence.schedule import CPU, GPU, A, B, I
 from runner.job.confirm import confirm, fit
@@ -525,6 +526,14 @@ def gaps() -> Made:
     def knows(name: str) -> Callable[[JSON], bool]:
         return lambda made: bool(made["evidence"]["timing"][0][name])
 
+    def counts(made: JSON) -> bool:
+        return made["evidence"]["timing"][0]["contexts"]["candidate"] > 0
+
+    def by_context_rules(told_ns: float) -> JSON:
+        found = own_calls(told_ns, 0.0, 0.0, 48)
+        return run(queued(gpu(0.8, rules=CONTEXT_RULES, **quiet), own=found), own_calls=found, rules=CONTEXT_RULES)
+
+    yield from edge("own-calls-counts", by_context_rules, 50.0, 400.0, counts)
     yield from edge("own-calls-told", lambda at: own_of(told_ns=at), 1_900.0, 2_100.0, knows("contexts"))
     yield from edge("own-calls-gap", lambda at: own_of(gap_ns=at), 2_900.0, 3_100.0, knows("gaps"))
     yield from edge("own-calls-scatter", lambda at: own_of(scatter=at), 800.0, 4_000.0, knows("gaps"))

@@ -158,7 +158,8 @@ def own_calls(told_ns: float, gap_ns: float, scatter_ns: float = 0.0, calls: int
 
 def queued(made: Whole, *, places: int = 16, own: JSON | None = None, copies: JSON | None = None, **told: Any) -> Whole:
     """Run the race as on a device that does whole calls by itself; return it."""
-    apart = certificate.offsets({side: [Sample(*call) for call in calls] for side, calls in (own or {}).items()})
+    samples = {side: [Sample(*call) for call in calls] for side, calls in (own or {}).items()}
+    apart = certificate.offsets(samples, rules=made.rules)
     return timing_of(made, queued=True, places=places, copies=copies or {}, **apart, **told)
 
 

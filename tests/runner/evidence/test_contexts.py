@@ -26,14 +26,14 @@ def samples(count: int, *, told: float, gap: float = 450_000) -> list[Sample]:
 
 
 def test_it_is_the_difference_to_the_baseline() -> None:
-    found = certificate.device_offsets(
-        {
-            "baseline": samples(64, told=3_600),
-            "candidate": samples(64, told=3_780),
-            "incumbent": samples(64, told=3_600),
-        }
-    )
-    assert found == {"candidate": pytest.approx(180, abs=40), "incumbent": pytest.approx(0, abs=40)}
+    told = {"baseline": 3_600, "candidate": 3_900, "incumbent": 3_480}
+    own = {name: samples(64, told=ns) for name, ns in told.items()}
+    older = certificate.offsets(own, rules=certificate.CONTEXT_RULES - 1)["contexts"]
+    assert older == {"candidate": pytest.approx(300, abs=40), "incumbent": pytest.approx(-120, abs=30)}
+    beyond = {"candidate": older["candidate"] - certificate.OWN_STRAY_NS, "incumbent": 0.0}
+    assert certificate.device_offsets(own) == beyond, "and since then, what is more than chance"
+    faster = {"baseline": own["candidate"], "candidate": own["baseline"]}
+    assert certificate.device_offsets(faster) == {"candidate": -beyond["candidate"]}
 
 
 def test_so_is_what_lies_between_the_clocks() -> None:

@@ -13,7 +13,6 @@ from runner.evidence.throttle import (
     VOID,
     WARM_AGAIN,
     Reading,
-    is_application_xid,
     least,
     level_of,
     rule,
@@ -145,14 +144,12 @@ def test_lost_device_sets_aside() -> None:
 
 @pytest.mark.parametrize("xid", [13, 31, 43, 45, 68, 109])
 def test_xid_of_the_application_is_charged_and_keeps_the_device(xid: int) -> None:
-    assert is_application_xid(xid)
     ruling = rule(window(xids=(xid,)), WARM)
     assert (ruling.action, ruling.charged) == (VOID, True)
 
 
 @pytest.mark.parametrize("xid", [48, 63, 74, 79, 94, 95, 119, 9999])
 def test_any_other_xid_sets_the_device_aside(xid: int) -> None:
-    assert not is_application_xid(xid)
     assert rule(window(xids=(13, xid)), WARM).reason == f"xid_{xid}"
 
 

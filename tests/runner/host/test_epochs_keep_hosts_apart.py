@@ -139,7 +139,7 @@ def test_fingerprint_of_a_virtual_gpu_without_a_power_limit_is_readable(
 
 @pytest.mark.parametrize("field", ["torch", "torch_cuda", "cuda", "timing_version"])
 def test_another_version_inside_the_image_or_of_the_judge_opens_a_new_epoch(field: str) -> None:
-    inside: dict[str, str | int] = {"torch": "2.11.0", "torch_cuda": "13.0", "cuda": "13.0", "timing_version": 12}
+    inside: dict[str, str | int] = {"torch": "2.11.0", "torch_cuda": "13.0", "cuda": "13.0", "timing_version": 13}
     assert epoch(HOST | inside) != epoch(HOST | inside | {field: "2.12.0"})
     assert epoch(HOST | inside) != epoch(HOST)
 
