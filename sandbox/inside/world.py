@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -40,19 +40,29 @@ SETTINGS = {
 def fork(ranks: int) -> tuple[int, list[socket.socket]]:
     """Fork all further ranks. Returns this process's rank and its connections: rank 0's to the others, theirs to it.
 
-    No thread runs yet, and no device is in use. A rank ends with rank 0.
+    No thread runs yet, and no device is in use. A rank ends with rank 0, and rank 0 with any of them.
     """
-    links: list[socket.socket] = []
+    links, pids = list[socket.socket](), list[int]()
     for rank in range(1, ranks):
         near, far = socket.socketpair()
-        if os.fork() == 0:
+        pids.append(os.fork())
+        if pids[-1] == 0:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             for link in (near, *links):
                 link.close()
             return rank, [far]
         far.close()
         links.append(near)
+    for pid in pids:
+        threading.Thread(target=_end_with, args=(pid,), daemon=True).start()
     return 0, links
+
+
+def _end_with(pid: int) -> NoReturn:
+    """End this process as soon as that one has ended, and in the same way."""
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
 
 
 def join(rank: int, ranks: int, meeting: str, *, on_device: bool) -> None:

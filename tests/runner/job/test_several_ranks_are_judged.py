@@ -1,5 +1,6 @@
 """Problems for two devices in real containers: every sample gets its verdict, and so do timings and admission tests."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from runner.commands import local
 from runner.config import JudgeSettings
 from runner.wire import Job, Report
+from sandbox import policy
 from tests.conftest import SANDBOX_IMAGE
 
 pytestmark = pytest.mark.docker
@@ -36,6 +38,45 @@ def test_each_sample_gets_its_verdict(tmp_path: Path, name: str, sample: str) ->
     assert (report.outcome, report.reason) == VERDICTS[sample], report.message
     if sample == "hanging":
         assert "from rank 0" in report.message
+
+
+ENDING = """
+import ctypes
+import os
+
+import torch.distributed as dist
+
+
+def custom_kernel(data):
+    x, scale = data
+    if dist.get_rank():
+        {end}
+    dist.barrier()
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome", "reason"),
+    [
+        ("ctypes.string_at(0)", "runtime_error", "crashed"),
+        ("os._exit(0)", "runtime_error", "exited"),
+        ("kept = [bytearray(1 << 28) for _ in range(1 << 20)]", "out_of_memory", "limit"),
+    ],
+    ids=["crash", "exit", "memory"],
+)
+def test_a_rank_that_ends_ends_the_call_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, outcome: str, reason: str
+) -> None:
+    whole = policy.of_ranks
+
+    def of_ranks(ranks: int, role: Callable[..., policy.Policy]) -> Callable[..., policy.Policy]:
+        return lambda *given: replace(whole(ranks, role)(*given), memory_bytes=2 << 30)
+
+    monkeypatch.setattr(policy, "of_ranks", of_ranks)  # quickly full
+    (path := tmp_path / "submission.py").write_text(ENDING.format(end=end))
+    report = judged(local.job_of(PROBLEMS["all_to_all"], path, "test", "cpu"), tmp_path)
+    assert (report.outcome, report.reason) == (outcome, reason), report.message
 
 
 def test_all_ranks_are_timed_as_one_call(tmp_path: Path) -> None:
