@@ -72,7 +72,7 @@ class Exit:
     @property
     def is_kill(self) -> bool:
         """Whether it looks killed from outside. A container's first process cannot kill itself, and the kernel names
-        its own kills; only `_exit(137)` looks the same."""
+        its own kills; only `_exit(137)` looks the same, and a rank that its own code kills."""
         return self.code == 128 + signal.SIGKILL and not self.oom_killed and not self.flooded
 
 

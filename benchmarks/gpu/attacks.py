@@ -2,7 +2,7 @@
 
 python -m benchmarks.gpu.attacks [BUDGET_S] [without] [NAME …]
 By hand, after `source benchmarks/gpu/setup.sh`; default: 300 s, all; `without`: only without the steps that answer
-them. With RUNNER_GPUS above 1: the attacks of several ranks.
+them. With RUNNER_GPUS above 1: the attacks of several ranks (`h…` are attacks on a host's memory).
 
 Each job is a process. First all attacks run with every step of a call: each must gain nothing. Then, while the budget
 lasts, attacks whose docstring names steps run without them: there a gain is expected, and shows the purpose of the

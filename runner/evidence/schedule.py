@@ -290,21 +290,21 @@ class Schedule:
         At most so many that the first look takes half of the budget: where inputs take long to make, all of it would go
         into the fewest quads. A side's quickest window counts: sides that share inputs have the cost of half of them,
         as in the quads. At least one, where the first look would spend all of the budget in calls alone as long as the
-        baseline's, or twice as much in inputs, which a block shares with another: no submission has a part in the
-        baseline's windows. The first call of a block, which finds a cold processor, is hardly longer than others then.
+        baseline's, or twice as much in all that belongs to them, half of which, the input, serves another block as
+        well. The candidate's own times have no part in that. The first call of a block finds a cold processor.
         """
         profile = self.profile
         if not self.saves_inputs:
             return profile.least_calls, profile.most_calls
         block_s = profile.case_budget_s / (profile.first_look * len(self.order))
         most = min(block_s / 2 / max(statistics.fmean(self._each_s.values()), 1e-9), profile.most_calls)
-        call_s = max(self.windows[A][-1] / 1e9, self._each_s[A] / 2 / 2)
+        call_s = max(min(self.windows[A]) / 1e9, self._each_s[A] / 4)
         return 1 if profile.least_calls * call_s > block_s else profile.least_calls, int(most)
 
     def _lean_calls(self) -> int:
-        """Return the lean calls of a block. The baseline's time decides, in which no submission has a part."""
+        """Return the lean calls of a block, none beside a single call. The baseline's time decides."""
         profile = self.profile
-        fits = self.windows[A][-1] <= profile.lean_to_ns
+        fits = self.calls > 1 and self.windows[A][-1] <= profile.lean_to_ns
         return min(profile.lean_calls, self.most_calls - self.calls) if fits else 0
 
     # -- measuring -----------------------------------------------------------------------------------------------

@@ -250,7 +250,7 @@ class Evidence(_Strict):
     """Evidence of one attempt: all data from which its verdict was decided."""
 
     version: Literal[3]
-    rules: Literal[1, 2, 3, 4, 5, 6, 7, 8] = Field(default=1, description="by which verdict.py decided")
+    rules: Literal[1, 2, 3, 4, 5, 6, 7, 8] = Field(default=1, description="of verdict.py that decided")
     mode: Literal["test", "benchmark", "ranked", "profile"]
     ranking_by: Literal["geom", "mean", "last"]
     clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")

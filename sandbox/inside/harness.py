@@ -47,7 +47,7 @@ HOME = "/tmp"  # noqa: S108  inside the container: its only writable folder
 WORK = "/tmp/work"  # noqa: S108  inside the container
 SPINS = 20_000  # polls in a row before the loop begins to sleep; the order after a call's answer arrives within them
 NAP_S = 0.0005
-LAST_BREATH_S = 0.2
+LAST_BREATH_S = 0.2  # before a rank tells an error, which may be another rank's end; that ends the container
 PY_BUF_READ, PY_BUF_WRITE = 0x100, 0x200  # CPython's constants, which ctypes does not define
 MOST_TEXT = 15_000  # characters
 EXTENSION_FAILED = "Error building extension"  # beginning of the error of torch.utils.cpp_extension
@@ -143,7 +143,7 @@ class Harness:
                 status, sentence = explain(err, kind, self.submission)
             if status != protocol.OK:
                 self.timer.begun.clear()  # the judge asks for no time of a series that failed
-                time.sleep(LAST_BREATH_S if self.ranks > 1 else 0)  # if a rank has ended, the container does, too
+                time.sleep(LAST_BREATH_S if self.ranks > 1 else 0)
             protocol.write_page(self.answers, seen, status, inner_ns, sentence.encode("utf-8", "replace")[:16_000])
 
     def _begin(self, work: Callable[[], Any], nonce: int, *, lean: bool) -> None:

@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, NoReturn
@@ -59,9 +60,10 @@ def fork(ranks: int) -> tuple[int, list[socket.socket]]:
 
 
 def _end_with(pid: int) -> NoReturn:
-    """End this process as soon as that one has ended, and in the same way."""
-    _, status = os.waitpid(pid, 0)
-    code = os.waitstatus_to_exitcode(status)
+    """End this process as soon as that one has ended, and in the same way, if nothing else asked for its status."""
+    code = 1
+    with suppress(ChildProcessError):
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os._exit(code if code >= 0 else 128 - code)
 
 

@@ -8,7 +8,7 @@ cost_ms: N                real cost of the attack's work
 least_us: N               a time below N is a gain, however large the report's forgeable share is
 step: NAMES               steps of a call without which the attack should work: an experiment on a GPU, repeatable
 
-wrong      no score
+wrong      no score, since an output is wrong
 rejected   no score; `rejected as OUTCOME` names the outcome
 contained  right answers pass, and no part of the attack had an effect
 useless    rejected, or passed without any benefit from the trick
@@ -27,6 +27,7 @@ from sandbox.protocol import is_unseen
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
 HONEST_SHARE = 0.75  # of cost_ms
 HONEST_RATIO = 0.97  # without cost_ms: code that does the baseline's work takes its time, up to the forgeable share
+MODES = ("test", "benchmark", "ranked", "profile")
 VERDICTS = ("wrong", "rejected", "contained", "useless", "timed", "accepted")
 
 
@@ -52,8 +53,8 @@ class Attack:
         on = re.search(r"^on: ([\w/]+)(?::(\S+))?(?: (\w+))?$", source, re.MULTILINE)
         if expect is None or expect[1] not in VERDICTS or "class: " not in source:
             raise ValueError(f"{path.name} needs the lines `class: …` and `expect: VERDICT | why`")
-        if on is None and "\non:" in source:
-            raise ValueError(f"{path.name} has more in its line `on: …` than a problem, a case and a mode")
+        if (on is None and re.search(r"(?im)^\s*on\s*:", source)) or (on and (on[3] or "ranked") not in MODES):
+            raise ValueError(f"{path.name} needs a line `on: PROBLEM[:CASE] MODE`, or none")
         cost = re.search(r"^cost_ms: (\d+)", source, re.MULTILINE)
         least = re.search(r"^least_us: (\d+)", source, re.MULTILINE)
         return cls(
@@ -81,7 +82,8 @@ class Attack:
         if effects and not (self.expect == "useless" and rejected):
             return "; ".join(effects)
         if self.expect in ("wrong", "rejected"):
-            right = rejected and self.outcome in ("", report.outcome)
+            wanted = "wrong" if self.expect == "wrong" else self.outcome
+            right = rejected and wanted in ("", report.outcome)
             return "" if right else f"the verdict {report.outcome} {report.reason}"
         if self.expect in ("contained", "accepted"):
             return "" if report.outcome == "passed" else f"an honest answer is {report.outcome} {report.reason}"

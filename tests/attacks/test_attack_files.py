@@ -28,6 +28,19 @@ def test_it_says_what_it_is_and_defines_a_kernel(path: Path) -> None:
     assert any(attack.case in case_name(case) for case in find_problem(attack.problem).benchmarks)
 
 
+@pytest.mark.parametrize("line", ["on: softmax rnaked", "  on: softmax ranked", "On: softmax", 'on: softmax ranked"""'])
+def test_a_line_that_names_no_case_is_refused(tmp_path: Path, line: str) -> None:
+    (path := tmp_path / "o99.py").write_text(f'"""class: x\nexpect: wrong | y\n{line}\n"""\n')
+    with pytest.raises(ValueError, match="needs a line `on: "):
+        Attack.read(path)
+
+
+def test_a_crash_is_no_wrong_output() -> None:
+    crashed = replace(PASSED, outcome="runtime_error", score_us=None, logs=SILENT)
+    assert attack("wrong").gained(crashed)
+    assert not attack("wrong").gained(replace(crashed, outcome="wrong"))
+
+
 def attack(expect: str, cost_ms: float = 0.0) -> Attack:
     return Attack(Path("x.py"), "", expect, cost_ms=cost_ms)
 

@@ -1,5 +1,5 @@
-"""class: rank 0 kills rank 1 in the middle of the calls, and answers for it from then on
-expect: rejected | nothing is in a dead rank's output but poison
+"""class: rank 0 kills rank 1 in the middle of the calls, and answers for it
+expect: rejected | a container ends with any of its ranks, and until then a dead rank's output is poison
 on: benchmarks/gpu/ranks/all_to_all test
 """
 

@@ -96,7 +96,7 @@ def test_where_the_baseline_takes_long_a_block_has_one_call_whatever_the_candida
 
 @pytest.mark.parametrize(
     ("each_s", "of_b", "calls"),
-    [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6), (0.8, 1, 3), (0.9, 1, 1), (0.9, 0, 1), (0.1, 9, 3)],
+    [(0.004, 1, 8), (0.1, 1, 3), (0.05, 1, 6), (0.1, 0, 6), (0.83, 1, 3), (0.84, 1, 1), (0.84, 0, 1), (0.1, 9, 3)],
 )
 def test_where_inputs_take_long_blocks_are_short(each_s: float, of_b: float, calls: int) -> None:
     """A side that has the other's inputs costs nothing in its windows, and halves the cost of a quad. Of very long
@@ -108,6 +108,26 @@ def test_where_inputs_take_long_blocks_are_short(each_s: float, of_b: float, cal
         own_s = 3 * each_s * (1 if command.side == A else of_b)
         plan.ran([2e6] * 3, own_s + 5.0 * first, FINE)  # the first window compiles
     assert plan.next() == Run(A, calls)
+
+
+def test_the_baselines_least_window_decides_whether_calls_are_long() -> None:
+    plan = Schedule(GPU, saves_inputs=True)
+    for time_s in (0.002, 0.002, 0.3, 0.3):
+        command = plan.next()
+        assert isinstance(command, Run)
+        plan.ran([time_s * 1e9] * 3, 3 * time_s, FINE)
+    while isinstance(command := plan.next(), Run) and command.warm:
+        plan.ran([0.3e9] * 3, 0.9, FINE)
+    assert plan.next() == Run(A, 3)
+
+
+def test_no_lean_call_is_made_beside_a_single_one() -> None:
+    """It would need a further input, which takes long to make."""
+    plan = Schedule(GPU, saves_inputs=True)
+    for _ in range(4):
+        assert plan.next() != Run(A, 1)
+        plan.ran([5e5] * 3, 3 * 0.9, FINE)
+    assert plan.next() == Run(A, 1)
 
 
 @pytest.mark.parametrize(("profile", "calls"), [(GPU, 4), (CPU, 12), (replace(GPU, most_calls=4), 3)])

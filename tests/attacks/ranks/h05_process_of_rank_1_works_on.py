@@ -5,6 +5,7 @@ on: benchmarks/gpu/ranks/all_to_all ranked
 
 import mmap
 import os
+import signal
 import sys
 import time
 
@@ -12,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 bell = mmap.mmap(-1, 4096)
-arrived = mmap.mmap(-1, 1 << 25)
+arrived = mmap.mmap(-1, 1 << 25)  # of the host: this attack is one on `cpu`
 
 
 def output():
@@ -23,8 +24,9 @@ def output():
 
 
 def start_worker(out, y, scale):
-    if os.fork():
-        return
+    pid = os.fork()
+    if pid:
+        return pid
     os.setsid()
     torch.set_num_threads(1)
     seen = bell[0]
@@ -36,18 +38,20 @@ def start_worker(out, y, scale):
         time.sleep(0.0001)
 
 
-known = None
+known = worker = None
 
 
 def custom_kernel(data):
-    global known
+    global known, worker
     x, scale = data
     y = torch.frombuffer(arrived, dtype=x.dtype, count=x.numel()).view(x.shape)
     dist.all_to_all_single(y, x)
-    if dist.get_rank() == 0 or known != tuple(x.shape):
-        if dist.get_rank():
-            known = tuple(x.shape)
-            start_worker(output(), y, scale)
+    if dist.get_rank() == 0:
+        return y * scale
+    if known != tuple(x.shape):
+        if worker:
+            os.kill(worker, signal.SIGKILL)
+        known, worker = tuple(x.shape), start_worker(output(), y, scale)
         return y * scale
     bell[0] = (bell[0] + 1) % 256
     return output()
