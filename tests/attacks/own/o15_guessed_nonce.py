@@ -1,5 +1,5 @@
 """class: answers before it is asked, with old nonces, small ones and neighbours of the last, and never does the work
-expect: wrong | a nonce has 64 random bits and is told only with the order"""
+expect: rejected | a nonce has 64 random bits and is told only with the order"""
 
 import sys
 import threading
