@@ -220,8 +220,8 @@ def docker_problem() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `docker` needs engine and image: without them it fails where CI=true and is skipped at home.
 
-    Tests with containers run late, as their image may still be built. Of the rest and of these, long tests run first,
-    so that no process is left with one at the end. A `timed` test runs last, alone on the machine: two judges would
+    Tests with containers run late, as their image may still be built. In either group long tests run first, so
+    that no process is left with one at the end. A `timed` test runs last, alone on the machine: two judges would
     share the cores that each of them measures. Those of a module stay together, as they may share a site.
     """
     costs = json.loads(COSTS.read_text())

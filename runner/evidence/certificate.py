@@ -95,8 +95,8 @@ LONGEST_COPYING_NS: Final = 1_500_000.0
 LEAST_OWN_CALLS: Final = 32  # per side; fewer allow no comparison
 # No two contexts were seen to differ by this much: a side was disturbed, and the offset stays unknown.
 MOST_OFFSET_NS: Final = 2_000.0  # of device times
-# Those of contexts that were drawn to be alike differ by up to 129 ns, which says little of other kernels: with it, one
-# kernel's two sides differed more from job to job in seven of nine cases (docs/lab-notebook/2026-12-01.md).
+# Contexts that were drawn to be alike differ by up to 129 ns. Subtracting that made the two sides of one kernel differ
+# more from job to job in seven of nine cases (docs/lab-notebook/2026-12-01.md).
 OWN_STRAY_NS: Final = 150.0
 MOST_GAP_OFFSET_NS: Final = 3_000.0
 # Standard error of a gap's difference, of which the largest seen was 190, or of a lean gap (250). It is the same in

@@ -289,9 +289,9 @@ class Schedule:
 
         At most so many that the first look takes half of the budget: where inputs take long to make, all of it would go
         into the fewest quads. A side's quickest window counts: sides that share inputs have the cost of half of them,
-        as in the quads. At least one, where the first look would spend all of the budget in calls alone as long as the
-        baseline's, or twice as much in all that belongs to them, half of which, the input, serves another block as
-        well. The candidate's own times have no part in that. The first call of a block finds a cold processor.
+        as in the quads. At least one, where the baseline's calls alone would spend all of the budget until the first
+        look, or its calls with their inputs four times as much: an input serves two blocks. The candidate's own times
+        have no part in that. The first call of a block finds a cold processor.
         """
         profile = self.profile
         if not self.saves_inputs:

@@ -60,7 +60,7 @@ def fork(ranks: int) -> tuple[int, list[socket.socket]]:
 
 
 def _end_with(pid: int) -> NoReturn:
-    """End this process as soon as that one has ended, and in the same way, if nothing else asked for its status."""
+    """End this process when a rank ends, with the rank's exit code; with 1 if a submission took that code."""
     code = 1
     with suppress(ChildProcessError):
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from runner.wire import Report
+from runner.wire import MODES, Report
 from sandbox.protocol import is_unseen
 
 REJECTED = ("wrong", "policy", "runtime_error", "build_error", "timeout", "out_of_memory")
 HONEST_SHARE = 0.75  # of cost_ms
 HONEST_RATIO = 0.97  # without cost_ms: code that does the baseline's work takes its time, up to the forgeable share
-MODES = ("test", "benchmark", "ranked", "profile")
 VERDICTS = ("wrong", "rejected", "contained", "useless", "timed", "accepted")
 
 
