@@ -1,6 +1,9 @@
 """Working time of the device in a ranked job, by its own counter. By hand, after `source benchmarks/gpu/setup.sh`.
 
-python -m benchmarks.gpu.busy JOBS [PROBLEM FILE]
+python -m benchmarks.gpu.busy JOBS [PROBLEM FILE | PREPARED.json …]
+
+PREPARED: a problem with its submission, as `benchmarks.gpu.sets prepare` writes it. Without arguments: softmax in five
+shapes.
 
 NVML's samples of utilisation give the share of the time before each sample in which a kernel of any process ran: the
 tenants' kernels and the judge's, which poison, probe, draw inputs and compare. Copies and waits for memory writes do
@@ -8,18 +11,21 @@ not count.
 """
 
 import itertools
+import json
 import statistics
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import pynvml
 
 from benchmarks import judge
+from problems.spec import Problem
 from runner import config
 from runner.commands import local
+from runner.config import JudgeSettings
 from runner.host import accelerators
 
 EVERY_S: Final = 0.5  # the device keeps samples of some two seconds
@@ -61,16 +67,30 @@ def busy_s(samples: Sequence[tuple[int, int]], since_s: float, until_s: float) -
     return busy, known
 
 
+def read_pairs(chosen: Sequence[str]) -> Iterator[tuple[Problem, str]]:
+    """Yield each problem and the source of its submission."""
+    if not chosen:
+        yield judge.five_cases(), local.read_source(judge.SUBMISSION)
+    elif not chosen[0].endswith(".json"):
+        yield local.find_problem(chosen[0]), local.read_source(Path(chosen[1]))
+    else:
+        for path in chosen:
+            prepared = json.loads(Path(path).read_text("utf-8"))
+            yield Problem.from_bundle(prepared["problem"]), prepared["source"]
+
+
 def main() -> None:
-    count, *chosen = sys.argv[1:]
-    name, file = (chosen[0], Path(chosen[1])) if chosen else (None, judge.SUBMISSION)
     settings = config.load_judge()
-    problem = (local.find_problem(name) if name else judge.five_cases()).on(settings.runner_hardware)
+    for problem, source in read_pairs(sys.argv[2:]):
+        measure(settings, problem.on(settings.runner_hardware), source, int(sys.argv[1]))
+
+
+def measure(settings: JudgeSettings, problem: Problem, source: str, count: int) -> None:
     watch = Utilisation(settings.runner_gpu)
     watch.start()
     device = accelerators.device_of(settings)
     with accelerators.DeviceLock(device, settings.runner_locks):
-        jobs = list(judge.run_jobs(settings, problem, local.read_source(file), int(count)))
+        jobs = list(judge.run_jobs(settings, problem, source, count))
     samples = watch.stop()
     apart = [(later[0] - earlier[0]) / 1e3 for earlier, later in itertools.pairwise(samples)]
     print(f"{len(samples)} samples, {statistics.median(apart):.1f} ms apart")
