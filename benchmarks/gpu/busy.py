@@ -68,15 +68,18 @@ def busy_s(samples: Sequence[tuple[int, int]], since_s: float, until_s: float) -
 
 
 def read_pairs(chosen: Sequence[str]) -> Iterator[tuple[Problem, str]]:
-    """Yield each problem and the source of its submission."""
-    if not chosen:
-        yield judge.five_cases(), local.read_source(judge.SUBMISSION)
-    elif not chosen[0].endswith(".json"):
-        yield local.find_problem(chosen[0]), local.read_source(Path(chosen[1]))
-    else:
-        for path in chosen:
-            prepared = json.loads(Path(path).read_text("utf-8"))
-            yield Problem.from_bundle(prepared["problem"]), prepared["source"]
+    """Yield each problem with the source of its submission. Raises SystemExit for a problem that is not supported."""
+    match chosen:
+        case []:
+            yield judge.five_cases(), local.read_source(judge.SUBMISSION)
+        case [name, file] if not name.endswith(".json"):
+            yield local.find_problem(name), local.read_source(Path(file))
+        case prepared_files:
+            for path in prepared_files:
+                prepared = json.loads(Path(path).read_text("utf-8"))
+                if prepared["unsupported"]:
+                    sys.exit(f"{path}: {prepared['unsupported']}")
+                yield Problem.from_bundle(prepared["problem"]), prepared["source"]
 
 
 def main() -> None:
@@ -86,6 +89,7 @@ def main() -> None:
 
 
 def measure(settings: JudgeSettings, problem: Problem, source: str, count: int) -> None:
+    """Judge the submission `count` times, and print how long kernels ran in each job."""
     watch = Utilisation(settings.runner_gpu)
     watch.start()
     device = accelerators.device_of(settings)

@@ -115,7 +115,7 @@ class Threads:
         return results
 
     def run_in_turn(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Run one piece of work a rank, one after the other: they draw from the same generators."""
+        """Run each rank's piece of work after that of the rank before, as all draw from the same generators."""
         found = []
         for asked, work in zip(self._asked, works, strict=True):
             asked.put(work)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu import sets
+from benchmarks.gpu import busy, sets
 from problems.spec import Problem
 from runner.job import execute
 from runner.wire import Report
@@ -70,6 +70,15 @@ def test_a_prepared_file_has_the_bundle_and_the_reference_as_submission(prepared
     assert "forward draws random numbers" in found["kb1-002-dice"]["unsupported"]
     with pytest.raises(SystemExit, match="JSON files already"):
         sets.prepare(prepared, None, None, "fp32")
+
+
+def test_the_devices_working_time_is_measured_on_prepared_files(prepared: Path) -> None:
+    double, dice = next(prepared.glob("*001-double.json")), next(prepared.glob("*dice.json"))
+    [(problem, source)] = busy.read_pairs([str(double)])
+    assert problem.files == {"reference.py": MODEL}
+    assert "class ModelNew(nn.Module)" in source
+    with pytest.raises(SystemExit, match=r"dice\.json: .*forward draws random numbers"):
+        list(busy.read_pairs([str(double), str(dice)]))
 
 
 def test_a_problem_that_takes_too_long_is_split_by_its_cases(prepared: Path) -> None:
