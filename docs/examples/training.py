@@ -12,13 +12,16 @@ Copy this file. It needs the client (docs/install.md), and neither TRL nor verif
 
 import asyncio
 import json
+import re
 import time
 
 from photofinish.client import Refused
 
 MOST_WAIT_S = 60  # for a rate or a queue limit; a quota that is used up for longer is an error
 MOST_CHARS = 4_000  # of an observation's parts
-COLUMNS = ("board", "hardware", "mode")  # of a data set, in place of the arguments below
+MOST_CANDIDATES = 256  # of a batch, and of a call for rewards
+COLUMNS = ("board", "hardware")  # of a data set, in place of the arguments below
+REFUSED = re.compile(r"candidates\.(\d+)\.code")  # the field of an error
 
 
 def code_of(completion):
@@ -55,18 +58,59 @@ def send(site, code, **task):
     return None
 
 
-def make_reward_func(site, *, board="", hardware="", mode="benchmark", parameters=None):
-    """Return a reward function for TRL's GRPOTrainer. Columns of the data set may name board, hardware and mode.
+def send_batch(site, candidates, *, budget_s, **options):
+    """Send candidates as one batch, `budget_s` device seconds for each. Return their numbers, by their places.
 
-    All completions are sent before the first verdict is awaited, so that several runners judge side by side. A kernel
-    that the site could not judge has the reward None, which TRL leaves out.
+    The site takes all or none, so candidates that it refuses for their code are left out, and have no number.
     """
-    task = {"board": board, "hardware": hardware, "mode": mode}
+    left = {place: one for place, one in enumerate(candidates) if one["code"].strip()}
+    while left:
+        places = list(left)
+        try:
+            batch = site.submit_batch(list(left.values()), budget_s=budget_s * len(left), **options)
+        except Refused as error:
+            named = [REFUSED.fullmatch(str(one.get("field"))) for one in error.errors]
+            refused = [places[int(found[1])] for found in named if found]
+            for place in refused:
+                del left[place]
+            if not refused:
+                time.sleep(wait_of(error))
+        else:
+            site.follow_batch(batch["id"])
+            return {places[one["number"] - 1]: one["submission"] for one in batch["candidates"]}
+    return {}
+
+
+def rewards_of(site, numbers, parameters):
+    """Return the rewards of submissions, in their order. A verdict that the machine spoiled is waited for again."""
+    lines = {line["id"]: line for line in site.rewards(numbers, **parameters)["rewards"]} if numbers else {}
+    waiting = [number for number, line in lines.items() if line["status"] == "waiting"]
+    lines |= {number: site.reward(number, parameters=parameters) for number in waiting}
+    return [lines[number]["reward"] for number in numbers]
+
+
+def make_reward_func(site, *, board="", hardware="", mode="benchmark", bar=0.001, budget_s=60, parameters=None):
+    """Return a reward function for TRL's GRPOTrainer. Columns of the data set may name board and hardware.
+
+    The completions are a batch, or several above 256. No kernel beats the `bar`, so each timing ends at a first look.
+    A kernel that the site could not judge has the reward None, which TRL leaves out.
+    """
+    limits = {"mode": mode, "bar": bar if mode == "benchmark" else None, "budget_s": budget_s}
+    task = {"board": board, "hardware": hardware, "filename": "kernel.py"}
 
     def reward_func(prompts, completions, **kwargs):
-        named = [{name: kwargs[name][place] for name in COLUMNS if name in kwargs} for place in range(len(completions))]
-        numbers = [send(site, code_of(one), **{**task, **own}) for one, own in zip(completions, named, strict=True)]
-        return [0.0 if number is None else site.reward(number, parameters=parameters)["reward"] for number in numbers]
+        columns = [name for name in COLUMNS if name in kwargs]
+        candidates = [
+            {**task, "code": code_of(one), **{name: kwargs[name][place] for name in columns}}
+            for place, one in enumerate(completions)
+        ]
+        rewards = []
+        for start in range(0, len(candidates), MOST_CANDIDATES):
+            part = candidates[start : start + MOST_CANDIDATES]
+            numbers = send_batch(site, part, **limits)
+            of = dict(zip(numbers, rewards_of(site, list(numbers.values()), parameters or {}), strict=True))
+            rewards += [of.get(place, 0.0) for place in range(len(part))]
+        return rewards
 
     return reward_func
 

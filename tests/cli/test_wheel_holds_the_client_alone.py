@@ -96,6 +96,12 @@ def test_editable_install_has_the_commands_of_the_checkout(tmp_path: Path) -> No
     ]
 
 
+def test_checkout_has_the_library_under_the_name_of_the_wheel(tmp_path: Path) -> None:
+    script = "import photofinish; from photofinish.client import Client, Refused; print(Client is photofinish.Client)"
+    script += "; import leaderboard.client; print(Refused is leaderboard.client.Refused)"
+    assert python(sys.executable, "-c", script, cwd=tmp_path) == "True\nTrue\n"
+
+
 def test_installed_command_works_without_the_checkout(venv: Path, site: FakeSite, tmp_path: Path) -> None:
     def photofinish(*arguments: str) -> str:
         settings = {"PHOTOFINISH_URL": site.url, "PHOTOFINISH_TOKEN": TOKEN, "XDG_CONFIG_HOME": str(tmp_path)}

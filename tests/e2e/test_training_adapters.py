@@ -2,13 +2,11 @@
 
 import asyncio
 import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-import leaderboard.client
 from leaderboard.client import AsyncClient, Client
 from tests.e2e.conftest import Stage
 
@@ -21,10 +19,8 @@ SOFTMAX = {"board": "softmax", "hardware": "cpu"}
 
 
 @pytest.fixture
-def training(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return the example as a module, with the client under the name that its wheel gives it."""
-    monkeypatch.setitem(sys.modules, "photofinish", ModuleType("photofinish"))
-    monkeypatch.setitem(sys.modules, "photofinish.client", leaderboard.client)
+def training() -> ModuleType:
+    """Return the example as a module."""
     spec = importlib.util.spec_from_file_location("training", "docs/examples/training.py")
     assert spec is not None
     assert spec.loader is not None
@@ -38,16 +34,22 @@ def test_reward_function_for_trl_ranks_scripted_completions(judged: Stage, train
         f"I leave the maximum out.\n```python\n{WRONG}```",
         [{"role": "assistant", "content": f"First a sketch:\n```\nx = 1\n```\nThen:\n```python\n{GOOD}```\nDone."}],
         "",
+        "```python\nNAME = '\0'\n```",
         "```python\ndef custom_kernel(data:\n```",
     ]
     with Client(judged.url, judged.environment["PHOTOFINISH_TOKEN"]) as site:
         reward_func = training.make_reward_func(site, hardware="cpu", parameters={"cap": 4.0})
-        columns = {"board": ["softmax"] * 4, "completion_ids": [[1]] * 4}
-        wrong, good, empty, broken = reward_func(prompts=["Write a softmax."] * 4, completions=completions, **columns)
-        assert (wrong, empty, broken) == (0.0, 0.0, 0.0)
+        columns = {"board": ["softmax"] * 5, "completion_ids": [[1]] * 5}
+        rewards = reward_func(prompts=["Write a softmax."] * 5, completions=completions, **columns)
+        wrong, good, empty, binary, broken = rewards
+        assert (wrong, empty, binary, broken) == (0.0, 0.0, 0.0, 0.0)
         assert 0.3 < good <= 4.3
-        ratios = [one["ratio"] for one in site.submissions() if one["outcome"] == "passed" and one["ratio"]]
-        assert good in [pytest.approx(0.3 + 1 / ratio) for ratio in ratios], "the reward is that of the stored verdict"
+        [batch] = site.batches()
+        assert (batch["size"], batch["bar"]) == (3, 0.001), "code that the site takes for none is left out of the batch"
+        sent = [site.submission(one["submission"]) for one in site.batch(batch["id"])["candidates"]]
+        assert [one["outcome"] for one in sent] == ["wrong", "passed", "build_error"]
+        assert good == pytest.approx(0.3 + 1 / sent[1]["ratio"]), "the reward is that of the stored verdict"
+        assert "stopped_early" in sent[1]["flags"]
 
 
 def test_reward_function_for_verifiers_takes_the_board_from_info(judged: Stage, training: ModuleType) -> None:
