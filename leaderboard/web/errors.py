@@ -6,6 +6,7 @@ a traceback in the log.
 
 import logging
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -21,6 +22,7 @@ from leaderboard.errors import BY_STATUS, CODES, StaleLease, UserError, error_bo
 BUG: Final = "Internal error. It is in our log. Try again in a moment."
 BUSY: Final = "The database did not answer in time, so nothing was changed. Try again in a moment."
 RETRY_AFTER_S: Final = 5
+MOST_ERRORS: Final = 256  # of an answer: one for each candidate of a batch
 ASKED_AGAIN: Final = ("authorization_pending", "slow_down")  # answers to a device that polls every few seconds
 STALE: Final = "The lease on this attempt is lost or the attempt is finished; stop working on it."
 
@@ -48,7 +50,7 @@ def _answer(exc: Exception, request: Request | None) -> Response:
         case exceptions.ValidationError():
             sent = getattr(request, "query_params" if getattr(request, "method", "") == "GET" else "data", None)
             known = sent if isinstance(sent, dict) else {}
-            found = list(_flat(exc.detail))
+            found = list(islice(_flat(exc.detail), MOST_ERRORS))
             errors = [
                 {"field": field, "value": shown(known.get(field)), "message": message} for field, message in found
             ]

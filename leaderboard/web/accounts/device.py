@@ -23,7 +23,7 @@ from leaderboard.accounts.models import SCOPES, USUAL_SCOPES
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.web import limits
 from leaderboard.web.accounts.pages import SCOPE_TEXTS, user_of
-from leaderboard.web.api.base import Public, parse
+from leaderboard.web.api.base import Public, ShortList, parse
 from leaderboard.web.forms import ActForm, add_refusal
 from leaderboard.web.middleware import refuse
 
@@ -33,7 +33,7 @@ REFUSE: Final = "refuse"
 
 class StartLogin(drf.Serializer[Any]):
     name = drf.CharField(max_length=64, help_text="Name of the token, such as the name of your machine.")
-    scopes = drf.ListField(
+    scopes = ShortList(
         child=drf.ChoiceField(choices=SCOPES), default=list(USUAL_SCOPES), max_length=len(SCOPES), min_length=1
     )
 

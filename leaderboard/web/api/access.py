@@ -18,7 +18,7 @@ from leaderboard.competitions import access
 from leaderboard.competitions.models import InviteCode, Role
 from leaderboard.competitions.permissions import competitions_of
 from leaderboard.errors import UserError
-from leaderboard.web.api.base import Owners, paged, parse
+from leaderboard.web.api.base import Owners, ShortList, paged, parse
 from leaderboard.web.api.organised_boards import boards_of
 from leaderboard.web.api.serializers import Keyed, optional_text
 
@@ -52,7 +52,7 @@ class InviteCodeLine(drf.Serializer[Any]):
 
 class NewCodesRequest(drf.Serializer[Any]):
     count = drf.IntegerField(min_value=1, max_value=access.MAX_AT_ONCE)
-    boards = drf.ListField(
+    boards = ShortList(
         child=drf.CharField(max_length=64),
         default=list,
         max_length=access.MAX_BOARDS,

@@ -23,7 +23,7 @@ from leaderboard.confirmations.models import Confirmation
 from leaderboard.errors import UserError
 from leaderboard.judging.archive import look
 from leaderboard.standings import freeze
-from leaderboard.web.api.base import Owners, Shape, act_view, parse
+from leaderboard.web.api.base import Owners, Shape, ShortList, act_view, parse
 from leaderboard.web.api.competitions import Winner
 from leaderboard.web.api.serializers import ReasonRequest, optional_text
 from leaderboard.web.boards.competition_pages import AWARD_ACTS
@@ -69,9 +69,7 @@ class TrackSettings(drf.Serializer[Any]):
     speedup = drf.FloatField(
         min_value=0.01, max_value=100_000, allow_null=True, default=None, help_text="For the kind `first_to_beat`."
     )
-    divisions = drf.ListField(
-        child=drf.ChoiceField(choices=DIVISIONS), max_length=len(DIVISIONS), default=list(DIVISIONS)
-    )
+    divisions = ShortList(child=drf.ChoiceField(choices=DIVISIONS), max_length=len(DIVISIONS), default=list(DIVISIONS))
     eligibility = optional_text(MAX_TRACK_CHARS, "What entrants declare.")
     ties = drf.ChoiceField(choices=Track.TIE_RULES, source="tie_rule", default=Track.EARLIER)
     description = optional_text(MAX_TRACK_CHARS)

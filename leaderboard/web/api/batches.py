@@ -34,7 +34,7 @@ from leaderboard.submissions.models import Batch as BatchRow
 from leaderboard.submissions.models import Candidate as CandidateRow
 from leaderboard.submissions.models import Submission
 from leaderboard.web import limits
-from leaderboard.web.api.base import BoundedJSON, PlainText, Private, paged, parse, reader_of
+from leaderboard.web.api.base import BoundedJSON, PlainText, Private, ShortList, paged, parse, reader_of
 from leaderboard.web.api.schema import FEEDBACK
 from leaderboard.web.api.serializers import (
     HALF_WIDTH,
@@ -100,7 +100,7 @@ class NewBatch(drf.Serializer[Any]):
     fresh = drf.BooleanField(
         default=False, help_text="Have a runner judge also the kernels that a stored verdict would answer."
     )
-    candidates = drf.ListField(child=NewCandidate(), min_length=1, max_length=MOST)
+    candidates = ShortList(child=NewCandidate(), min_length=1, max_length=MOST)
 
 
 class BatchSummary(drf.Serializer[Any]):

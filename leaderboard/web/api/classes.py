@@ -38,7 +38,7 @@ from leaderboard.errors import UserError
 from leaderboard.matches.models import MACHINES
 from leaderboard.submissions.models import Submission
 from leaderboard.web.api.access import CODE_CHARS
-from leaderboard.web.api.base import AS_TABLE, SCOPE, Private, cut, links, paged, parse
+from leaderboard.web.api.base import AS_TABLE, SCOPE, Private, ShortList, cut, links, paged, parse
 from leaderboard.web.api.matches import MatchDetail, shown
 from leaderboard.web.api.organised_boards import BoardName
 from leaderboard.web.api.serializers import Keyed, LongPage, optional_text
@@ -89,7 +89,7 @@ class SectionName(drf.Serializer[Any]):
 class NewAssignment(drf.Serializer[Any]):
     title = drf.CharField(max_length=assignments.TITLE_CHARS)
     tier = drf.ChoiceField(choices=TIERS, help_text="Level: 1 one operator, 2 a fusion, 3 a block.")
-    boards = drf.ListField(child=BoardName(), min_length=1, max_length=MOST_BOARDS, help_text="A student chooses one.")
+    boards = ShortList(child=BoardName(), min_length=1, max_length=MOST_BOARDS, help_text="A student chooses one.")
     due_at = drf.DateTimeField(help_text=UNTIL)
     group_size = drf.IntegerField(
         required=False, min_value=1, max_value=MOST_IN_A_GROUP, help_text="1: everybody alone; more at level 3 only."
@@ -112,7 +112,7 @@ class AssignmentSettings(NewAssignment):
 
     title = drf.CharField(max_length=assignments.TITLE_CHARS, required=False)
     tier = drf.ChoiceField(choices=TIERS, required=False)
-    boards = drf.ListField(child=BoardName(), min_length=1, max_length=MOST_BOARDS, required=False)
+    boards = ShortList(child=BoardName(), min_length=1, max_length=MOST_BOARDS, required=False)
     due_at = drf.DateTimeField(required=False, help_text=UNTIL)
 
 

@@ -28,7 +28,7 @@ from leaderboard.classes.rubrics import (
 )
 from leaderboard.entrants.permissions import members_of, memberships_of
 from leaderboard.matches.models import SECTIONS
-from leaderboard.web.api.base import AS_TABLE, Private, cut, paged, parse
+from leaderboard.web.api.base import AS_TABLE, Private, ShortList, cut, paged, parse
 from leaderboard.web.api.classes import AssignmentLine, Graders
 from leaderboard.web.api.serializers import Keyed, LongPage
 from leaderboard.web.classes.grading_pages import PREFIX, grade_rows
@@ -82,7 +82,7 @@ class Criterion(drf.Serializer[Any]):
     key = drf.CharField(max_length=32)
     name = drf.CharField(max_length=NAME_CHARS)
     weight = drf.IntegerField(min_value=1, max_value=100, help_text="Per cent; all of a rubric are 100.")
-    levels = drf.ListField(
+    levels = ShortList(
         child=drf.CharField(max_length=DESCRIPTION_CHARS),
         min_length=TOP + 1,
         max_length=TOP + 1,
@@ -95,7 +95,7 @@ class Criterion(drf.Serializer[Any]):
 
 class NewRubric(drf.Serializer[Any]):
     name = drf.CharField(max_length=NAME_CHARS)
-    criteria = drf.ListField(child=Criterion(), min_length=1, max_length=MOST_CRITERIA)
+    criteria = ShortList(child=Criterion(), min_length=1, max_length=MOST_CRITERIA)
 
 
 class RubricLine(drf.Serializer[Any]):

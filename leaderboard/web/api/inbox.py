@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from leaderboard.accounts.models import User
 from leaderboard.inbox import tell
 from leaderboard.inbox.models import CHANNELS, FORMATS, KINDS, SIGNED_JSON
-from leaderboard.web.api.base import Private, paged, parse
+from leaderboard.web.api.base import Private, ShortList, paged, parse
 from leaderboard.web.api.serializers import Keyed
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.people.messages import NEWEST, send_sample
@@ -40,7 +40,7 @@ class Notification(drf.Serializer[Any]):
 
 
 class ReadRequest(drf.Serializer[Any]):
-    ids = drf.ListField(
+    ids = ShortList(
         child=drf.IntegerField(min_value=1, max_value=MAX_KEY),
         default=list,
         max_length=MOST_READ,
@@ -55,9 +55,9 @@ class ReadCount(drf.Serializer[Any]):
 class NotificationChoices(drf.Serializer[Any]):
     """Kinds of messages by channel. A missing channel stays as it is; an empty list turns it off."""
 
-    page = drf.ListField(child=drf.CharField(max_length=16), required=False, max_length=len(KINDS))
-    mail = drf.ListField(child=drf.CharField(max_length=16), required=False, max_length=len(KINDS))
-    webhook = drf.ListField(child=drf.CharField(max_length=16), required=False, max_length=len(KINDS))
+    page = ShortList(child=drf.CharField(max_length=16), required=False, max_length=len(KINDS))
+    mail = ShortList(child=drf.CharField(max_length=16), required=False, max_length=len(KINDS))
+    webhook = ShortList(child=drf.CharField(max_length=16), required=False, max_length=len(KINDS))
 
 
 class NotificationSettings(drf.Serializer[Any]):

@@ -32,7 +32,7 @@ from leaderboard.matches.permissions import gallery, matches_of
 from leaderboard.matches.read import TIE, Played, Report, report_on, reports_on
 from leaderboard.source import read_code
 from leaderboard.submissions.intake import Upload
-from leaderboard.web.api.base import HasScope, Private, Public, paged, parse
+from leaderboard.web.api.base import HasScope, Private, Public, ShortList, paged, parse
 from leaderboard.web.api.serializers import HALF_WIDTH, STATUSES, Keyed, NewLineage, lineage_of, optional_text
 from leaderboard.web.api.views import HEADER, KEYED, answer_once
 from leaderboard.web.forms import MAX_KEY
@@ -96,7 +96,7 @@ class Attached(Dialogue):
 
 
 class NewAttachment(drf.Serializer[Any]):
-    submissions = drf.ListField(child=Attached(), min_length=1, max_length=MOST_ATTACHED)
+    submissions = ShortList(child=Attached(), min_length=1, max_length=MOST_ATTACHED)
 
 
 class MatchPrediction(drf.Serializer[Any]):

@@ -23,7 +23,7 @@ from leaderboard.competitions.permissions import competitions_of
 from leaderboard.entrants import messages
 from leaderboard.judging.models import EPOCH_CHARS
 from leaderboard.standings.epochs import move_pin
-from leaderboard.web.api.base import AS_TABLE, SCOPE, Owners, Private, paged, parse
+from leaderboard.web.api.base import AS_TABLE, SCOPE, Owners, Private, ShortList, paged, parse
 from leaderboard.web.api.serializers import Keyed, optional_text
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.organise import analytics, exports
@@ -48,7 +48,7 @@ class Settings(drf.Serializer[Any]):
     deadline = drf.DateTimeField(allow_null=True)
     merge_deadline = drf.DateTimeField(allow_null=True)
     stays_open = drf.BooleanField()
-    divisions = drf.ListField(child=drf.ChoiceField(choices=DIVISIONS), max_length=len(DIVISIONS))
+    divisions = ShortList(child=drf.ChoiceField(choices=DIVISIONS), max_length=len(DIVISIONS))
     agents_rank = drf.ChoiceField(
         choices=AGENT_RANKINGS, help_text="In the ranking of people, or apart. Fixed by the first line on a board."
     )

@@ -19,7 +19,7 @@ from leaderboard.competitions import checks, edit
 from leaderboard.competitions.models import Board, Competition, ProblemVersion
 from leaderboard.competitions.permissions import versions_seen_by
 from leaderboard.errors import UserError
-from leaderboard.web.api.base import Owners, paged, parse
+from leaderboard.web.api.base import Owners, ShortList, paged, parse
 from leaderboard.web.api.serializers import Keyed, optional_text
 
 
@@ -78,7 +78,7 @@ class NewBoard(drf.Serializer[Any]):
     hardware = drf.CharField(max_length=64)
     slug = optional_text(checks.MAX_SLUG_CHARS, "Default: the problem's name.")
     deadline = drf.DateTimeField(allow_null=True, default=None)
-    tags = drf.ListField(child=drf.CharField(max_length=32), default=list, max_length=checks.MAX_TAGS)
+    tags = ShortList(child=drf.CharField(max_length=32), default=list, max_length=checks.MAX_TAGS)
 
 
 class BoardName(drf.Serializer[Any]):
@@ -95,7 +95,7 @@ class BoardRequest(BoardName):
 
     digest = drf.CharField(max_length=80, required=False, help_text="Of another version, before the first submission.")
     deadline = drf.DateTimeField(allow_null=True, required=False)
-    tags = drf.ListField(child=drf.CharField(max_length=32), required=False, max_length=checks.MAX_TAGS)
+    tags = ShortList(child=drf.CharField(max_length=32), required=False, max_length=checks.MAX_TAGS)
     reason = optional_text(MAX_REASON_CHARS, "Required to move a deadline that has passed, or into the past.")
 
 

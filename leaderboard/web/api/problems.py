@@ -17,7 +17,7 @@ from leaderboard.competitions.authoring import Draft, DraftFile
 from leaderboard.competitions.importing import ask_fetch, discard_upload, take_upload
 from leaderboard.competitions.models import Board, Competition, SetUpload
 from leaderboard.errors import UserError
-from leaderboard.web.api.base import Owners, Staff, paged, parse
+from leaderboard.web.api.base import Owners, ShortList, Staff, paged, parse
 from leaderboard.web.api.organised_boards import OrganisedBoard
 from leaderboard.web.api.serializers import Keyed, optional_text
 from problems.formats import git, kernelbench
@@ -106,7 +106,7 @@ class SetUploadDetail(SetUploadLine):
 
 
 class ImportChoices(drf.Serializer[Any]):
-    hardware = drf.ListField(
+    hardware = ShortList(
         child=drf.CharField(max_length=64), default=list, max_length=MAX_GPUS, help_text="Default: as the sets name it."
     )
     without_deadlines = drf.BooleanField(default=False)

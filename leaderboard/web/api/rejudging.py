@@ -16,7 +16,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.models import RejudgeItem, RejudgeSet
 from leaderboard.rejudging.apply import compare, try_rejudging
 from leaderboard.rejudging.sets import MAX_NAME_CHARS, MOST, Kind, Selection, estimate_s, make_set, select
-from leaderboard.web.api.base import AS_TABLE, Owners, Shape, act_view, paged, parse
+from leaderboard.web.api.base import AS_TABLE, Owners, Shape, ShortList, act_view, paged, parse
 from leaderboard.web.api.serializers import Keyed, ReasonRequest, optional_text
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.organise.rejudge_pages import ACTS, COLUMNS, csv_row, sets_of
@@ -31,7 +31,7 @@ class ChoiceOfSubmissions(drf.Serializer[Any]):
     runner = optional_text(64, "For `runner`: its name.")
     since = drf.DateTimeField(allow_null=True, default=None, help_text="For `runner`.")
     until = drf.DateTimeField(allow_null=True, default=None, help_text="For `runner`.")
-    ids = drf.ListField(
+    ids = ShortList(
         child=drf.IntegerField(min_value=1, max_value=MAX_KEY),
         default=list,
         max_length=MOST,

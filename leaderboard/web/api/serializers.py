@@ -19,6 +19,7 @@ from leaderboard.standings.publish import NO_TELEMETRY
 from leaderboard.standings.read.code import lineage_seen, origin_seen, remixes_seen
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET
 from leaderboard.submissions.models import MODEL, MOST_COST_USD, MOST_IDEA_CHARS, MOST_PARENTS, NAME, SHA256
+from leaderboard.web.api.base import ShortList
 from leaderboard.web.boards.cards import Card
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.paging import CURSOR_CHARS
@@ -312,7 +313,7 @@ def a_name(pattern: str, most: int, help_text: str) -> drf.RegexField:
 class NewLineage(drf.Serializer[Any]):
     """How a program came to a submission. Every field may be missing; pipeline.py looks at the parents."""
 
-    parents = drf.ListField(
+    parents = ShortList(
         child=drf.IntegerField(min_value=1, max_value=MAX_KEY),
         max_length=MOST_PARENTS,
         default=list,

@@ -13,7 +13,7 @@ from leaderboard.competitions.models import Competition
 from leaderboard.competitions.permissions import competitions_seen_by
 from leaderboard.entrants import permissions, teams
 from leaderboard.entrants.models import Membership
-from leaderboard.web.api.base import Private, Shape, act_view, paged, parse
+from leaderboard.web.api.base import Private, Shape, ShortList, act_view, paged, parse
 from leaderboard.web.api.serializers import COST, Keyed, optional_text
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.limits import check_team_acts
@@ -112,7 +112,7 @@ class Withdraw(drf.Serializer[Any]):
 
 
 class Declared(drf.Serializer[Any]):
-    declared = drf.ListField(
+    declared = ShortList(
         child=drf.CharField(max_length=64), source="tracks", max_length=MAX_TRACKS, help_text="Slugs of tracks."
     )
 

@@ -17,7 +17,7 @@ from leaderboard.competitions.models import InviteCode, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.web.api.access import revoke
-from leaderboard.web.api.base import SCOPE, parse
+from leaderboard.web.api.base import SCOPE, ShortList, parse
 from leaderboard.web.api.operate import DAY, count_work, start_intake, stop_intake
 from leaderboard.web.api.organised_boards import remove_boards
 from leaderboard.web.popcorn import views
@@ -27,7 +27,7 @@ MAX_INVITES: Final = 1_000  # in a list, newest first
 
 
 class InvitesRequest(drf.Serializer[Any]):
-    leaderboards = drf.ListField(child=drf.CharField(max_length=64), allow_empty=False, max_length=access.MAX_BOARDS)
+    leaderboards = ShortList(child=drf.CharField(max_length=64), allow_empty=False, max_length=access.MAX_BOARDS)
     count = drf.IntegerField(min_value=1, max_value=access.MAX_AT_ONCE)
 
 

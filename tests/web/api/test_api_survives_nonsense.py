@@ -5,9 +5,12 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rest_framework import serializers as drf
 
 from leaderboard.errors import CODES
 from leaderboard.web import limits
+from leaderboard.web.api.base import ShortList
+from leaderboard.web.errors import MOST_ERRORS
 
 TEXT = st.text(max_size=60)
 ANYTHING = st.recursive(
@@ -117,3 +120,33 @@ def test_any_address(stage, browser, name) -> None:
         "/api/v1/boards/{}",
     ):
         assert client.get(path.format(name)).status_code in (200, 301, 302, 404)
+
+
+@pytest.mark.parametrize(("path", "name"), [("batches", "candidates"), ("rewards", "ids")])
+def test_a_long_list_is_refused_before_its_elements(stage, tool, path, name) -> None:
+    sent = {"mode": "test", "budget_s": 1, name: [{}] * 50_000}
+    answer = tool(stage.ada).post(f"/api/v1/{path}", json.dumps(sent), content_type="application/json")
+    assert answer.status_code == 400
+    message = "Ensure this field has no more than 256 elements."
+    assert [(one["field"], one["message"]) for one in answer.json()["errors"]] == [(name, message)]
+
+
+def test_every_list_with_a_limit_is_refused_before_its_elements() -> None:
+    shapes = list(drf.Serializer.__subclasses__())
+    for shape in shapes:
+        shapes += shape.__subclasses__()
+    lists = [
+        (shape.__name__, name)
+        for shape in shapes
+        for name, field in shape._declared_fields.items()
+        if isinstance(field, drf.ListField) and field.max_length is not None and not isinstance(field, ShortList)
+    ]
+    assert len(shapes) > 300
+    assert lists == []
+
+
+def test_an_answer_has_a_limited_number_of_errors(stage, tool) -> None:
+    candidates = [{"code": "x", "lineage": {"sampling": 1, "model": "", "idea": [], "cost_usd": "x"}}] * 256
+    sent = {"mode": "test", "budget_s": 1, "candidates": candidates}
+    answer = tool(stage.ada).post("/api/v1/batches", json.dumps(sent), content_type="application/json")
+    assert (answer.status_code, len(answer.json()["errors"])) == (400, MOST_ERRORS)
