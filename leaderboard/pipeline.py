@@ -55,7 +55,8 @@ from leaderboard.judging.lease import Renewal, find, hand_back, lock_held, renew
 from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Requested, Result, Runner
 from leaderboard.judging.report import keep_content, receive, record_result
 from leaderboard.judging.runners import lock_able
-from leaderboard.judging.verdicts import check_token, give_back_if_ours, kernel_runs, usage_of
+from leaderboard.judging.usage import check_token, usage_of
+from leaderboard.judging.verdicts import give_back_if_ours, kernel_runs
 from leaderboard.review import suspension as suspending
 from leaderboard.review.case import acts, holds
 from leaderboard.review.models import Decision, Suspension

@@ -77,7 +77,7 @@ def settle(batch_id: int, *, now: datetime) -> None:
     if batch.may_repeat and _arriving(batch).exists():
         _answer_equal(batch, now)
     if spent_s([batch.pk], now)[batch.pk] >= batch.budget_s:
-        rest = _locked(_waiting(batch))
+        rest = _locked(_waiting(batch).exclude(cause=REJUDGE))
         call_off(rest, now=now, message=SPENT.format(budget=batch.budget_s), reason=Batch.BUDGET_SPENT)
         for attempt in rest:
             give_back(submission=attempt.submission, now=now)

@@ -10,7 +10,6 @@ submission counts once, and after the last try its token comes back. A further a
 follows from a verdict that the judge reaches only by its own figures. Any other verdict ends the tries.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import reduce
@@ -20,15 +19,11 @@ from typing import Any, Final
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from leaderboard.accounts.logins import logins_of
-from leaderboard.accounts.models import ApiToken, User
-from leaderboard.errors import RateLimited, UserError
 from leaderboard.judging import archive
 from leaderboard.judging.attempts import follow
 from leaderboard.judging.models import CANCELLED, FIRST, LOST, REJUDGE, REMEASURE, Attempt, Result
 from leaderboard.submissions.ledger import give_back
-from leaderboard.submissions.models import QuotaLine, Submission
-from leaderboard.submissions.quota import DAY, WINDOW, Usage
+from leaderboard.submissions.models import Submission
 
 REPORTS_AT_ONCE: Final = 50  # in memory, of about 40 kB of text each
 SPOILED: Final = {  # outcome: reasons that the machine causes
@@ -116,68 +111,6 @@ def spoiled_tries(attempt: Attempt) -> QuerySet[Attempt]:
     row = Attempt.objects.of_line(attempt)
     began = row.filter(cause__in=(FIRST, REJUDGE)).order_by("-number").values_list("number", flat=True)[0]
     return row.filter(IS_SPOILED, number__gte=began)
-
-
-def usage_of(owner: User, *, now: datetime, in_batches: bool = False) -> Usage:
-    """Return recent and unfinished submissions of the owner, over all logins of the account.
-
-    `in_batches`: of the candidates of batches, else of the rest. Re-judging requested by an organiser does not count as
-    an unfinished submission.
-    """
-    kind = {"candidate__isnull": not in_batches}
-    sent = Submission.objects.filter(owner__in=logins_of(owner), created_at__gt=now - WINDOW, **kind)
-    sent = sent.order_by("created_at")
-    recent = sent.exclude(quota_lines__act=QuotaLine.GIVEN_BACK).values_list("created_at", flat=True)
-    unfinished = (
-        Attempt.objects.current()
-        .unfinished()
-        .filter(submission__owner__in=logins_of(owner), submission__candidate__isnull=not in_batches)
-    )
-    by_us = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"), cause=REJUDGE)
-    return Usage(recent=list(recent), unfinished=unfinished.exclude(Exists(by_us)).count())
-
-
-def check_token(token: ApiToken, *, wanted: int, budget_s: float, now: datetime) -> None:
-    """Raise RateLimited if a token's own limits do not admit that many submissions, with a batch's device seconds.
-
-    A submission counts with the device seconds of its attempts, from claim to end, once they have begun. The account's
-    limits hold beside these.
-    """
-    sent = Submission.objects.filter(token_key=token.pk).order_by("created_at")
-    if token.per_hour is not None:
-        recent = list(sent.filter(created_at__gt=now - WINDOW).values_list("created_at", flat=True))
-        over = len(recent) + wanted - token.per_hour
-        if wanted > token.per_hour:
-            raise UserError(
-                "token", token.name, f"may send {token.per_hour} submissions an hour, and these are {wanted}"
-            )
-        if over > 0:
-            wait_s = _seconds(recent[over - 1] + WINDOW - now)
-            text = f"has sent {len(recent)} submissions in the last hour, and may send {token.per_hour}"
-            raise RateLimited("token", token.name, f"{text}; try again in {wait_s} s", retry_after_s=wait_s)
-    if token.device_s_per_day is not None:
-        judged = Attempt.objects.filter(
-            submission__token_key=token.pk, submission__created_at__gt=now - 2 * DAY, claimed_at__gt=now - DAY
-        )
-        rows = judged.filter(is_shadow=False).exclude(state=LOST).exclude(cause=REJUDGE).order_by("claimed_at")
-        times = rows.values_list("claimed_at", "finished_at")
-        spent = [(at, ((end or now) - at).total_seconds()) for at, end in times if at is not None]
-        total, most = sum(seconds for _, seconds in spent), token.device_s_per_day
-        if budget_s > most:
-            raise UserError(
-                "token", token.name, f"may use {most} device seconds a day, fewer than this batch's {budget_s:g}"
-            )
-        left = total
-        for at, seconds in spent if total + budget_s > most or total >= most else ():
-            left -= seconds
-            if left + budget_s <= most and left < most:
-                wait_s = _seconds(at + DAY - now)
-                text = f"has used {total:.0f} of its {most} device seconds of 24 hours"
-                raise RateLimited("token", token.name, f"{text}; try again in {wait_s} s", retry_after_s=wait_s)
-
-
-def _seconds(wait: timedelta) -> int:
-    return max(1, math.ceil(wait.total_seconds()))
 
 
 def give_back_if_ours(attempt: Attempt, *, now: datetime) -> bool:

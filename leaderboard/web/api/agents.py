@@ -1,7 +1,8 @@
 """Agents of the caller over /api/v1: accounts of programs, and their tokens.
 
-A token makes tokens for agents alone, with no more scopes, no larger limits and no later end than its own: a stolen
-token wins nothing by it. A browser's session makes them on the page /tokens, which asks for the password again.
+A token makes tokens for agents alone, with no more scopes and no later end than its own, and a token with limits makes
+none: each would have the limits anew. A browser's session makes them on the page /tokens, which asks for the password
+again.
 """
 
 from datetime import datetime, timedelta
@@ -23,10 +24,11 @@ from leaderboard.entrants.enter import agents_of, create_agent
 from leaderboard.errors import UserError
 from leaderboard.web.accounts.forms import MAX_NAME_CHARS as MAX_ACCOUNT_CHARS
 from leaderboard.web.accounts.forms import MOST_DEVICE_S, MOST_PER_HOUR, clean_username
-from leaderboard.web.api.base import Private, parse
+from leaderboard.web.api.base import Private, ShortList, parse
 
 USUAL_DAYS: Final = 90
 MOST_DAYS: Final = 365
+LIMITED: Final = "has limits of its own, so it makes no agents and no tokens; use one without, or the page /tokens"
 SESSION: Final = "a browser makes agents and their tokens at /tokens; over the API, send a token of yours"
 
 
@@ -66,15 +68,15 @@ class NewAgent(drf.Serializer[Any]):
 
 class NewAgentToken(drf.Serializer[Any]):
     name = drf.CharField(max_length=MAX_NAME_CHARS, help_text="Where the token is used.")
-    scopes = drf.ListField(child=drf.ChoiceField(choices=SCOPES), min_length=1, max_length=len(SCOPES), required=False)
+    scopes = ShortList(child=drf.ChoiceField(choices=SCOPES), min_length=1, max_length=len(SCOPES), required=False)
     days = drf.IntegerField(
         default=USUAL_DAYS, min_value=1, max_value=MOST_DAYS, help_text="Until it expires, with the caller's at latest."
     )
     device_s_per_day = drf.IntegerField(
-        required=False, min_value=1, max_value=MOST_DEVICE_S, help_text="Default: the caller's."
+        required=False, min_value=1, max_value=MOST_DEVICE_S, help_text="Default: no budget."
     )
     per_hour = drf.IntegerField(
-        required=False, min_value=1, max_value=MOST_PER_HOUR, help_text="Default: the caller's."
+        required=False, min_value=1, max_value=MOST_PER_HOUR, help_text="Default: as the account."
     )
 
 
@@ -88,10 +90,12 @@ class AgentTokenRevoked(drf.Serializer[Any]):
 
 class OwnAgents(Private):
     def parent(self, request: Request) -> ApiToken:
-        """Return the caller's token. Raise UserError for a session."""
+        """Return the caller's token. Raise UserError for a session, and for a token with limits."""
         found = self.token(request)
         if found is None:
             raise UserError("token", None, SESSION, status=403)
+        if found.per_hour is not None or found.device_s_per_day is not None:
+            raise UserError("token", found.name, LIMITED, status=403)
         return found
 
     def agent(self, request: Request, name: str) -> User:
@@ -116,7 +120,7 @@ class Agents(OwnAgents):
 class AgentTokens(OwnAgents):
     @extend_schema(operation_id="create_agent_token", request=NewAgentToken, responses={201: MadeAgentToken})
     def post(self, request: Request, name: str) -> Response:
-        """Make a token of an agent, with no more scopes, no larger limits and no later end than the caller's."""
+        """Make a token of an agent, with no more scopes and no later end than the caller's, which has no limits."""
         parent, agent, now = self.parent(request), self.agent(request, name), timezone.now()
         wanted = _within(parse(NewAgentToken, request.data), parent, now)
         with transaction.atomic():
@@ -136,17 +140,12 @@ class RevokeAgentToken(OwnAgents):
 
 
 def _within(sent: dict[str, Any], parent: ApiToken, now: datetime) -> dict[str, Any]:
-    """Return the arguments of issue_token, within the parent's scopes, limits and end. Raise UserError beyond."""
+    """Return the arguments of issue_token, within the parent's scopes and end. Raise UserError beyond."""
     scopes = sent.get("scopes") or [scope for scope in USUAL_SCOPES if scope in parent.scopes]
     if more := sorted(set(scopes) - set(parent.scopes)):
         text = f"the calling token lacks it, and has {', '.join(parent.scopes)}"
         raise UserError("scopes", ", ".join(more), f"{text}; choose among these, or use another token", status=403)
-    limits = {}
-    for field in ("device_s_per_day", "per_hour"):
-        most, given = getattr(parent, field), sent.get(field)
-        if most is not None and given is not None and given > most:
-            raise UserError(field, given, f"the calling token has {most}; give at most as much", status=403)
-        limits[field] = most if given is None else given
+    limits = {field: sent.get(field) for field in ("device_s_per_day", "per_hour")}
     lifetime = timedelta(days=sent["days"])
     if parent.expires_at is not None:
         lifetime = min(lifetime, parent.expires_at - now)

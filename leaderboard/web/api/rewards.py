@@ -15,7 +15,7 @@ from leaderboard.judging.verdicts import is_spoiled, with_reports
 from leaderboard.review.rules.screen import held_alone, is_unscreened
 from leaderboard.review.standing import REJECTED, UNDER_REVIEW, reviews_of
 from leaderboard.web import limits
-from leaderboard.web.api.base import Private, parse
+from leaderboard.web.api.base import Private, ShortList, parse
 from leaderboard.web.api.serializers import HALF_WIDTH
 from leaderboard.web.forms import MAX_KEY
 from leaderboard.web.submissions import view
@@ -33,7 +33,7 @@ BOUND: Final = "bound that follows from the 95 % interval; null: unknown."
 
 
 class RewardsRequest(drf.Serializer[Any]):
-    ids = drf.ListField(
+    ids = ShortList(
         child=drf.IntegerField(min_value=1, max_value=MAX_KEY),
         min_length=1,
         max_length=MOST_IDS,
@@ -119,6 +119,8 @@ def _line(
 ) -> dict[str, Any]:
     if attempt.state in UNFINISHED:
         return _without_reward(WAITING, WAITING, f"The submission is {attempt.state}.")
+    if not hasattr(attempt, "result") and attempt.outcome == "infra_error":
+        return _without_reward(NO_VERDICT, rewards.SPOILED, "The site failed: it could not judge the submission.")
     if not hasattr(attempt, "result"):
         return _without_reward(NO_VERDICT, CANCELLED, f"The submission is {attempt.state}, without a verdict.")
     result = attempt.result

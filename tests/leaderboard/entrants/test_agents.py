@@ -155,6 +155,26 @@ def test_a_token_has_a_budget_of_device_seconds(stage: Stage, agent: User) -> No
     pipeline.submit_batch(uploads, budget_s=10, now=stage.later(1), **told)
 
 
+def test_a_budget_counts_the_batches_that_run(stage: Stage, agent: User) -> None:
+    token = token_of(agent, stage, device_s_per_day=100)
+    told = {"mode": "test", "owner": agent, "token": token}
+
+    def batch(number: int, budget_s: float) -> None:
+        data = SOURCE + f"KERNEL = {number}\n".encode()
+        uploads = [Upload("softmax", "cpu", "test", "k.py", data, lineage={"model": "m"})]
+        pipeline.submit_batch(uploads, budget_s=budget_s, now=stage.later(1), **told)
+
+    batch(1, 60)
+    with pytest.raises(RateLimited, match=r"has used 0 of its 100 .*, and its batches may use 60 more") as refused:
+        batch(2, 60)
+    assert refused.value.retry_after_s == 30
+    batch(2, 40)
+    with pytest.raises(RateLimited, match="its batches may use 100 more"):
+        send(stage, agent, mode="test", token=token)
+    stage.report(stage.claim())
+    batch(3, 50)
+
+
 def test_agents_have_boards_of_their_own_in_a_clone(stage: Stage, agent: User) -> None:
     source = stage.board.competition
     Role.objects.create(competition=source, user=stage.olga, role=Role.OWNER)

@@ -156,6 +156,33 @@ def test_a_further_try_after_the_budget_is_ended_too(stage: Stage) -> None:
     assert QuotaLine.objects.filter(act="given_back").count() == 1
 
 
+def test_the_end_of_a_budget_leaves_what_an_organiser_has_judged_again(stage: Stage) -> None:
+    batch = send(stage, 2, budget_s=30)
+    job = stage.claim()
+    stage.report(job)
+    again = Submission.objects.get(pk=job.submission_id)
+    last = stage.claim()
+    rejudge(submission=again, actor=stage.olga, reason="bug", now=stage.now)
+    stage.later(60)
+    stage.report(last)
+    batch.refresh_from_db()
+    assert (current(again).state, batch.ended_as) == ("queued", "")
+    assert not QuotaLine.objects.filter(act="given_back").exists()
+    stage.report(stage.claim())
+    assert current(again).outcome == "passed"
+
+
+def test_candidates_whose_tokens_came_back_count_in_the_hour(stage: Stage, settings: Settings) -> None:
+    settings.CANDIDATES_PER_HOUR = 4
+    send(stage, 4, budget_s=1)
+    job = stage.claim()
+    stage.later(10)
+    stage.report(job)
+    assert QuotaLine.objects.filter(act="given_back").count() == 3
+    with pytest.raises(RateLimited, match="4 candidates in the last hour"):
+        send(stage, 1, first=9)
+
+
 def test_lost_runners_and_rejudging_spend_no_budget(stage: Stage) -> None:
     batch = send(stage, 2, budget_s=30)
     stage.claim()

@@ -15,7 +15,8 @@ from leaderboard.judging.claim import ALIVE
 from leaderboard.judging.models import REMEASURE, Attempt, Result
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases, ring_idle
-from leaderboard.judging.verdicts import MOST, usage_of
+from leaderboard.judging.usage import usage_of
+from leaderboard.judging.verdicts import MOST
 from leaderboard.pipeline import claim_work
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import QuotaLine, Submission

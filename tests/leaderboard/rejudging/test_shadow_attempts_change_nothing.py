@@ -12,7 +12,8 @@ from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import Attempt, AttemptEvent, Epoch, RejudgeItem, Result
 from leaderboard.judging.report import announce
 from leaderboard.judging.sweep import expire_leases
-from leaderboard.judging.verdicts import MOST, usage_of
+from leaderboard.judging.usage import usage_of
+from leaderboard.judging.verdicts import MOST
 from leaderboard.pipeline import claim_work
 from leaderboard.rejudging.sets import discard_set, stop_set
 from leaderboard.standings.read.status import status_of

@@ -5,10 +5,12 @@ import json
 import pytest
 
 from leaderboard.judging.models import ResultArchived
+from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import clear_result, reject_result
 from leaderboard.review.models import Finding
 from leaderboard.review.rules.screen import set_thresholds
 from leaderboard.web import limits
+from tests.leaderboard.stage import current
 
 FAST = 0.3  # faster than faster_than_best's usual threshold
 
@@ -151,3 +153,12 @@ def test_rewards_are_limited(stage, tool, monkeypatch) -> None:
     client, submission = tool(stage.ada), stage.submit()
     assert [ask(client, submission.pk).status_code for _ in range(2)] == [200, 429]
     assert ask(client, submission.pk)["Retry-After"]
+
+
+def test_a_submission_that_the_site_gave_up_is_spoiled_and_not_cancelled(stage, tool) -> None:
+    sent = stage.submit()
+    while current(sent).outcome != "infra_error":
+        stage.claim()
+        expire_leases(now=stage.later(61))
+    line = one(tool(stage.ada), sent)
+    assert (line["status"], line["reward"], line["reason"]) == ("no_verdict", None, "spoiled")
