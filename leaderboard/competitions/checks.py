@@ -133,14 +133,14 @@ def check_not_far(field: str, moment: datetime, now: datetime) -> None:
         raise UserError(field, moment, f"{moment:%Y-%m-%d} is more than ten years away: mind the year")
 
 
-def check_licence(given: str, *, default: str) -> str:
-    """Return the SPDX id in its standard spelling, or `default` for an empty id. Raise UserError."""
+def check_licence(given: str, *, default: str, field: str = "licence") -> str:
+    """Return the SPDX id in its standard spelling, or `default` for an empty id. Raise UserError about `field`."""
     if not given:
         return default
     known = {name.lower(): name for name in LICENCES}
     if given.lower() not in known:
         shortened = given if len(given) <= 60 else given[:60] + "…"
-        raise UserError("licence", given, f"{shortened!r} is none of {', '.join(LICENCES)}")
+        raise UserError(field, given, f"the licence {shortened!r} is none of {', '.join(LICENCES)}")
     return known[given.lower()]
 
 

@@ -75,7 +75,9 @@ def check(upload: Upload, *, owner: User, now: datetime, known: Boards | None = 
         raise UserError("filename", filename, text)
     if upload.mode not in MODES:
         raise UserError("mode", upload.mode, f"no such mode: {_quoted(upload.mode)}; there are {', '.join(MODES)}")
-    licence = check_licence(upload.licence or directives.licence, default=board.competition.default_licence)
+    licence = check_licence(upload.licence, default=board.competition.default_licence)
+    if directives.licence and not upload.licence:
+        licence = check_licence(directives.licence, default="", field="code")
     unsupported = board.version.part("unsupported", "")
     if unsupported:
         text = f"this problem cannot be judged here: {unsupported}"
@@ -102,7 +104,7 @@ def _board(owner: User, upload: Upload, directives: Directives) -> Board:
     seen, given, directive = _slugs(boards_seen_by(owner)), upload.board, directives.board
     if directive and _spelt(directive, seen) is None:
         text = f"the file's directive {_quoted(directive)} names no board ({_chosen(given)})"
-        raise UserError("board", directive, text + _suggested(directive, owner))
+        raise UserError("code", directive, text + _suggested(directive, owner))
     wanted = given or directive
     if not wanted:
         raise UserError("board", "", f"missing; name one of {_list(_slugs(boards_seen_by(owner, listed=True)))}")
@@ -115,7 +117,7 @@ def _board(owner: User, upload: Upload, directives: Directives) -> Board:
     for name in directives.hardware:
         if _spelt(name, known) is None:
             text = f"the file's directive {_quoted(name)} names no hardware of {slug} ({_chosen(given)})"
-            raise UserError("hardware", name, f"{text}; it has {_list(known)}")
+            raise UserError("code", name, f"{text}; it has {_list(known)}")
     choices = (given,) if given else directives.hardware or tuple(known)
     if len(choices) > 1:
         raise UserError("hardware", ", ".join(choices), f"choose one of {_list(choices)}")

@@ -392,6 +392,26 @@ def test_interrupted_search_says_how_to_go_on(started: Any, judging: Judging) ->
     assert len(judging.codes) == len(set(judging.codes))
 
 
+def test_batch_with_a_lost_answer_is_repeated_after_a_refusal(
+    site: FakeSite, photofinish: Photofinish, proposer: str, judging: Judging
+) -> None:
+    """The first try is taken without an answer; the second is refused before the site looks at the key."""
+    common = ("search", "softmax", "--proposer", proposer, "--per-round", "4", "--rounds", "1")
+    keys: list[str] = []
+
+    def act(path: str, body: dict[str, Any], key: str) -> tuple[int, object]:
+        keys.append(key)
+        if len(keys) == 2:
+            return 401, {"detail": "expired", "code": "token_invalid"}
+        answer = judging.act(path, body, key)
+        return answer if len(keys) > 1 else (502, "")
+
+    site.act = act
+    assert "expired" in photofinish(*common).err
+    assert photofinish(*common).code == 0
+    assert (len(keys), len(set(keys)), len(judging.batches)) == (3, 1, 1)
+
+
 def test_batch_without_an_answer_for_a_day_is_not_sent_again(started: Any, judging: Judging) -> None:
     judging.answers.clear()
     process = started()

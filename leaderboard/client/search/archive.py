@@ -14,7 +14,7 @@ ALIKE: Final = 0.85  # Jaccard similarity from which two kernels count as one ki
 KEPT: Final = 16  # kernels of an archive
 MOST_FEEDBACK_CHARS: Final = 2_000
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
-_COMMENT: Final = re.compile(r"[ \t]*(?:#(?=[ \t]|$)|//)")  # `#include` and `#!PHOTOFINISH` are code
+_COMMENT: Final = re.compile(r"[ \t]*#(?=[ \t]|$)")  # `#include` and `#!PHOTOFINISH` are code, and `// 2` may be
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,11 @@ MOST_COST_USD: Final = 1_000_000
 MOST_PROMPT_CHARS: Final = 64_000  # of a match, as the next one
 MOST_ANSWER_CHARS: Final = 256_000
 CUT: Final = "\n[…]"
+# Codes of a refusal that comes after the site has looked for the key: no earlier try was taken.
+_NOT_TAKEN: Final = (
+    *("invalid", "not_found", "too_large", "board_closed", "board_not_open", "board_unsupported", "not_admitted"),
+    *("rules_not_accepted", "agents_not_admitted", "quota_used_up", "too_many_unfinished"),
+)
 _PLACE: Final = re.compile(r"candidates\.(\d{1,4})\.(?:code|lineage\b.*)")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")  # of a setting, as the site takes it
 _NOT_IN_MODEL: Final = re.compile(r"[^A-Za-z0-9._:/+@-]")
@@ -304,7 +309,11 @@ class Search:
             self._add("settled", key=batch.key, spent_s=number(ended.get("spent_s")) or 0.0)
 
     async def _send(self, batch: Batch) -> None:
-        """Send a batch. Candidates that the site refuses by their code are left out, and the batch is dropped."""
+        """Send a batch. Candidates that the site refuses by their code are left out, and the batch is dropped.
+
+        After a refusal that says nothing about an earlier try with this key, the batch stays open: the search, begun
+        again, repeats it.
+        """
         sent = [self._sent(self.state.candidates[one]) for one in batch.numbers]
         try:
             answer = await self._patiently(
@@ -324,7 +333,8 @@ class Search:
             is_theirs = refused.status in (400, 413) and bool(named) and max(named) < len(batch.numbers)
             for place, message in named.items() if is_theirs else ():
                 self._leave_out(self.state.candidates[batch.numbers[place]], f"the site refuses it: {message}")
-            self._add("dropped", key=batch.key)  # a refused batch leaves no key on the site
+            if is_theirs or refused.code in _NOT_TAKEN:
+                self._add("dropped", key=batch.key)
             if not is_theirs:
                 raise
             return

@@ -91,14 +91,14 @@ def test_what_the_sender_says_wins(stage: Stage) -> None:
 def test_a_wrong_board_names_both(stage: Stage) -> None:
     with pytest.raises(UserError) as caught:
         send(stage, "#!POPCORN leaderboard sofmax\n", board="softmax")
-    assert caught.value.value == "sofmax"
+    assert (caught.value.field, caught.value.value) == ("code", "sofmax")
     assert "'softmax'" in caught.value.message
 
 
 def test_wrong_hardware_names_both(stage: Stage) -> None:
     with pytest.raises(UserError) as caught:
         send(stage, "#!POPCORN gpus H200 cpu\n", board="softmax", hardware="cpu")
-    assert (caught.value.field, caught.value.value) == ("hardware", "H200")
+    assert (caught.value.field, caught.value.value) == ("code", "H200")
     assert "'cpu'" in caught.value.message
 
 
