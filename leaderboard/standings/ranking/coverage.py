@@ -157,11 +157,14 @@ class AtTurn(NamedTuple):
     cost_usd: float | None  # None: unknown for some turn
 
 
-def serial(chains: Mapping[Problem, Sequence[Sequence[Turn]]]) -> list[AtTurn]:
-    """Return the share of problems that a chain has solved after 1, 2, 3 … turns, with the mean spending on a chain."""
+def serial(chains: Mapping[Problem, Sequence[Sequence[Turn]]], most: int) -> list[AtTurn]:
+    """Return the share of problems that a chain has solved after 1, 2, 3 … turns, with the mean spending on a chain.
+
+    `most`: turns that are looked at.
+    """
     ended = {problem: [_until_success(chain) for chain in same] for problem, same in chains.items() if same}
     longest = max((len(chain) for same in ended.values() for chain in same), default=0)
-    return [_after(ended, turn) for turn in range(1, longest + 1)]
+    return [_after(ended, turn) for turn in range(1, min(longest, most) + 1)]
 
 
 def _until_success(chain: Sequence[Turn]) -> Sequence[Turn]:

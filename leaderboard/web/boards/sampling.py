@@ -113,7 +113,7 @@ class Lesson:
     def knobs(self) -> list[Knobs]:
         """The two knobs at equal cost, by turn."""
         each = self._spent([turn] for same in self.samples.values() for turn in same) if self.samples else None
-        return [self._knobs(turn, each) for turn in serial(self.chains)[:MOST_TURNS]]
+        return [self._knobs(turn, each) for turn in serial(self.chains, MOST_TURNS)]
 
     def _knobs(self, turn: AtTurn, each: float | None) -> Knobs:
         budget = {"samples": turn.samples, "seconds": turn.seconds, "cost": turn.cost_usd}[self.by]
@@ -195,7 +195,7 @@ def lesson(found: Collection, model: str, *, p: float, by: str, own: User | None
     rows = _own_samples(found, model, p, own) if own else _public_samples(found, model, p)
     known = {row.pk: row for row in sorted(rows)}
     parents: dict[int, int] = {}
-    edges = Parent.objects.filter(child__board__in=list(found.windows)).order_by("child", "-parent")
+    edges = Parent.objects.filter(child__in=list(known)).order_by("child", "-parent")
     born = set()
     for child, parent in edges.values_list("child", "parent"):
         born.add(child)

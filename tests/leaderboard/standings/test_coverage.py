@@ -57,9 +57,10 @@ def test_a_single_problem_has_the_binomial_fit() -> None:
 
 def test_a_chain_spends_until_its_success() -> None:
     lost, won = Turn(False, 2.0, 0.5), Turn(True, 3.0, 0.25)
-    first, second, third = serial({"a": [[lost, won, won]], "b": [[lost, lost, lost]]})
+    first, second, third = serial({"a": [[lost, won, won]], "b": [[lost, lost, lost]]}, 9)
     assert (first.share.value, first.samples, first.seconds, first.cost_usd) == (0, 1, 2.0, 0.5)
     assert (second.share.value, second.samples, second.seconds, second.cost_usd) == (0.5, 2, 4.5, 0.875)
     assert (third.samples, third.share.value) == (2.5, 0.5)
-    assert serial({"a": [[Turn(False)]]})[0].cost_usd is None
-    assert serial({}) == []
+    assert serial({"a": [[Turn(False)]]}, 9)[0].cost_usd is None
+    assert serial({}, 9) == []
+    assert len(serial({"a": [[lost] * 20_000]}, 3)) == 3
