@@ -281,7 +281,7 @@ class Restore(Private):
 
     @extend_schema(operation_id="restore_entry", request=serializers.ReasonRequest, responses=serializers.Retracted)
     def post(self, request: Request, pk: int) -> Response:
-        """Restore a retracted kernel to the boards. Owners of the competition only."""
+        """Restore a retracted kernel to the boards. Reviewers of the competition only."""
         found = get_object_or_404(view.visible_to(self.caller(request)), pk=pk)
         reason = parse(serializers.ReasonRequest, request.data)["reason"]
         return Response({"lines": pipeline.restore_entry(submission=found, reason=reason, **self.by(request))})
