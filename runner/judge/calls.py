@@ -223,7 +223,9 @@ class Calls:
         try:
             with stage.spent_by(side):
                 tenant.lay_out(given.layout, stage.left_s(limit.seconds))
-                limit = limits.first_call(given.reference_s) if is_first else limits.call(stage.call_s)
+                limit = (
+                    limits.first_call(given.reference_s) if is_first else limits.call(stage.call_s, given.reference_s)
+                )
                 limit_s = stage.left_s(limit.seconds)
                 if self.queueing and tenant.queues and not idle:
                     wanted = [

@@ -1,8 +1,8 @@
 """Time limits of a tenant's orders. Pure.
 
-A construction and a first call take longer where the reference's own do: a model of many parameters, or an operator
-that loads a library. Their limits follow the reference's time in the oracle, between today's limit of such an order and
-a ceiling that no reference moves.
+A construction and a call take longer where the reference's own do: a model of many parameters, an operator that loads a
+library, a decomposition that takes seconds. Their limits follow the reference's time in the oracle, between the usual
+limit of such an order and a ceiling that no reference moves.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ COMPILE_S: Final = 120.0  # for the compiler, if a submission is compiled before
 CALL_S: Final = 10.0  # limit of a call
 FIRST_CALL_S: Final = 60.0  # limit of a case's first call, which may compile kernels (Triton, torch.compile)
 REFERENCE_TIMES: Final = 4  # a limit is this many times the reference's own time, if that is more
+MOST_CALL_S: Final = 60.0
 MOST_CONSTRUCTION_S: Final = 120.0
 MOST_FIRST_CALL_S: Final = 300.0
 
@@ -34,8 +35,11 @@ class Limit:
         return replace(fault, message=f"{fault.message} {self.origin}")
 
 
-def call(call_s: float) -> Limit:
-    return Limit(call_s)
+def call(call_s: float, reference_s: float = 0.0) -> Limit:
+    """Return the limit of a call. `reference_s`: how long the reference's first call of the case took."""
+    if REFERENCE_TIMES * reference_s <= call_s:
+        return Limit(call_s)
+    return _scaled(reference_s, call_s, MOST_CALL_S, "A call", "the reference's own")
 
 
 def construction(reference_s: float, call_s: float = CALL_S) -> Limit:

@@ -1,7 +1,7 @@
 """Triton, torch.compile and similar tools compile at a kernel's first call: that call of each case has more time."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -45,6 +45,19 @@ def test_the_first_call_of_each_case_has_more_time() -> None:
     for case, idle in (("a", True), ("a", False), ("a", False), ("b", False), ("a", False)):
         trial.calls.call(B, given(case), stage, 0, idle=idle)
     assert tenant.limits == [CALL_S, FIRST_CALL_S, CALL_S, FIRST_CALL_S, CALL_S]
+
+
+def test_later_calls_follow_a_reference_that_takes_seconds() -> None:
+    tenant, stage = Slow(), Stage("Checking", 180.0, Stopwatch())
+    problem: Any = SimpleNamespace(ranking_by="geom", ranked_timeout_s=180.0, benchmarks=(), interface="function")
+    memory: Any = SimpleNamespace(buffer=bytearray)
+    oracle: Any = SimpleNamespace(rest=lambda: None)
+    calls = Calls(problem, oracle, {B: cast(Any, tenant)}, memory)
+    slow = given("a")
+    slow.reference_s = 9.0
+    for _ in range(2):
+        calls.call(B, slow, stage, 0)
+    assert tenant.limits == [FIRST_CALL_S, 36]
 
 
 @pytest.mark.parametrize(("stage_s", "first_s"), [(180.0, FIRST_CALL_S), (60.0, 30.0), (12.0, CALL_S), (4.0, 4.0)])

@@ -1,4 +1,4 @@
-"""Limits of a construction and of a first call follow the reference's own time, and that of an import its source."""
+"""Limits of a construction and of a call follow the reference's own time, and that of an import its source."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -12,7 +12,7 @@ from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault
 from runner.judge.data.memory import Memory
-from runner.judge.limits import CALL_S, COMPILE_S, FIRST_CALL_S, MOST_CONSTRUCTION_S, MOST_FIRST_CALL_S
+from runner.judge.limits import CALL_S, COMPILE_S, FIRST_CALL_S, MOST_CALL_S, MOST_CONSTRUCTION_S, MOST_FIRST_CALL_S
 from runner.judge.sides.oracle import Oracle
 from runner.judge.sides.tenant import Tenant
 from runner.judge.trial import Trial
@@ -30,6 +30,11 @@ def test_a_construction_gets_four_times_the_references(reference_s: float, limit
 )
 def test_a_first_call_gets_four_times_the_references(reference_s: float, limit_s: float) -> None:
     assert limits.first_call(reference_s).seconds == limit_s
+
+
+@pytest.mark.parametrize(("reference_s", "limit_s"), [(0.0, CALL_S), (2.5, CALL_S), (9.0, 36.0), (900.0, MOST_CALL_S)])
+def test_a_later_call_gets_four_times_the_references_first(reference_s: float, limit_s: float) -> None:
+    assert limits.call(CALL_S, reference_s).seconds == limit_s
 
 
 def test_a_longer_limit_of_all_calls_is_the_floor_of_a_construction() -> None:
@@ -55,6 +60,7 @@ def test_other_failures_and_plain_calls_get_no_explanation() -> None:
     assert limits.construction(12.0).explain(raised) is raised
     late = Fault("timeout", "call", "No answer within 10 s in a call of the kernel.")
     assert limits.call(CALL_S).explain(late) is late
+    assert "4 times the reference's own time (3.0 s here)" in limits.call(CALL_S, 3.0).explain(late).message
 
 
 @pytest.mark.parametrize(
