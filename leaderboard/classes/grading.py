@@ -20,12 +20,12 @@ from leaderboard.classes.models import Appeal, Assignment, Grade, Remark, Rubric
 from leaderboard.classes.permissions import check_teacher, is_grader
 from leaderboard.classes.rubrics import check_scores, percent_of, site_rubric
 from leaderboard.competitions.checks import check_text
-from leaderboard.entrants.permissions import members_of
+from leaderboard.entrants.permissions import authors_of
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import REVIEW
 from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.matches.models import SECTIONS, HandIn, Match
-from leaderboard.matches.permissions import is_member
+from leaderboard.matches.permissions import is_author
 
 TEXT_CHARS: Final = 10_000  # of a grade
 REMARK_CHARS: Final = 2_000
@@ -73,10 +73,10 @@ class Graded:
 
     @property
     def state(self) -> str:
-        if self.hand_in is None and not self.submitted:  # an erased account takes its hand-in along
-            return NOT_HANDED_IN
         if self.moderated is not None:
             return GRADED
+        if self.hand_in is None:  # an erased account takes its hand-in along: what was graded counts
+            return GRADED if self.submitted else NOT_HANDED_IN
         if len(self.submitted) < self.work.assignment.graders_each:
             return TO_GRADE
         limit = self.work.assignment.moderate_from
@@ -146,7 +146,7 @@ def _open_work(work: Work, actor: User, act: str) -> Graded:
     assignment = _locked(work.assignment)
     if not is_grader(actor, assignment.course):
         raise UserError("actor", actor.get_username(), f"only graders of {assignment.course} {act}", status=403)
-    if is_member(actor, work.match):
+    if is_author(actor, work.match):
         raise UserError("actor", actor.get_username(), "wrote this worklog; another grader grades it", status=403)
     if assignment.grading_began_at is None:
         raise UserError("work", work.pk, "the grading of its assignment has not begun", status=409)
@@ -263,9 +263,14 @@ def release(*, assignment: Assignment, actor: User, now: datetime) -> Assignment
     return assignment
 
 
+def authors(work: Work) -> list[str]:
+    """Return the usernames of a work's authors."""
+    return list(dict.fromkeys(one.user.get_username() for one in authors_of(work.entrant)))
+
+
 def _tell_authors(work: Work, title: str, now: datetime) -> None:
-    """Write to the members of a work's entrant, without the grade: a webhook may lead to a chat that others read."""
-    people = [member.user.account_id for member in members_of(work.entrant)]
+    """Write to the authors of a work, without the grade: a webhook may lead to a chat that others read."""
+    people = {member.user.account_id for member in authors_of(work.entrant)}
     url = f"/classes/{work.assignment.course.competition.slug}/grades/{work.pk}"
     tell(people, REVIEW, subject=f"grade:{work.pk}", title=f"{work.assignment}: {title}", url=url, now=now)
 
@@ -273,7 +278,7 @@ def _tell_authors(work: Work, title: str, now: datetime) -> None:
 @transaction.atomic
 def appeal(*, work: Work, text: str, actor: User, now: datetime) -> Appeal:
     """Object to a released grade, in the first days after its release."""
-    if not is_member(actor, work.match):
+    if not is_author(actor, work.match):
         raise UserError("actor", actor.get_username(), "only the authors of a work appeal", status=403)
     assignment = _locked(work.assignment)
     if assignment.released_at is None:
@@ -300,6 +305,8 @@ def appeal(*, work: Work, text: str, actor: User, now: datetime) -> Appeal:
 def answer(*, appeal: Appeal, text: str, actor: User, now: datetime, scores: Mapping[str, Any] | None = None) -> Appeal:
     """Answer an appeal. `scores`: the grade that replaces the released one; None: it stays."""
     check_teacher(actor, appeal.work.assignment.course, "answer an appeal")
+    if is_author(actor, appeal.work.match):
+        raise UserError("actor", actor.get_username(), "wrote this worklog; another teacher answers", status=403)
     _locked(appeal.work.assignment)
     appeal = Appeal.objects.select_for_update(of=("self",)).select_related("work").get(pk=appeal.pk)
     if appeal.answered_at is not None:

@@ -304,8 +304,12 @@ def join_by_code(*, code: str, user: User, now: datetime) -> Seat:
         raise UserError("code", "", text, status=409)
     if course is not None:
         _check_may_sit(course, user)
-    redeem_code(text=code, user=user, now=now, opens_nothing_new=True)
+    used = redeem_code(text=code, user=user, now=now, opens_nothing_new=True)
     assert course is not None  # redeem_code refuses an unknown code
+    ended = course.seats.filter(account__in=logins_of(user), left_at__isnull=False)
+    if used.used_at != now and ended.exists():
+        text = "you have joined by it before, and a teacher has ended your seat; ask for another code"
+        raise UserError("code", "", text, status=409)
     return _sit(course, user, now)
 
 

@@ -90,22 +90,28 @@ def grid(
     found = list(seats) if seats is not None else students(course, section)
     assignments = list(course.assignments.prefetch_related("boards__problem"))
     alone, teams, members = _entrants(course)
-    works = list(Work.objects.filter(assignment__in=assignments).select_related("assignment", "entrant"))
+    made = Work.objects.filter(assignment__in=assignments).select_related("assignment", "entrant")
+    if seats is not None:
+        people = {seat.account.account_id for seat in found}
+        made = made.filter(
+            entrant__in=[pk for of in (alone, teams) for account in people for pk in of.get(account, ())]
+        )
+    works = list(made)
     reports = _reports(works, now)
     handed_in = _handed_in(works)
     repeated = _repeated(works, reports)
     extensions: dict[int, list[Extension]] = defaultdict(list)  # by account
-    for extension in Extension.objects.filter(assignment__in=assignments).select_related("seat"):
-        extensions[extension.seat.account_id].append(extension)
+    for extension in Extension.objects.filter(assignment__in=assignments).select_related("seat__account"):
+        extensions[extension.seat.account.account_id].append(extension)
     by_place = {(work.assignment_id, work.entrant_id): work for work in works}
 
     def cell(seat: Seat, assignment: Assignment) -> Cell:
-        own = teams if assignment.group_size > 1 else alone
-        entrants = own.get(seat.account_id, ())
+        own, account = teams if assignment.group_size > 1 else alone, seat.account.account_id
+        entrants = own.get(account, ())
         places = ((assignment.pk, entrant) for entrant in entrants)
         work = next((by_place[place] for place in places if place in by_place), None)
-        people = {seat.account_id, *(members.get(work.entrant_id, ()) if work else ())}
-        due_at = due_for(assignment, [one for account in people for one in extensions[account]])
+        people = {account, *(members.get(work.entrant_id, ()) if work else ())}
+        due_at = due_for(assignment, [one for person in people for one in extensions[person]])
         if work is None:
             blank = Cell(assignment, due_at)
             since = max(assignment.created_at, seat.joined_at)

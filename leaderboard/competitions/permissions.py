@@ -152,7 +152,7 @@ def _is_inside(viewer: User, competition: str, opened: Q | None = None) -> Q:
     """Match rows of competitions that the viewer is an insider of. `competition`: the path from the row.
 
     `opened`: further condition on the codes that the viewer used. A viewer in a preview has no rows, but counts as an
-    insider of the competition `let_into`. The entrants app is above this app, so its rows are queried by name.
+    insider of the competition `let_into`. Rows of the apps above this one, entrants and classes, are queried by name.
     """
     logins = logins_of(viewer)
     role = Role.objects.filter(user=viewer.pk, competition=OuterRef(competition))
@@ -161,5 +161,8 @@ def _is_inside(viewer: User, competition: str, opened: Q | None = None) -> Q:
     competes = Competition.objects.filter(
         pk=OuterRef(competition), entrants__memberships__user__in=logins, entrants__memberships__left_at=None
     )
-    has_entered = Q(Exists(competes)) & ~Q(Exists(codes))
+    studies = Competition.objects.filter(
+        pk=OuterRef(competition), course__seats__account__in=logins, course__seats__left_at=None
+    )
+    has_entered = (Q(Exists(competes)) | Q(Exists(studies))) & ~Q(Exists(codes))
     return Exists(opening) | Exists(role) | has_entered | Q(**{competition: viewer.let_into})

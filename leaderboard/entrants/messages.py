@@ -19,7 +19,8 @@ from leaderboard.audit.record import record
 from leaderboard.competitions.checks import check_choice, check_text
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
-from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.permissions import seeing_members
 from leaderboard.errors import UserError
 
 ALL: Final = "all"
@@ -40,13 +41,13 @@ The organisers wrote it; they do not see your address.
 
 
 def recipients(competition: Competition, group: str) -> QuerySet[EmailAddress]:
-    """Return the confirmed addresses of the present members of entrants. `silent`: entrants without a submission."""
+    """Return the confirmed addresses of present members who see the competition. `silent`: without a submission."""
     entrants = Entrant.objects.filter(competition=competition)
     if group == SILENT:
         entrants = entrants.exclude(Exists(Entrant.objects.filter(pk=OuterRef("pk"), submissions__isnull=False)))
-    members = Membership.objects.filter(competition=competition, entrant__in=entrants, left_at=None)
+    members = seeing_members(competition).filter(entrant__in=entrants)
     addresses = EmailAddress.objects.filter(verified=True, primary=True, user__is_active=True)
-    found: QuerySet[EmailAddress] = addresses.filter(user__in=members.values("user")).order_by("pk")
+    found: QuerySet[EmailAddress] = addresses.filter(user__in=members.values("account")).order_by("pk")
     return found
 
 

@@ -4,15 +4,15 @@ An act locks in this order, so that two acts never wait for each other: people, 
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import CharField, Func, QuerySet, Value
-from django.db.models.functions import Lower
+from django.db.models import CharField, Exists, F, Func, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, Lower
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import is_over_at
-from leaderboard.competitions.models import AGENT, HUMAN, MIXED, Competition
+from leaderboard.competitions.models import AGENT, CLOSED, HUMAN, MIXED, Competition, InviteCode, Role
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.entrants.names import LOOKALIKES, clean_text, is_reserved, look
 from leaderboard.errors import UserError
@@ -38,6 +38,32 @@ def lock_entrant(entrant: Entrant) -> Entrant:
 def members_of(entrant: Entrant) -> QuerySet[Membership]:
     """Return the current members, in order of joining."""
     return Membership.objects.filter(entrant=entrant, left_at=None).select_related("user")
+
+
+def authors_of(entrant: Entrant) -> QuerySet[Membership]:
+    """Return the memberships of those whose work the entrant's is: who joined a team keeps what they did alone."""
+    members = Membership.objects.filter(entrant=entrant).select_related("user").order_by("id")
+    return members.filter(left_at=None) if entrant.is_team else members
+
+
+def authorships_of(user: User) -> QuerySet[Membership]:
+    """Return the person's memberships of entrants whose work is theirs."""
+    return Membership.objects.filter(Q(left_at=None) | Q(entrant__is_team=False), user__in=logins_of(user))
+
+
+def seeing_members(competition: Competition) -> QuerySet[Any, Any]:
+    """Return the memberships of present entrants that still see the competition, with their `account`.
+
+    In a closed competition, people whose invite codes are all revoked lose their view, although they once entered.
+    """
+    present: QuerySet[Any, Any] = Membership.objects.filter(competition=competition, left_at=None, user__is_active=True)
+    present = present.annotate(account=Coalesce(F("user__linked_to"), F("user"))).order_by()
+    if competition.visibility != CLOSED:
+        return present
+    login = Q(used_by=OuterRef("user")) | Q(used_by=OuterRef("account")) | Q(used_by__linked_to=OuterRef("account"))
+    codes = InviteCode.objects.filter(login, competition=competition)
+    role = Role.objects.filter(competition=competition, user=OuterRef("account"))
+    return present.filter(Exists(codes.filter(revoked_at=None)) | ~Exists(codes) | Exists(role))
 
 
 def memberships_of(user: User) -> QuerySet[Membership]:

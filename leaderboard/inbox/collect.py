@@ -11,12 +11,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from leaderboard.competitions.calendar import Phase, span_at
-from leaderboard.competitions.models import CLOSED, Announcement, Board, Competition, InviteCode, Role
-from leaderboard.entrants.models import Entrant, Membership
+from leaderboard.competitions.models import CLOSED, Announcement, Board, Competition, InviteCode
+from leaderboard.entrants.models import Entrant
+from leaderboard.entrants.permissions import seeing_members
 from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, Noted
 from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.standings.models import Revision
@@ -47,21 +47,6 @@ def collect(*, now: datetime) -> dict[str, int]:
     }
 
 
-def recipients(competition: Competition) -> QuerySet[Any, Any]:
-    """Return the memberships of present entrants that still see the competition, with their `account`.
-
-    In a closed competition, people whose invite codes are all revoked lose their view, although they once entered.
-    """
-    present: QuerySet[Any, Any] = Membership.objects.filter(competition=competition, left_at=None, user__is_active=True)
-    present = present.annotate(account=Coalesce(F("user__linked_to"), F("user"))).order_by()
-    if competition.visibility != CLOSED:
-        return present
-    login = Q(used_by=OuterRef("user")) | Q(used_by=OuterRef("account")) | Q(used_by__linked_to=OuterRef("account"))
-    codes = InviteCode.objects.filter(login, competition=competition)
-    role = Role.objects.filter(competition=competition, user=OuterRef("account"))
-    return present.filter(Exists(codes.filter(revoked_at=None)) | ~Exists(codes) | Exists(role))
-
-
 def without_partial_codes(competition: Competition, people: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
     """Leave out people whose codes open single boards of a closed competition: a track's winners may be hidden."""
     if competition.visibility != CLOSED:
@@ -77,7 +62,7 @@ def tell_announcements(*, now: datetime) -> int:
         with transaction.atomic():
             if not is_new(key, now):
                 continue
-            people = recipients(one.competition)
+            people = seeing_members(one.competition)
             if hasattr(one, "award"):
                 people = without_partial_codes(one.competition, people)
             tell(
@@ -112,7 +97,7 @@ def tell_phases(*, now: datetime) -> int:
         with transaction.atomic():
             if not is_new(key, now):
                 continue
-            people = recipients(one).values_list("account", flat=True)
+            people = seeing_members(one).values_list("account", flat=True)
             url = f"/competitions/{one.slug}"
             tell(people, PHASE, subject=f"competition:{one.pk}", title=f"{one}: {said}", url=url, now=now)
             url = f"/organise/{one.slug}"
@@ -211,7 +196,9 @@ def notify_losers(board: Board, before: Mapping[int, int], table: Table, now: da
     named = {one for _, _, passed in lost.values() for one in passed[:NAMED]}
     names = {one.pk: one.shown_name for one in Entrant.objects.filter(pk__in=named)}
     people: dict[int, list[int]] = {}
-    for entrant, account in recipients(board.competition).filter(entrant__in=lost).values_list("entrant", "account"):
+    for entrant, account in (
+        seeing_members(board.competition).filter(entrant__in=lost).values_list("entrant", "account")
+    ):
         people.setdefault(entrant, []).append(account)
     for entrant, (old, new, passed) in lost.items():
         who = ", ".join(names.get(one, "an entrant") for one in passed[:NAMED])

@@ -11,8 +11,7 @@ from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_of, has_role
-from leaderboard.entrants.models import Membership
-from leaderboard.entrants.permissions import members_of
+from leaderboard.entrants.permissions import authors_of, authorships_of, members_of
 from leaderboard.errors import UserError
 from leaderboard.matches.models import Match
 
@@ -45,6 +44,11 @@ def is_member(user: User, match: Match) -> bool:
     return members_of(match.human).filter(user__in=logins_of(user)).exists()
 
 
+def is_author(user: User, match: Match) -> bool:
+    """Return whether the human side's work is this person's: a member's, or of one who has since joined a team."""
+    return authors_of(match.human).filter(user__in=logins_of(user)).exists()
+
+
 def is_operator(user: User, match: Match) -> bool:
     """Return whether this person sends the machine's kernels, by any login or by an agent of theirs."""
     account = user.account
@@ -57,7 +61,7 @@ def is_staff_of(user: User, match: Match) -> bool:
 
 def reads_worklog(user: User, match: Match) -> bool:
     """Return whether this person reads the worklog: its authors and the competition's staff, of public matches, too."""
-    return is_member(user, match) or is_staff_of(user, match)
+    return is_author(user, match) or is_staff_of(user, match)
 
 
 def check_human(user: User, match: Match) -> None:
@@ -74,5 +78,5 @@ def check_operator(user: User, match: Match) -> None:
 
 def _is_own(user: User) -> Q:
     logins = logins_of(user)
-    mine = Membership.objects.filter(user__in=logins, left_at=None).values("entrant")
+    mine = authorships_of(user).values("entrant")
     return Q(human__in=mine) | Q(operator__in=logins) | Q(operator=user.account.agent_of_id)

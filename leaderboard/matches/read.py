@@ -5,7 +5,8 @@ reference. Two sides tie where the intervals of their best versions overlap.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -319,23 +320,19 @@ def reports_on(matches: Sequence[Match], now: datetime) -> list[Report]:
     parts = Version.objects.filter(match__in=matches).select_related("submission").defer("submission__source")
     versions = list(parts.order_by("match_id", "side", "number"))
     statuses = statuses_of([one.submission for one in versions])
+    played: dict[tuple[int, str], list[Played]] = defaultdict(list)
+    for one in versions:
+        played[one.match_id, one.side].append(Played(one, statuses[one.submission_id]))
     timings = newest_timings({match.board for match in matches}, now=now, finished=True)
     return [
         Report(
             match,
-            Side(HUMAN, tuple(_played(versions, statuses, match, HUMAN))),
-            Side(MACHINE, tuple(_played(versions, statuses, match, MACHINE))),
+            Side(HUMAN, tuple(played[match.pk, HUMAN])),
+            Side(MACHINE, tuple(played[match.pk, MACHINE])),
             _compiled(timings.get(match.board_id)),
         )
         for match in matches
     ]
-
-
-def _played(
-    versions: Iterable[Version], statuses: dict[int, SubmissionStatus], match: Match, side: str
-) -> Iterable[Played]:
-    own = (one for one in versions if one.match_id == match.pk and one.side == side)
-    return (Played(one, statuses[one.submission_id]) for one in own)
 
 
 def _compiled(timing: Any) -> Solved | None:

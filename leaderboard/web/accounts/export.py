@@ -134,8 +134,8 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def _sides_of(mine: Any) -> QuerySet[Any]:
-    """Return the entrants of this person now: a former member reads a team's worklogs no longer."""
-    return Membership.objects.filter(user__in=mine, left_at=None).values("entrant")
+    """Return the entrants whose work is this person's: a former member reads a team's worklogs no longer."""
+    return Membership.objects.filter(Q(left_at=None) | Q(entrant__is_team=False), user__in=mine).values("entrant")
 
 
 def _pack_sources(packed: zipfile.ZipFile, sent: QuerySet[Submission]) -> int:

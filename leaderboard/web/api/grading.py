@@ -26,7 +26,7 @@ from leaderboard.classes.rubrics import (
     percent_of,
     save_rubric,
 )
-from leaderboard.entrants.permissions import members_of, memberships_of
+from leaderboard.entrants.permissions import authorships_of
 from leaderboard.matches.models import SECTIONS
 from leaderboard.web.api.base import AS_TABLE, Private, ShortList, cut, paged, parse
 from leaderboard.web.api.classes import AssignmentLine, Graders
@@ -205,7 +205,7 @@ class WorkDetail(OwnGrade):
     checks = drf.SerializerMethodField()
 
     def get_authors(self, found: Graded) -> list[str]:
-        return [one.user.get_username() for one in members_of(found.work.entrant)]
+        return grading.authors(found.work)
 
     @extend_schema_field(drf.DictField(child=drf.CharField()))
     def get_texts(self, found: Graded) -> dict[str, str]:
@@ -372,7 +372,7 @@ def _read(works: QuerySet[Work]) -> Graded:
 def _own(user: User, course: Course, pk: int) -> Graded:
     """Return the user's work of an assignment whose grades are released. Raise Http404."""
     works = Work.objects.filter(assignment__course=course, assignment=pk, assignment__released_at__isnull=False)
-    own = works.filter(match__human__in=memberships_of(user).values("entrant"))
+    own = works.filter(match__human__in=authorships_of(user).values("entrant"))
     return _read(own)
 
 

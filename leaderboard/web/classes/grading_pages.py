@@ -20,8 +20,7 @@ from leaderboard.classes.models import Appeal, Assignment, Course, Grade, Remark
 from leaderboard.classes.permissions import is_grader, is_teacher
 from leaderboard.classes.progress import Cell, grid
 from leaderboard.classes.rubrics import default_criteria, percent_of, save_rubric
-from leaderboard.entrants.permissions import members_of
-from leaderboard.matches.permissions import is_member
+from leaderboard.matches.permissions import is_author
 from leaderboard.web.accounts.pages import user_of
 from leaderboard.web.classes.grading_forms import (
     AnswerForm,
@@ -79,17 +78,10 @@ def rows_by_assignment(course: Course) -> list[tuple[Assignment, list[Row]]]:
             cells[place] = cell
     for one in works.values():
         seats.setdefault((one.work.assignment_id, one.work.pk), [])
-    return [
-        (
-            assignment,
-            [
-                Row(tuple(found), cells.get(place), works.get(place[1]))
-                for place, found in seats.items()
-                if place[0] == assignment.pk
-            ],
-        )
-        for assignment in course.assignments.select_related("rubric")
-    ]
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for place, found in seats.items():
+        rows[place[0]].append(Row(tuple(found), cells.get(place), works.get(place[1])))
+    return [(assignment, rows[assignment.pk]) for assignment in course.assignments.select_related("rubric")]
 
 
 @course_page("GET", "HEAD")
@@ -165,22 +157,24 @@ def _work_page(
 ) -> HttpResponse:
     user = user_of(request)
     teaches, all_shown = is_teacher(user, course), found.shows_grades_to(user)
-    is_open = found.work.assignment.released_at is None and not is_member(user, found.work.match)
+    wrote_it = is_author(user, found.work.match)
+    is_open = found.work.assignment.released_at is None and not wrote_it
     waiting = found.work.appeals.filter(answered_at=None).first()
     can_moderate = teaches and is_open and len(found.submitted) > 1
+    answers = teaches and waiting and not wrote_it
     place = {name: request.GET.get(name, "") for name in ("section", "line", "number")}
     own = None if all_shown else user
     context = {
         "found": found,
         "work": found.work,
-        "name": " and ".join(str(one.user.get_username()) for one in members_of(found.work.entrant)),
+        "name": " and ".join(grading.authors(found.work)),
         "form": form if is_open and found.hand_in and not found.moderated else None,
         "own": found.grade_of(user),
         "others": grades_shown([one for one in found.grades if all_shown and one.submitted_at], found.rubric),
         "remarking": (remarking or RemarkForm(initial=place)) if is_open and found.hand_in else None,
         "moderating": (moderating or ScoreForm(found.rubric, scores=_mean(found))) if can_moderate else None,
         "appeals": found.work.appeals.select_related("author", "answered_by"),
-        "answering": (answering or AnswerForm(found.rubric, scores=_final(found))) if teaches and waiting else None,
+        "answering": (answering or AnswerForm(found.rubric, scores=_final(found))) if answers else None,
         "waiting": waiting,
         "checks": checks_of(found.hand_in.document) if found.hand_in else [],
         **worklog_context(found, own),
@@ -354,7 +348,7 @@ def own(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     course, user = course_named(slug), user_of(request)
     works = Work.objects.filter(assignment__course=course, assignment__released_at__isnull=False, pk=pk)
     found = next(iter(graded(works.select_related("match__board__problem", "match__human"))), None)
-    if found is None or not is_member(user, found.work.match):
+    if found is None or not is_author(user, found.work.match):
         raise Http404
     form = AppealForm(gate.posted(request))
     answer = gate.send(request, form, partial(grading.appeal, work=found.work), done="Your appeal is sent.")

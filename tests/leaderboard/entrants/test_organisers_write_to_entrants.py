@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from allauth.account.models import EmailAddress
 
+from leaderboard.accounts.logins import link
+from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Role
 from leaderboard.entrants import messages
@@ -35,6 +37,13 @@ def test_entrants_with_a_confirmed_address_get_a_mail_each(sender, mailoutbox) -
     assert (mail.to, mail.subject) == (["ada@example.org"], "Kernels 101: Rooms")
     assert mail.body.startswith("See you at nine.\n")
     assert "/competitions/kernels-101" in mail.body
+
+
+def test_a_linked_login_gets_the_mail_of_its_account(sender, mailoutbox) -> None:
+    dan = User.objects.create_user("dan")
+    link(one=User.objects.get(pk=sender.ada.pk), other=dan, keep="dan", now=sender.later(1))
+    assert send(sender) == 1
+    assert mailoutbox[0].to == ["ada@example.org"]
 
 
 def test_a_message_is_on_record_without_addresses_and_text(sender, mailoutbox) -> None:

@@ -1,0 +1,143 @@
+"""What students keep: the class after a team, a grade after a team or a linked login, the release after an erasure."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from leaderboard.accounts.logins import link
+from leaderboard.accounts.models import User
+from leaderboard.classes import assignments, grading, people
+from leaderboard.classes.models import Course, Work
+from leaderboard.classes.progress import grid
+from leaderboard.classes.work import start_work
+from leaderboard.competitions.access import issue_codes
+from leaderboard.competitions.models import CLOSED, Competition, Role
+from leaderboard.competitions.permissions import boards_seen_by, may_see
+from leaderboard.entrants import teams
+from leaderboard.entrants.closing import close
+from leaderboard.errors import UserError
+from leaderboard.inbox.models import Message
+from leaderboard.web.classes.grading_pages import grade_rows
+from tests.leaderboard.classes.test_grading import (
+    BEGUN,
+    DUE,
+    OBJECTION,
+    THREE,
+    ZERO,
+    begin,
+    read,
+    score,
+    work_of,
+)
+from tests.leaderboard.stage import NOON, Stage
+
+
+@pytest.fixture
+def course(stage: Stage) -> Course:
+    course = people.make_course(competition=stage.board.competition, actor=stage.olga, now=NOON)
+    for user in (stage.ben, stage.cleo):
+        Role.objects.create(competition=course.competition, user=user, role=Role.REVIEWER)
+    people.import_roster(course=course, text="ada,Ada", actor=stage.olga, now=NOON)
+    people.join_by_roster(course=course, user=stage.ada, now=NOON)
+    Competition.objects.update(max_team_size=6)
+    return course
+
+
+def competition_of(course: Course) -> Competition:
+    return Competition.objects.get(pk=course.competition_id)
+
+
+def released(stage: Stage, work: Work) -> None:
+    grading.release(assignment=Work.objects.get(pk=work.pk).assignment, actor=stage.olga, now=BEGUN)
+
+
+def test_a_student_who_leaves_a_team_still_sees_the_closed_class(stage: Stage, course: Course) -> None:
+    Competition.objects.update(visibility=CLOSED)
+    competition = competition_of(course)
+    teams.create_team(user=stage.ada, competition=competition, name="Warp Drive", now=NOON)
+    teams.leave(user=stage.ada, competition=competition, now=NOON)
+    assert may_see(stage.ada, competition)
+    assert boards_seen_by(stage.ada).exists()
+    assert stage.submit(stage.ada).entrant is not None
+    people.end_seat(seat=course.seats.get(), actor=stage.olga, now=NOON)
+    teams.create_team(user=stage.ada, competition=competition, name="Two", now=NOON)
+    teams.leave(user=stage.ada, competition=competition, now=NOON)
+    assert not may_see(stage.ada, competition)
+
+
+@pytest.mark.parametrize("moderate_from", [None, 10])
+def test_an_erased_account_does_not_hold_up_the_release(
+    stage: Stage, course: Course, moderate_from: int | None
+) -> None:
+    work = work_of(stage, course, graders_each=2, moderate_from=moderate_from)
+    begin(stage, work)
+    score(stage, work)
+    if moderate_from:
+        score(stage, work, actor=stage.cleo, scores=ZERO)
+    close(account=stage.ada, erase=True, now=BEGUN)
+    assert (read(work).state, read(work).points) == ("graded", 37.5 if moderate_from else 75.0)
+    released(stage, work)
+
+
+def test_a_grade_on_appeal_counts_although_nothing_was_handed_in(stage: Stage, course: Course) -> None:
+    told = {"course": course, "actor": stage.olga, "now": NOON, "title": "Late", "tier": 1, "due_at": DUE}
+    assignment = assignments.add_assignment(**told, boards=[stage.board])
+    work = start_work(assignment=assignment, board=stage.board, user=stage.ada, model="a/b", machine="pasted", now=NOON)
+    begin(stage, work)
+    released(stage, work)
+    assert read(work).state == "not handed in"
+    appeal = grading.appeal(work=work, text=OBJECTION, actor=stage.ada, now=BEGUN)
+    grading.answer(appeal=appeal, text="You were ill.", scores=THREE, actor=stage.olga, now=BEGUN)
+    assert (read(work).state, read(work).points) == ("graded", 75.0)
+
+
+def test_linked_logins_keep_work_and_grade_in_the_grid(stage: Stage, course: Course) -> None:
+    work = work_of(stage, course)
+    begin(stage, work)
+    score(stage, work)
+    released(stage, work)
+    dan = User.objects.create_user("dan")
+    assert link(one=User.objects.get(pk=stage.ada.pk), other=dan, keep="dan", now=BEGUN) == dan
+    assert [(row["state"], row["points"]) for row in grade_rows(course)] == [("graded", 75.0)]
+    [line] = grid(course, now=BEGUN, seats=list(course.seats.all()))
+    assert [cell.work for cell in line.cells] == [work]
+
+
+def test_who_joined_a_team_reads_and_appeals_the_grade_of_earlier_work(stage: Stage, course: Course) -> None:
+    work = work_of(stage, course)
+    teams.create_team(user=stage.ada, competition=competition_of(course), name="Warp Drive", now=NOON)
+    begin(stage, work)
+    score(stage, work)
+    before = Message.objects.filter(user=stage.ada).count()
+    released(stage, work)
+    assert Message.objects.filter(user=stage.ada).count() == before + 1
+    client = Client()
+    client.force_login(stage.ada, backend="leaderboard.accounts.backend.AccountBackend")
+    page = client.get(f"/classes/{competition_of(course).slug}/grades/{work.pk}")
+    assert page.status_code == 200
+    assert client.get(f"/matches/{work.match_id}").status_code == 200
+    grading.appeal(work=work, text=OBJECTION, actor=stage.ada, now=BEGUN)
+
+
+def test_nobody_answers_their_own_appeal(stage: Stage, course: Course) -> None:
+    work = work_of(stage, course)
+    begin(stage, work)
+    score(stage, work, scores=ZERO)
+    released(stage, work)
+    appeal = grading.appeal(work=work, text=OBJECTION, actor=stage.ada, now=BEGUN)
+    Role.objects.create(competition=course.competition, user=stage.ada, role=Role.OWNER)
+    with pytest.raises(UserError, match="wrote this worklog; another teacher answers"):
+        grading.answer(appeal=appeal, text="I agree", scores=THREE, actor=stage.ada, now=BEGUN)
+    assert read(work).points == 0
+
+
+def test_the_code_of_an_ended_seat_admits_nobody_again(stage: Stage, course: Course) -> None:
+    dan = User.objects.create_user("dan")
+    old, new = issue_codes(competition=course.competition, count=2, actor=stage.olga, now=NOON)
+    seat = people.join_by_code(code=old.text, user=dan, now=NOON)
+    assert people.join_by_code(code=old.text, user=dan, now=NOON + timedelta(hours=1)) == seat
+    people.end_seat(seat=seat, actor=stage.olga, now=NOON + timedelta(hours=1))
+    with pytest.raises(UserError, match="a teacher has ended your seat; ask for another code"):
+        people.join_by_code(code=old.text, user=dan, now=NOON + timedelta(hours=2))
+    assert people.join_by_code(code=new.text, user=dan, now=NOON + timedelta(hours=3)).left_at is None
