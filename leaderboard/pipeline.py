@@ -228,8 +228,6 @@ def _check(submission: Submission, upload: Upload, owner: User, now: datetime, r
 def _check_board(board: Board, owner: User) -> None:
     check_admitted(board)
     suspending.check_not_suspended(owner, board.competition)
-    if owner.account.agent_of is not None:
-        suspending.check_not_suspended(owner.account.agent_of, board.competition)
     entering.check_accepted(owner.account, board.competition)
 
 

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from django.db.models import Q
+
 from leaderboard.accounts.logins import lock_accounts, logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage
@@ -110,13 +112,15 @@ def stand(result: Result, now: datetime) -> None:
         publish(result=result, now=now)
         confirm_if_first(result, first, now)
     else:
-        withdraw(submission=result.attempt.submission)
+        withdraw(submission=result.attempt.submission, attempt=result.attempt)
 
 
 def stand_all(user: User, competition: Competition | None, now: datetime) -> None:
-    """Update the line of every ranked submission of this account, in one competition or in all."""
+    """Update the line of every ranked submission of this account and its agents, in one competition or in all."""
     where = {} if competition is None else {"board__competition": competition}
-    stand_each(newest_verdicts(owner__in=logins_of(user), **where), now)
+    logins = logins_of(user)
+    owners = User.objects.filter(Q(pk__in=logins) | Q(agent_of__in=logins)).values("pk")
+    stand_each(newest_verdicts(owner__in=owners, **where), now)
 
 
 def stand_each(results: Iterable[Result], now: datetime) -> None:
@@ -145,7 +149,7 @@ def others_of(result: Result, runs: Iterable[Result]) -> list[Result]:
 def may_rank(result: Result) -> bool:
     """Return whether the result could rank, review lets it and its account may compete. Locks the account."""
     submission = result.attempt.submission
-    User.objects.select_for_update(no_key=True).get(pk=submission.owner.account_id)  # against a concurrent suspension
+    lock_accounts([submission.owner.account_id])  # against a concurrent suspension
     may = not is_suspended(submission.owner, submission.board.competition)
     return may and could_rank(result) and may_stand(result)
 

@@ -35,8 +35,9 @@ def logins_of(user: User | AnonymousUser) -> QuerySet[User, Any]:
 
 
 def lock_accounts(accounts: Iterable[int]) -> None:
-    """Lock accounts together and in a fixed order, so that two acts on many people never wait for one another."""
-    found = User.objects.filter(pk__in=set(accounts)).order_by("pk")
+    """Lock accounts, an agent's owner with it, in a fixed order: two acts on many people never wait for one another."""
+    named = User.objects.filter(pk__in=set(accounts))
+    found = User.objects.filter(Q(pk__in=named) | Q(pk__in=named.values("agent_of"))).order_by("pk")
     list(found.select_for_update(no_key=True).values_list("pk"))
 
 

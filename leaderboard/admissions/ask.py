@@ -141,10 +141,10 @@ def _parsed(report: Report) -> dict[str, object]:
     if not all(line.get("good") in good for line in lines):
         raise UserError("report.admission.lines.good", None, "expected true, false or null")
     margin = told.get("margin")
-    cases = told.get("cases")
+    cases, marks = told.get("cases"), told.get("marks")
     return {
         "passed": told["passed"],
-        "marks": [str(mark)[:64] for mark in told.get("marks", []) if isinstance(mark, str)][:8],
+        "marks": [mark[:64] for mark in marks if isinstance(mark, str)][:8] if isinstance(marks, list) else [],
         "cases": cases if isinstance(cases, int) else 0,
         "margin": margin if isinstance(margin, int | float) else None,
         "lines": [

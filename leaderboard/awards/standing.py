@@ -32,6 +32,7 @@ from leaderboard.competitions.edit import groups_of
 from leaderboard.competitions.models import FAST_P, POINTS, Board, Track
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.entrants.models import Entrant, Membership, in_group
+from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Attempt
 from leaderboard.review.standing import held_results
 from leaderboard.review.suspension import suspended_users
@@ -222,9 +223,9 @@ def pairs(track: Track, boards: list[BoardStanding], places: Sequence[TrackPlace
 
 
 def newest(found: Iterable[dict[str, Any]]) -> list[Confirmation | None]:
-    """Return each pair's newest confirmation by the problem's current version: one query for all.
+    """Return each pair's newest confirmation by the problem's current version, in the epoch that the contest ranks.
 
-    Pairs are in JSON form.
+    A fixed number of queries. Pairs are in JSON form.
     """
     pairs = list(found)
     if not pairs:
@@ -233,7 +234,9 @@ def newest(found: Iterable[dict[str, Any]]) -> list[Confirmation | None]:
     for pair in pairs:
         condition |= Q(candidate__in=pair["candidate"], incumbent__in=pair["incumbent"])
     decided = Confirmation.objects.filter(condition, version=F("board__version"))
-    rows = list(decided.select_related("found").order_by("-id"))
+    rows = list(decided.select_related("found", "board").order_by("-id"))
+    ranked = RankedEpochs([row.board for row in rows])
+    rows = [row for row in rows if not hasattr(row, "found") or row.found.epoch == ranked.of(row.board, Stage.CONTEST)]
     return [
         next(
             (row for row in rows if row.candidate_id in pair["candidate"] and row.incumbent_id in pair["incumbent"]),

@@ -44,7 +44,8 @@ def ask_confirmation(
     """Create a confirmation, or return the pair's unfinished confirmation. `actor` None: the site asks by itself.
 
     The site does not repeat a record's confirmation of a pair that is already decided: a line that comes back took its
-    place before. The callers check permissions (pipeline, review.case.acts, awards.life).
+    place before. In another epoch it is measured anew. The callers check permissions (pipeline, review.case.acts,
+    awards.life).
     """
     if candidate.board_id != incumbent.board_id or candidate.entrant_id == incumbent.entrant_id:
         raise UserError("incumbent", incumbent.pk, "a record is taken from another entrant, on one board")
@@ -58,8 +59,9 @@ def ask_confirmation(
             _ring(waiting)
         return waiting
     if cause == RECORD and actor is None:
-        known = Confirmation.objects.filter(version=board.version_id, outcome__in=(CONFIRMED, REFUSED), **pair)
-        decided = known.order_by("-id").first()
+        epoch = RankedEpochs([board]).of(board, Stage.CONTEST)
+        known = Confirmation.objects.filter(version=board.version_id, found__epoch=epoch, **pair)
+        decided = known.filter(outcome__in=(CONFIRMED, REFUSED)).order_by("-id").first()
         if decided is not None:
             return decided
         # The candidate of the board's waiting record, of which there is at most one, was overtaken.

@@ -33,7 +33,7 @@ from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import publish_all, refusal, retracted_kernels, withdraw_all
 from leaderboard.standings.ranking.ranking import TIE, Run, rank
 from leaderboard.standings.read.records import PODIUM
-from leaderboard.standings.read.table import level_pairs, run_of, run_of_result, stage_at
+from leaderboard.standings.read.table import Levels, level_pairs, run_of, run_of_result, stage_at
 
 _KEEP_FATES: Final = """
     UPDATE judging_rejudgeitem AS item
@@ -300,7 +300,7 @@ def board_changes(items: Sequence[RejudgeItem], fates: Mapping[int, str]) -> lis
             where = (submission.board_id, stage, submission.group)
             line = StagedLine(*where, result.epoch, run_of_result(result), name)
             would[submission.pk] = line
-    ranked, level = RankedEpochs([*boards.values()]), [pair for pairs in level_pairs(boards).values() for pair in pairs]
+    ranked, level = RankedEpochs([*boards.values()]), level_pairs(boards)
     before, after = (_tables(found.values(), boards, ranked, level) for found in (lines, would))
     changes = []
     for board_id, stage, group in sorted(before | after):
@@ -317,7 +317,7 @@ def ranks_of(items: Iterable[RejudgeItem], changes: Iterable[BoardChange]) -> di
 
 
 def _tables(
-    lines: Iterable[StagedLine], boards: Mapping[int, Board], ranked: RankedEpochs, level: Sequence[tuple[int, int]]
+    lines: Iterable[StagedLine], boards: Mapping[int, Board], ranked: RankedEpochs, level: Mapping[int, Levels]
 ) -> dict[tuple[int, Stage, str], Table]:
     grouped: dict[tuple[int, Stage, str], list[StagedLine]] = defaultdict(list)
     for line in lines:
@@ -327,7 +327,7 @@ def _tables(
         epoch = ranked.of(boards[board_id], stage)
         ranking = [line for line in same if line.epoch == epoch]
         names = {line.run.entrant_id: line.name for line in ranking}
-        places = rank((line.run for line in ranking), level=level)
+        places = rank((line.run for line in ranking), level=level.get(board_id, {}).get(epoch, ()))
         ranks = {pk: place.rank for place in places for pk in place.value.submissions}
         podium = tuple(names[place.value.entrant_id] for place in places[:PODIUM])
         submissions = frozenset(line.run.submission_id for line in ranking)

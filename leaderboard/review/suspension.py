@@ -47,8 +47,14 @@ def is_suspended(user: User, competition: Competition) -> bool:
 
 
 def suspensions_of(user: User, competition: Competition) -> list[Suspension]:
-    """Return the account's suspensions that apply in this competition: everywhere, here, both or none."""
-    rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None), user__in=logins_of(user))
+    """Return the account's suspensions that apply in this competition: everywhere, here, both or none.
+
+    An agent is suspended with its owner.
+    """
+    people = Q(user__in=logins_of(user))
+    if (owner := user.account.agent_of) is not None:
+        people |= Q(user__in=logins_of(owner))
+    rows = Suspension.objects.filter(people, Q(competition=competition) | Q(competition=None))
     newest = {(row.user_id, row.competition_id): row for row in rows.select_related("competition").order_by("id")}
     return [row for row in newest.values() if row.act == Suspension.SUSPEND]
 
@@ -59,12 +65,13 @@ def suspended_users(users: Iterable[int], competition: Competition) -> set[int]:
 
 
 def suspended_logins(competition: Competition) -> set[int]:
-    """Return all logins of accounts that are suspended here or everywhere."""
+    """Return all logins of accounts that are suspended here or everywhere, and their agents."""
     rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None)).order_by("id")
     newest = {(user, where): act for user, where, act in rows.values_list("user", "competition", "act")}
     named = [user for (user, _), act in newest.items() if act == Suspension.SUSPEND]
     accounts = _accounts(Q(pk__in=named)).values()
-    return set(_accounts(Q(pk__in=accounts) | Q(linked_to__in=accounts)))
+    agents = Q(agent_of__in=accounts) | Q(agent_of__linked_to__in=accounts)
+    return set(_accounts(Q(pk__in=accounts) | Q(linked_to__in=accounts) | agents))
 
 
 def was_ever_suspended(user: User) -> bool:

@@ -28,7 +28,7 @@ from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.judging.archive import report_of
 from leaderboard.judging.epochs import pin_contests
-from leaderboard.judging.models import Result
+from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.permissions import check_reviewer, may_review
 from leaderboard.standings.models import Entry, Retraction, Revision
 from leaderboard.standings.read.table import stage_at
@@ -53,9 +53,9 @@ def light_share(report: Mapping[str, Any]) -> float | None:
     None unless the report has both for every timed case.
     """
     limits = _mapping(_mapping(report.get("evidence")).get("limits")).get("cases")
-    bounds = {one.get("case"): _mapping(one.get("hard")).get("ns") for one in _mappings(limits)}
+    bounds = {str(one.get("case")): _mapping(one.get("hard")).get("ns") for one in _mappings(limits)}
     timed = [case for case in _mappings(report.get("cases")) if case.get("stage") == "time"]
-    pairs = [(_positive(bounds.get(case.get("name"))), _positive(case.get("measured_us"))) for case in timed]
+    pairs = [(_positive(bounds.get(str(case.get("name")))), _positive(case.get("measured_us"))) for case in timed]
     known = [(ns / 1e3, us) for ns, us in pairs if ns is not None and us is not None]
     if not known or len(known) < len(pairs):
         return None
@@ -127,9 +127,12 @@ def withdraw_all(*, submissions: Iterable[Submission]) -> int:
     return deleted
 
 
-def withdraw(*, submission: Submission) -> bool:
-    """Take the submission's line off its board, if it has one."""
-    return withdraw_all(submissions=[submission]) > 0
+def withdraw(*, submission: Submission, attempt: Attempt | None = None) -> bool:
+    """Take the submission's line off its board, if it has one. `attempt`: the line of a newer attempt stays."""
+    lines = Entry.objects.filter(submission=submission)
+    if attempt is not None:
+        lines = lines.filter(attempt__number__lte=attempt.number)
+    return lines.delete()[0] > 0
 
 
 def kernel_lines(submission: Submission) -> QuerySet[Entry]:
@@ -190,12 +193,16 @@ BY_OWNER: Final = "retracted by its owner"
 
 
 def may_retract(actor: User, submission: Submission, now: datetime) -> bool:
+    """Return whether this person may retract the kernel: its owner not once a line of the contest is final."""
     if may_review(actor, submission):
         return True
+    if not may_dispose(actor, submission):
+        return False
     board = submission.board
-    is_over = phase_at(board.competition.schedule, now) in (Phase.FINAL, Phase.OPEN)
-    is_final = is_over and stage_at(board, submission.created_at) is Stage.CONTEST
-    return may_dispose(actor, submission) and not is_final
+    if phase_at(board.competition.schedule, now) not in (Phase.FINAL, Phase.OPEN):
+        return True
+    sent = (submission.created_at, *kernel_lines(submission).values_list("submitted_at", flat=True))
+    return not any(stage_at(board, at) is Stage.CONTEST for at in sent)
 
 
 @transaction.atomic

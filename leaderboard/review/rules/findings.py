@@ -75,7 +75,8 @@ def measure(reported: Reported, known: Known, source: Source) -> Measured:
     try:
         runs, alone = read(reported.report)
         measures = [one for run in (*runs, *alone) for one in _of_run(run, reported, known)]
-        ratios = {case.name: case.time.ratio for run in runs for case in run.cases if case.time}
+        timed = {case.name: case.time.ratio for run in runs for case in run.cases if case.time}
+        ratios = {name: ratio for name, ratio in timed.items() if math.isfinite(ratio)}
         if any(not run.cases for run in runs):
             raise schema.ReportError("no case was timed")
     except NONSENSE as error:
@@ -123,10 +124,16 @@ def held_by(measures: Iterable[Measure], thresholds: Thresholds = USUAL) -> list
         if one is None or threshold is None or not rule.holds(one.value, threshold):
             continue
         sentence = f"{one.case}: {one.sentence}" if one.case else one.sentence
-        figures = {"value": None if math.isnan(one.value) else one.value} | ({"case": one.case} if one.case else {})
+        figures = {"value": one.value} | ({"case": one.case} if one.case else {}) | one.figures
+        figures = {name: None if _is_not_finite(value) else value for name, value in figures.items()}
         sentence = f"{sentence} {rule.look}"[:MOST_SENTENCE_CHARS]
-        held.append(Evidence(rule.id, threshold, sentence, figures | one.figures, one.samples))
+        held.append(Evidence(rule.id, threshold, sentence, figures, one.samples))
     return held
+
+
+def _is_not_finite(value: object) -> bool:
+    """Return whether a number has no JSON form, so that no database would keep it."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def held_by_run(reported: Reported, opaque_chars: int, thresholds: Thresholds) -> list[Evidence]:
@@ -212,6 +219,8 @@ def _of_run(run: Run, reported: Reported, known: Known) -> Iterator[Measure]:
             yield Measure("case_faster_than_best", best / ratio, sentence, case.name, figures)
     if run.cases and not reported.report["evidence"].get("runs"):
         sampled, said = run.ratio, ""
+        if sampled is not None and not math.isfinite(sampled):  # more void quads of the candidate than valid ones
+            sampled = None
         if sampled is None:
             said = "its own samples give no time"
         elif reported.ratio < sampled * (1 - DISAGREES - min(reported.half_width, 1.0) / 2):

@@ -191,6 +191,8 @@ def standing_of(submission: Submission, *, now: datetime) -> Standing | None:
     same = {"board": submission.board_id, "entrant": submission.entrant_id, "code_digest": submission.kernel}
     counted = inside(window(board, stage, now, in_full=not seen))
     runs = list(Entry.objects.filter(counted, epoch=epoch, **same).order_by("submitted_at", "submission_id"))
+    if not runs:  # withdrawn a moment ago
+        return None
     [value] = pool(map(run_of, runs))  # of its kernel
     return Standing(
         rank=place.rank if place and of.is_current else None,

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Final
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from leaderboard.competitions.calendar import Stage
 from leaderboard.confirmations.models import CONFIRMED, REFUSED, Confirmation
@@ -51,7 +51,7 @@ def contest_leader(submission: Submission, epoch: str) -> Value | None:
         return None
     counted = inside(whole_window(board, Stage.CONTEST)) & in_group(submission.group)
     entries = Entry.objects.filter(counted, board=board, epoch=epoch)
-    places = leading_places(entries, level_pairs([board.pk]).get(board.pk, ()))
+    places = leading_places(entries, level_pairs([board.pk]).get(board.pk, {}).get(epoch, ()))
     return holder(places).value if places else None
 
 
@@ -130,15 +130,16 @@ def incumbent_ratio(*, epoch: str, without: Submission) -> float | None:
     return next((values[0].ratio for values in front(others)), None)
 
 
-def marks(first: Sequence[Place], asked_before: datetime | None = None) -> dict[int, str]:
+def marks(first: Sequence[Place], epoch: str, asked_before: datetime | None = None) -> dict[int, str]:
     """Map the holder's first submission to the board's note on its record: one query; empty without a record.
 
     `asked_before`: time of the freeze, for viewers of the frozen standing: later confirmations would reveal hidden
     lines. An entrant who took first place from no previous leader has no mark, nor has a refused candidate: it is tied.
-    Confirmations of an earlier version of the problem do not count.
+    Confirmations of an earlier version of the problem do not count, nor those of another epoch than the places'.
     """
     leader = holder(first).value.submissions if first else ()
-    asked = Confirmation.objects.filter(candidate__in=leader, version=F("board__version")).order_by("-id")
+    here = Q(found=None) | Q(found__epoch=epoch)
+    asked = Confirmation.objects.filter(here, candidate__in=leader, version=F("board__version")).order_by("-id")
     asked = asked if asked_before is None else asked.filter(created_at__lt=asked_before)
     newest = asked.first() if leader else None
     if newest is None or newest.outcome == REFUSED:
@@ -157,5 +158,6 @@ def would_rank(result: Result) -> int | None:
     counted = inside(whole_window(board, stage_at(board, submission.created_at))) & in_group(submission.group)
     entries = Entry.objects.filter(counted, board=board, epoch=result.epoch)
     runs = [run_of(entry) for entry in entries.exclude(submission=submission)]
-    places = rank([*runs, run_of_result(result)], level=level_pairs([board.pk]).get(board.pk, ()))
+    level = level_pairs([board.pk]).get(board.pk, {}).get(result.epoch, ())
+    places = rank([*runs, run_of_result(result)], level=level)
     return next((place.rank for place in places if submission.pk in place.value.submissions), None)

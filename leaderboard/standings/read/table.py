@@ -53,6 +53,7 @@ KEPT_RUNS: Final = 100_000  # in memory, over all boards; 770 bytes each with th
 KEPT_PLACES: Final = 500_000  # in memory, over all boards; 610 bytes each, and 90 more where `at` was asked for
 
 Pair = tuple[int, int]  # candidate, incumbent
+Levels = Mapping[str, Sequence[Pair]]  # by epoch
 
 
 def window(board: Board, stage: Stage, now: datetime, *, in_full: bool = False) -> Window:
@@ -174,7 +175,7 @@ class _Ranked:
     """Tables of a part and window; immutable."""
 
     state: State
-    level: Sequence[Pair]
+    level: Levels
     tables: Tables
 
     def __len__(self) -> int:
@@ -201,7 +202,7 @@ def read(wanted: Wanted) -> dict[Part, Tables]:
     found: dict[Part, Tables] = {part: {} for part in wanted if part[0] not in states}  # boards that never had a line
     for part in wanted.keys() - found.keys():
         known = _ranked.get(part, wanted[part])
-        if known is not None and (known.state.token, known.level) == (states[part[0]].token, level.get(part[0], ())):
+        if known is not None and (known.state.token, known.level) == (states[part[0]].token, level.get(part[0], {})):
             found[part] = known.tables
     left = {part: window for part, window in wanted.items() if part not in found}
     kept = {part: runs for part, window in left.items() if (runs := _runs.get(part, window)) is not None}
@@ -210,7 +211,7 @@ def read(wanted: Wanted) -> dict[Part, Tables]:
     fields = {part: runs.fields for part, runs in fresh.items()} | _caught_up(behind, wanted)
     fields |= _read({part: window for part, window in left.items() if part not in fields})
     for part, window in left.items():
-        now = _rank(kept.get(part), states[part[0]], level.get(part[0], ()), fields[part], part, window)
+        now = _rank(kept.get(part), states[part[0]], level.get(part[0], {}), fields[part], part, window)
         _runs.put(part, window, now)
         _ranked.put(part, window, now.ranked)
         found[part] = now.ranked.tables
@@ -244,7 +245,7 @@ def run_of_result(result: Result) -> Run:
 
 
 def _rank(
-    before: _Runs | None, state: State, level: Sequence[Pair], fields: Mapping[str, Field], part: Part, window: Window
+    before: _Runs | None, state: State, level: Levels, fields: Mapping[str, Field], part: Part, window: Window
 ) -> _Runs:
     """Return the runs with their tables, new ones only for epochs that changed."""
     kept: dict[str, Field] = {}
@@ -252,12 +253,13 @@ def _rank(
     board, group = part
     for epoch, own in fields.items():
         is_known = before is not None and before.fields.get(epoch) is own
-        if is_known and before is not None and before.ranked.level == level:
+        pairs = level.get(epoch, ())
+        if is_known and before is not None and before.ranked.level.get(epoch, ()) == pairs:
             kept[epoch], tables[epoch] = own, before.ranked.tables[epoch]
         elif own:
             kept[epoch] = own.copy() if is_known else own  # ranking writes into it
             lines = Q(inside(window), in_group(group), board=board, epoch=epoch)
-            tables[epoch] = Table(tuple(kept[epoch].places(level)), level, lines)
+            tables[epoch] = Table(tuple(kept[epoch].places(pairs)), pairs, lines)
     return _Runs(_Ranked(state, level, tables), kept)
 
 
@@ -359,18 +361,20 @@ _ranked: Final = _Shelf[_Ranked](KEPT_PLACES)
 _runs: Final = _Shelf[_Runs](KEPT_RUNS)
 
 
-def level_pairs(boards: Iterable[int]) -> dict[int, tuple[Pair, ...]]:
-    """Map boards to the pairs of submissions that the newest confirmation could not distinguish; one query.
+def level_pairs(boards: Iterable[int]) -> dict[int, dict[str, tuple[Pair, ...]]]:
+    """Map boards, then epochs, to the pairs of submissions that the newest confirmation could not distinguish.
 
-    Only verdicts by the problem's current version count. Boards without pairs are left out.
+    One query. Only verdicts by the problem's current version count, each in the epoch that it was measured in. Boards
+    without pairs are left out.
     """
     decided = Confirmation.objects.filter(
         board__in=list(boards), version=F("board__version"), outcome__in=(CONFIRMED, REFUSED)
     )
-    rows = decided.order_by("id").values_list("board", "candidate", "incumbent", "outcome")
-    newest = {(board, (candidate, incumbent)): outcome for board, candidate, incumbent, outcome in rows}
-    found: dict[int, tuple[Pair, ...]] = {}
-    for (board, pair), outcome in newest.items():
+    rows = decided.order_by("id").values_list("board", "found__epoch", "candidate", "incumbent", "outcome")
+    newest = {(board, epoch or "", tuple(pair)): outcome for board, epoch, *pair, outcome in rows}
+    found: dict[int, dict[str, tuple[Pair, ...]]] = {}
+    for (board, epoch, (candidate, incumbent)), outcome in newest.items():
         if outcome == REFUSED:
-            found[board] = (*found.get(board, ()), pair)
+            level = found.setdefault(board, {})
+            level[epoch] = (*level.get(epoch, ()), (candidate, incumbent))
     return found

@@ -275,7 +275,7 @@ def show(board: Board, asked: Asked, viewer: Viewer, now: datetime, *, known: Lo
         rows=rows(
             ranked,
             own,
-            marks(table.places, asked_before) if stage is Stage.CONTEST else None,
+            marks(table.places, epoch.name, asked_before) if epoch and stage is Stage.CONTEST else None,
             places[page.start - 1] if 0 < page.start <= len(places) else None,
         ),
         groups=shown_groups(board.competition),

@@ -26,12 +26,13 @@ from leaderboard.confirmations.models import (
 )
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.lease import renew
-from leaderboard.judging.models import AT_WORK, ERROR, QUEUED, longest
+from leaderboard.judging.models import AT_WORK, ERROR, QUEUED, EpochPin, longest
 from leaderboard.judging.runners import create_runner
 from leaderboard.judging.sweep import expire_leases
 from leaderboard.review.models import Finding
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.records import CONFIRMED_MARK, NOT_YET, contest_leader
+from leaderboard.standings.read.table import level_pairs
 from leaderboard.submissions.models import Submission
 from runner.wire import Job, dump
 from tests.leaderboard import records
@@ -89,6 +90,22 @@ def test_practice_is_not_confirmed(stage: Stage) -> None:
     competition.save()
     overtake(stage)
     assert not Confirmation.objects.exists()
+
+
+def test_a_confirmation_counts_in_its_epoch_alone(stage: Stage) -> None:
+    candidate, incumbent = overtake(stage)
+    confirm(stage, told=records.REFUSED)
+    assert level_pairs([stage.board.pk]) == {stage.board.pk: {"": ((candidate.pk, incumbent.pk),)}}
+    assert first(stage) == incumbent.pk, "they are tied, and the earlier one stands first"
+    Entry.objects.update(epoch="driver-2")
+    leader = contest_leader(Submission(board=stage.board, created_at=stage.now), "driver-2")
+    assert leader is not None
+    assert leader.submissions == (candidate.pk,)
+    pair = {"candidate": candidate, "incumbent": incumbent, "cause": RECORD, "actor": None, "now": stage.now}
+    assert ask_confirmation(**pair) == only(), "in this epoch it is decided"
+    place = {"competition": stage.board.competition, "hardware": "cpu"}
+    EpochPin.objects.update_or_create(**place, defaults={"epoch": "driver-2", "pinned_at": stage.now})
+    assert ask_confirmation(**pair).state == QUEUED
 
 
 def test_what_a_person_clears_is_confirmed_too(stage: Stage) -> None:

@@ -16,6 +16,7 @@ from leaderboard.entrants import teams
 from leaderboard.entrants.enter import MOST_AGENTS, create_agent, enter, entrant_of
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.review.suspension import suspend
+from leaderboard.standings.models import Entry
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.stage import SOURCE, Stage
@@ -119,6 +120,19 @@ def test_an_agent_depends_on_its_owner(stage: Stage, agent: User, settings: Sett
         send(stage, agent)
     User.objects.filter(pk=stage.ada.pk).update(is_active=False)
     assert find_token(text, now=stage.now) is None
+
+
+def test_an_agents_lines_go_and_come_back_with_its_owner(stage: Stage, agent: User) -> None:
+    stage.judge(send(stage, agent), ratio=0.8)
+    waiting = send(stage, agent)
+    told = {"user": stage.ada, "competition": stage.board.competition, "actor": stage.cleo, "reason": "a test"}
+    Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=Role.OWNER)
+    pipeline.suspend_account(**told, now=stage.later(1))
+    assert not Entry.objects.exists()
+    stage.judge(waiting, ratio=0.7)
+    assert not Entry.objects.exists()
+    pipeline.reinstate_account(**told, now=stage.later(1))
+    assert Entry.objects.count() == 2
 
 
 def test_a_token_has_a_rate_of_its_own(stage: Stage, agent: User) -> None:

@@ -277,3 +277,15 @@ def test_ratio_that_ranks_is_the_judges() -> None:
         (run,), _ = read({"evidence": evidence(timing, clock=clock)})
         theirs = certify(run.evidence.timing[0], run.evidence)
         assert run.cases[0].ratio_of(B) == pytest.approx(2.718281828459045 ** median(differences(theirs.quads)))
+
+
+def test_samples_without_a_time_hold_and_fit_into_a_database() -> None:
+    """More quads are void on the candidate's account than are valid, which the report's ratio contradicts."""
+    quads = [quad({A: 1e6, B: 0.9e6}.__getitem__) for _ in range(3)]
+    quads += [quad({A: 1e6, B: 0.9e6}.__getitem__, void="late", charged="candidate") for _ in range(5)]
+    run = evidence(case() | {"quads": quads})
+    measured = measure(Reported(ratio=0.9, report={"evidence": run}), NOTHING, PLAIN)
+    assert measured.case_ratios == {}
+    found = held_by(measured.measures)
+    assert "figures_disagree" in [one.rule for one in found]
+    json.dumps([[one.figures, one.samples] for one in found], allow_nan=False)

@@ -101,6 +101,15 @@ def test_what_is_final_only_an_organiser_takes_back(stage: Stage) -> None:
     assert retract(submission=fresh, actor=stage.olga, reason=WHY, now=stage.now + timedelta(days=1)) == 1
 
 
+def test_a_later_run_of_a_kernel_takes_back_no_line_of_the_contest(stage: Stage) -> None:
+    sent(stage, 1, 0.9)
+    Competition.objects.update(deadline=stage.later(1), final_at=stage.now)
+    late = sent(stage, 1, 0.8)
+    with pytest.raises(UserError, match="until the standing is final"):
+        take_back(stage, late)
+    assert Entry.objects.count() == 2
+
+
 def test_what_has_no_line_cannot_be_retracted(stage: Stage) -> None:
     submission = stage.submit()
     stage.judge(submission, outcome="wrong")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runner.evidence.stats import LEAST_SAMPLES, two_modes
+from runner.evidence.stats import FALSE_ALARM, LEAST_SAMPLES, two_modes
 
 Draw = Callable[[random.Random], float]
 
@@ -62,6 +62,18 @@ def test_a_few_that_are_far_off_are_outliers_and_no_group() -> None:
 def test_too_few_samples_say_nothing() -> None:
     assert two_modes([0.0, 1.0] * (LEAST_SAMPLES // 2 - 1)) is None
     assert two_modes([]) is None
+
+
+@pytest.mark.parametrize("count", [125, 126, 400])
+def test_many_samples_need_no_exact_chance(count: int) -> None:
+    """Half as many in the middle as in the core: the most that the chance is looked at for."""
+    between = count // 3
+    assert sum(math.comb(count, number) for number in range(between + 1)) / 2**count < FALSE_ALARM
+
+
+def test_a_report_of_many_samples_takes_no_hours() -> None:
+    assert two_modes([number / 60_000 for number in range(60_000)]) is None
+    assert two_modes([float(number % 2) for number in range(60_000)]) is not None
 
 
 def test_samples_that_are_all_the_same_are_one_group() -> None:
