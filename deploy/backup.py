@@ -125,7 +125,8 @@ def nightly() -> None:
         note("no folder of reports: they lie in the database, or in a bucket whose versions its provider keeps")
     else:
         with step(f"back up the reports of {store}"):
-            new, total = sealing.copy_reports(store, folder / REPORTS, recipient, keep_days=keep_days)
+            told = {"keep_days": keep_days, "expected": _living_reports(place.url)}
+            new, total = sealing.copy_reports(store, folder / REPORTS, recipient, **told)
             note(f"{new} new of {total}")
     oldest = datetime.now(UTC).timestamp() - keep_days * sealing.DAY_S
     for old in folder.glob(f"photofinish-*.zip{sealing.SUFFIX}"):
@@ -321,6 +322,15 @@ def connection_environment(url: str) -> dict[str, str]:
     """Return libpq's variables for an address, which keeps its password off the command line."""
     parts = conninfo_to_dict(url)
     return {VARIABLES.get(name, f"PG{name.upper()}"): str(value) for name, value in parts.items()}
+
+
+def _living_reports(url: str) -> int:
+    """Return the number of reports that the database expects in the store."""
+    tables = ("judging_resultarchived", "confirmations_foundarchived")
+    digests = " UNION ".join(f"SELECT digest FROM {table} WHERE expired_at IS NULL" for table in tables)  # noqa: S608
+    with psycopg.connect(url) as db:
+        counted = db.execute(f"SELECT count(*) FROM ({digests}) AS living").fetchone() or (0,)  # noqa: S608
+    return int(counted[0])
 
 
 def _manifest(db: psycopg.Connection[Any]) -> dict[str, Any]:

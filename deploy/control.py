@@ -15,7 +15,7 @@ from deploy.processes import SOCKET, Supervisor
 
 OF_THE_OWNER: Final = ("migrate", "grant_site_role")  # commands that change tables, which the site's role may not
 # Data that `make up` writes, without caches (image/ and venv/): only these folders are ever deleted.
-DATA: Final = ("postgres", "valkey", "secrets", "static", "runner", "supervisor", "code")
+DATA: Final = ("postgres", "valkey", "secrets", "static", "reports", "mailbox", "runner", "supervisor", "code")
 
 
 def main(arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any, Final
@@ -21,6 +21,7 @@ from deploy.console import SetupError
 SUFFIX: Final = ".age"
 REPORT: Final = ".json.gz"
 DAY_S: Final = 86_400.0
+WHOLE: Final = 0.9  # share of the reports that a whole store has: some expire meanwhile
 
 
 def recipient_of(text: str) -> Any:
@@ -77,23 +78,27 @@ def sealed(target: IO[bytes], recipient: Any) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def unsealed(file: Path, identity: Any) -> Iterator[Path]:
-    """Decrypt a file into a private temporary file, which is gone at the end."""
+    """Decrypt a file into a private temporary file beside it, where it has room. The file is gone at the end."""
     import pyrage
 
-    with tempfile.TemporaryDirectory(prefix="photofinish-restore-") as folder:
-        plain = Path(folder) / "plain"
+    with ExitStack() as stack:
         try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".restore-", dir=file.parent))
+            plain = Path(folder) / "plain"
             pyrage.decrypt_file(str(file), str(plain), [identity])
         except pyrage.DecryptError as error:
             raise SetupError(f"{file} is damaged, or not for this private key ({error}): nothing was changed") from None
+        except OSError as error:
+            raise SetupError(f"{file} could not be decrypted in {file.parent} ({error}): nothing was changed") from None
         yield plain
 
 
-def copy_reports(store: Path, into: Path, recipient: Any, *, keep_days: int) -> tuple[int, int]:
+def copy_reports(store: Path, into: Path, recipient: Any, *, keep_days: int, expected: int) -> tuple[int, int]:
     """Seal the reports that the backup lacks; return the numbers of new ones and of all in the store.
 
     A copy's time says when its report was last in the store. Copies of reports that have left the store go after
-    `keep_days`, like the backups of the database that refer to them.
+    `keep_days`, like the backups of the database that refer to them. `expected`: reports that the database refers to;
+    no copy goes while the store lacks a tenth of them.
     """
     import pyrage
 
@@ -114,13 +119,11 @@ def copy_reports(store: Path, into: Path, recipient: Any, *, keep_days: int) -> 
             part.chmod(0o600)
             part.replace(copy)
             new += 1
-    copies = list(into.glob(f"??/*{SUFFIX}"))
-    gone = [copy for copy in copies if copy.stat().st_mtime < now - keep_days * DAY_S]
-    if len(gone) > max(100, len(copies) // 2):
-        lost = f"{len(gone)} of {len(copies)} reports have left {store}"
-        raise SetupError(f"{lost}: no copy was deleted; is the store whole?")
-    for copy in gone:
-        copy.unlink()
+    if total < WHOLE * expected:
+        raise SetupError(f"{store} has {total} of {expected} reports: no copy was deleted; is the store whole?")
+    for copy in list(into.glob(f"??/*{SUFFIX}")):
+        if copy.stat().st_mtime < now - keep_days * DAY_S:
+            copy.unlink()
     return new, total
 
 

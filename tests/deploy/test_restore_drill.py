@@ -182,9 +182,16 @@ def test_an_empty_store_never_empties_its_backup(site: Place, tmp_path: Path) ->
     for number in range(120):
         (copies / f"{number:064x}.json.gz.age").touch()
         os.utime(copies / f"{number:064x}.json.gz.age", (1, 1))
-    with pytest.raises(SetupError, match=r"120 of 124 reports have left .* is the store whole"):
+    store = tmp_path / "reports"
+    store.rename(tmp_path / "away")
+    store.mkdir()
+    with pytest.raises(SetupError, match=r"has 0 of 4 reports: no copy was deleted; is the store whole"):
         backup.nightly()
     assert len(list(copies.iterdir())) >= 120
+    store.rmdir()
+    (tmp_path / "away").rename(store)
+    backup.nightly()
+    assert len(list(copies.iterdir())) < 120, "the store is whole: these reports have expired"
 
 
 def test_a_damaged_copy_is_named_and_not_restored(site: Place, tmp_path: Path) -> None:
