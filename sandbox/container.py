@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, runtime_checkable
@@ -416,11 +416,7 @@ class DockerCell(Cell):
         options["device_requests"] = [docker.types.DeviceRequest(**one) for one in options.get("device_requests", [])]
         options["log_config"] = docker.types.LogConfig(**options["log_config"])
         try:
-            # In a thread, which exists before the request: a signal breaks off a request, but not the engine's work. On
-            # the way out this waits for the container, so that a later `reap` finds it.
-            with ThreadPoolExecutor(1) as thread:
-                thread.submit(int).result()
-                self._handle = thread.submit(self._client.containers.create, **options).result()
+            self._handle = self._created(options)
             params = {"stdout": 1, "stderr": 1, "stream": 1}
             self._attached = self._client.api.attach_socket(self._handle.id, params=params)
             self.output = getattr(self._attached, "_sock", self._attached)
@@ -435,6 +431,20 @@ class DockerCell(Cell):
             self.pidfd = open_process(self.pid, str(self._handle.id))
             self.freezer = find_freezer(self.pid) if self.pidfd >= 0 else None
             self._cpuset = find_cpuset(self.pid) if self.pidfd >= 0 else None
+
+    def _created(self, options: dict[str, Any]) -> Any:
+        """Return a new container. A signal breaks off a request, but not the engine's work: then it waits for the
+        container, and removes it."""
+        with ThreadPoolExecutor(1) as thread:  # the thread exists before the request
+            thread.submit(int).result()
+            made = thread.submit(self._client.containers.create, **options)
+            try:
+                return made.result()
+            except BaseException:
+                wait([made])
+                if made.exception() is None:
+                    made.result().remove(force=True)
+                raise
 
     def _open_door(self) -> None:
         path = self._folder / "socket"

@@ -65,7 +65,8 @@ class Ahead:
         self._at_work: dict[str, BuildProcess] = {}  # by submission
         self._at_hand: BuildProcess | None = None  # without a job; there from the first build on, while jobs are judged
         self._left_behind = False  # a killed process left a container
-        self._made: dict[str, bytes] = {}  # by submission, the oldest first; b"" where it failed
+        # By submission, the oldest first: the problem's digest, and the archive; b"" where it failed.
+        self._made: dict[str, tuple[str, bytes]] = {}
         self._claimed = deque[str](maxlen=MOST_KEPT)  # submissions whose job has begun
         # The first asks the site and starts all processes: a child ends with the thread that started it
         # (die_with_parent.py). The others wait for one build each.
@@ -96,13 +97,14 @@ class Ahead:
             return list(self._at_work)
 
     def take(self, job: Job, given_up: Callable[[], bool]) -> bytes:
-        """Return what was built of the job's submission; b"" if nothing was. Waits for its build if that is at work: it
-        is further than a new one."""
+        """Return what was built of the job's submission for its version of the problem; b"" if nothing was. Waits for
+        its build if that is at work: it is further than a new one."""
         with self._change:
             while job.submission_id in self._at_work and not given_up():
                 self._change.wait(0.2)
             self._claimed.append(job.submission_id)
-            return self._made.pop(job.submission_id, b"")
+            built_for, archive = self._made.pop(job.submission_id, ("", b""))
+            return archive if built_for == job.problem_digest else b""
 
     def close(self) -> None:
         with self._change:
@@ -203,7 +205,7 @@ class Ahead:
         with self._change:
             del self._at_work[job.submission_id]
             self._left_behind |= process.was_killed
-            self._made[job.submission_id] = found
+            self._made[job.submission_id] = job.problem_digest, found
             while len(self._made) > MOST_KEPT:
                 del self._made[next(iter(self._made))]
             self._is_news = True

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Any, Final
 
 import dramatiq
@@ -106,6 +106,7 @@ class Daemon:
             self._beside,
             lambda: self._reap(f"{spool.runner_id}b"),
         )
+        self._unfit = ""  # why the device must not judge, until that is stored
         self._host: Host | None = None  # as the site knows it
         self._has_job = False  # or may be about to: it asks for a job
         self._renew_s = 15.0
@@ -218,6 +219,13 @@ class Daemon:
         """Return whether this device may judge. While a device that was set aside must prove it, canaries run once
         every RUNNER_POLL_S."""
         why = canary.pending(self._settings.runner_state)
+        if not why and self._unfit:
+            with suppress(OSError):  # not stored before: the disk was full, and may still be
+                canary.set_aside(self._settings.runner_state, self._unfit)
+            why = canary.pending(self._settings.runner_state)
+            if not why:
+                return False
+        self._unfit = ""
         if not why:
             return True
         self._owes_hello = True
@@ -353,7 +361,11 @@ class Daemon:
                         log.warning("not_released", attempt=job.attempt_id, error=str(error))
                 return False
             if report.set_aside:  # noted before the report is sent, to survive a crash
-                canary.set_aside(self._settings.runner_state, report.set_aside)
+                self._unfit = report.set_aside
+                try:
+                    canary.set_aside(self._settings.runner_state, report.set_aside)
+                except OSError as error:  # a full disk: this process knows it, and the site by the report
+                    log.error("set_aside_not_stored", reason=report.set_aside, error=str(error))
             item = self._spool.put(report)
             try:
                 persist(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
-from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from problems.arithmetic import LimitError, evaluate
 from problems.spec import Case, Precision, Problem, case_name
@@ -99,7 +99,7 @@ class Limits:
         | None
     ) = None
     legal: list[str] = field(default_factory=list)  # precisions
-    cases: list[CaseLimits] = field(default_factory=list)
+    cases: Annotated[list[CaseLimits], Field(max_length=256)] = field(default_factory=list)
 
     def of(self, case: str) -> CaseLimits:
         return next((limits for limits in self.cases if limits.case == case), CaseLimits(case))

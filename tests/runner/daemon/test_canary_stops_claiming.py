@@ -1,8 +1,11 @@
 """After a report that sets the device aside, the runner claims no job until two canaries in a row have passed."""
 
+import errno
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from runner.daemon import canary
 from runner.daemon.worker import Daemon
@@ -49,6 +52,29 @@ def test_failed_canary_is_tried_again_no_oftener_than_polling(
     daemon.judge_until_idle()
     assert canaries(state) == 3
     assert waiting.report.outcome == "passed"
+
+
+def test_full_disk_loses_neither_the_report_nor_the_reason(
+    site: FakeSite, start: Callable[..., Daemon], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported = site.offer("a1", "aside ecc")
+    state.mkdir(exist_ok=True)
+    daemon = start(runner_poll_s=60)
+    (state / "canaries").write_text("aside ecc\n")
+
+    def full(*told: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(canary, "_write", full)
+        daemon.judge_until_idle()
+        waiting = site.offer("a2", "pass")
+        daemon.judge_until_idle()
+    assert reported.report.set_aside == "ecc"
+    assert waiting.report is None
+    daemon.judge_until_idle()
+    assert canary.pending(state) == "ecc"
+    assert waiting.report is None
 
 
 def test_daemon_that_starts_anew_remembers(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:

@@ -4,6 +4,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,14 @@ def test_what_comes_next_is_built_beside_the_job_once(workshop: Workshop) -> Non
     assert workshop.take("s1") == b"built of s1"
     assert workshop.take("s1") == b""
     assert workshop.log.read_text() == "s1 load_inline 6-7\ns2 load_inline 6-7\n"
+
+
+def test_what_was_built_for_another_version_of_the_problem_is_not_used(workshop: Workshop) -> None:
+    workshop.upcoming = [job("s1")]
+    workshop.ahead.begin()
+    workshop.await_that(lambda: "s1" in workshop.ahead._made)
+    assert workshop.ahead.take(replace(job("s1"), problem_digest="sha256:1"), lambda: False) == b""
+    assert workshop.take("s1") == b"", "it is gone"
 
 
 def test_a_claim_waits_for_its_own_build_alone(workshop: Workshop) -> None:
