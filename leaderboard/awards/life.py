@@ -7,6 +7,7 @@ once, the second waits for the first's lock and then finds a changed state.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -38,6 +39,8 @@ from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.errors import UserError
 from leaderboard.submissions.models import Submission
+
+_MARKS: Final = re.compile(r"[\\`*_\[\]<>$&~|!]")  # of Markdown and its math
 
 SETTLED: Final = confirmations.CONFIRMED  # a refused confirmation is a tie: it made the award of a single board stale
 
@@ -179,7 +182,7 @@ def _text(award: Award) -> str:
     for winner in award.winners:
         place = ordinal(winner["place"]) + (" place (shared)" if winner["shared_by"] > 1 else " place")
         prize = f", {won(winner)}" if won(winner) else ""
-        lines.append(f"{place}: {names.get(winner['entrant'], 'an entrant')}{prize}")
+        lines.append("- " + _MARKS.sub(r"\\\g<0>", f"{place}: {names.get(winner['entrant'], 'an entrant')}{prize}"))
     return "\n".join(lines)
 
 

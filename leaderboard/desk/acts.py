@@ -18,6 +18,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_over, check_reason, check_staff
 from leaderboard.accounts.tokens import tokens_of
 from leaderboard.audit.record import record
+from leaderboard.awards.life import rename_winners
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.entrants import permissions
 from leaderboard.entrants.models import Entrant
@@ -167,6 +168,7 @@ def rename_person(
                 one.save(update_fields=["name"])
     except IntegrityError:
         raise UserError("name", name, "is taken meanwhile; choose another", status=409) from None
+    rename_winners([one.pk for one in found])
     told: dict[str, Any] = {"actor": actor, "reason": reason, "now": now}
     told |= {"before": {"name": old, "entrants": before}, "after": {"name": name, "entrants": sorted(before)}}
     _write("rename", account, undoes=undoes, **told)
@@ -202,6 +204,7 @@ def rename_entrant(
     permissions.check_name_is_free(found.competition, field, new, without=found)
     setattr(found, field, new)
     found.save(update_fields=[field])
+    rename_winners([found.pk])
     told: dict[str, Any] = {"actor": actor, "reason": reason, "now": now, "before": {"name": old}}
     act = "rename_entrant" if field == NAME else "rename_pseudonym"
     _write(act, found, undoes=undoes, after={"name": new}, **told)

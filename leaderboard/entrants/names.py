@@ -1,5 +1,6 @@
 """Pure: names of teams and people. Two names that look the same are the same name."""
 
+import re
 import unicodedata
 from itertools import groupby, zip_longest
 from typing import Final
@@ -57,9 +58,10 @@ def look(name: str) -> str:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name would pass for the site itself, or for a person with a role on it."""
+    """Whether a name would pass for the site itself, a person with a role on it, or an erased one."""
     bare = look(name).strip("._- ")
-    return bare in _RESERVED_LOOKS or bare.removesuffix("s") in _RESERVED_LOOKS
+    return bare in _RESERVED_LOOKS or bare.removesuffix("s") in _RESERVED_LOOKS or bool(_ERASED.fullmatch(bare))
 
 
 _RESERVED_LOOKS: Final = frozenset(map(look, _RESERVED.split()))
+_ERASED: Final = re.compile(look("deleted") + r"[\W\dlo]*")  # of accounts and entrants; in looks 1 is l, and 0 is o

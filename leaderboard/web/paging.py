@@ -82,10 +82,12 @@ def page_of_list(
     )
 
 
-def page_at(request: HttpRequest, rows: QuerySet[Any], *, order: Sequence[str], name: str, size: int) -> Page:
+def page_at(
+    request: HttpRequest, rows: QuerySet[Any], *, order: Sequence[str], name: str, size: int, parameter: str = "cursor"
+) -> Page:
     """Return the page that the address of a page of the site names; the first page for a wrong cursor."""
     try:
-        return page_of(rows, order=order, name=name, cursor=request.GET.get("cursor", ""), size=size)
+        return page_of(rows, order=order, name=name, cursor=request.GET.get(parameter, ""), size=size)
     except UserError:
         return page_of(rows, order=order, name=name, cursor="", size=size)
 

@@ -237,8 +237,7 @@ def _own_samples(found: Collection, model: str, p: float, user: User) -> list[Sa
     sent = sent.filter(mode__in=TIMED_MODES) if p > 0 else sent
     result = "attempts__result__"
     columns = (f"{result}ratio", f"{result}half_width", f"{result}forgeable")
-    took = F("attempts__finished_at") - F("attempts__claimed_at")
-    judged = list(_judged(sent.annotate(took=took), model, "took", "attempts__pk", *columns))
+    judged = list(_judged(sent, model, "took", "attempts__pk", *columns))
     reviews = reviews_of([row[7] for row in judged])
     return [
         Sample(
@@ -258,6 +257,8 @@ def _own_samples(found: Collection, model: str, p: float, user: User) -> list[Sa
 def _judged(sent: Any, model: str, *columns: str) -> Iterable[Any]:
     """Read the newest judged submissions of a model whose outcome is about the code."""
     judged = by_model(sent.filter(attempts__is_current=True, attempts__state=DONE), "").filter(model=model)
+    # After the filter: an annotation before it would join all attempts once more.
+    judged = judged.annotate(took=F("attempts__finished_at") - F("attempts__claimed_at"))
     first = ("pk", "board", "attempts__outcome", "lineage__strategy", "lineage__cost_usd", "attempts__reason")
     for row in judged.order_by("-pk").values_list(*first, *columns)[:MOST_SAMPLES]:
         if row[2] != "infra_error" and not is_spoiled(row[2], row[5]):

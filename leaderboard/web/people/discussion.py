@@ -95,12 +95,15 @@ def discussion_page(request: HttpRequest, board: Board, error: UserError | None 
     now, viewer = timezone.now(), request.user
     comments = acts.posts_on(board, COMMENT).select_related("entrant")
     page = page_at(request, comments, order=("-pk",), name=f"comments on {board.pk}", size=PAGE_ROWS)
+    told = acts.posts_on(board, WRITE_UP).select_related("entrant")
+    name = f"write-ups on {board.pk}"
+    write_ups = page_at(request, told, order=("-pk",), name=name, size=MOST_WRITE_UPS, parameter="write_ups")
     is_open = acts.is_open(board, now)
     known = viewer if isinstance(viewer, User) else None
     entrant = entrant_of(known, board.competition) if known and is_open else None
     context = {
         "board": board,
-        "write_ups": acts.posts_on(board, WRITE_UP).select_related("entrant")[:MOST_WRITE_UPS] if is_open else (),
+        "write_ups": write_ups if is_open else None,
         "page": page if is_open else None,
         "is_open": is_open,
         "entrant": entrant,

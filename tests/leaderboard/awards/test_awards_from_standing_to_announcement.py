@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
+from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.awards.life import (
     announce_award,
@@ -23,11 +24,13 @@ from leaderboard.awards.models import ANNOUNCED, APPROVED, CONFIRMED, PROPOSED, 
 from leaderboard.competitions.edit import put_prize, remove_track
 from leaderboard.competitions.models import Announcement, Role, Track
 from leaderboard.confirmations.models import AWARD, Confirmation
+from leaderboard.desk.acts import rename_entrant
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.judging.models import QUEUED
 from leaderboard.standings.publish import withdraw
 from leaderboard.submissions.models import Submission
+from leaderboard.web.markup import markdown
 from tests.leaderboard import records
 from tests.leaderboard.awarding import BOARD, over, sent, track
 from tests.leaderboard.records import confirm
@@ -82,11 +85,24 @@ def test_the_whole_way(stage: Stage) -> None:
     assert not Announcement.objects.exists()
     told = announce_award(award=award, actor=stage.olga, now=stage.now)
     assert told.title == "Winners: Best softmax"
-    assert told.text.splitlines()[0].startswith("1st place: ada, EUR")
+    assert told.text.splitlines()[0].startswith("- 1st place: ada, EUR")
     steps = list(Step.objects.values_list("state", "actor__username", "reason"))
     expected = [(PROPOSED, ""), (CONFIRMED, ""), (APPROVED, WHY), (ANNOUNCED, "")]
     assert steps == [(state, "olga", reason) for state, reason in expected]
     assert list(Row.objects.filter(act="award_approved").values_list("reason", flat=True)) == [WHY]
+
+
+def test_a_name_is_no_markdown_and_a_new_name_replaces_it(stage: Stage) -> None:
+    race(stage)
+    Entrant.objects.filter(name="ada").update(name="[free](https://a.example) ![x](b) a*b*", is_team=True)
+    told = announced(stage, track(stage, 1000)).announcement
+    assert told is not None
+    assert "<li>1st place: [free](https://a.example) ![x](b) a*b*" in markdown(told.text)
+    actor = User.objects.create_superuser("sam")
+    team = Entrant.objects.get(is_team=True)
+    rename_entrant(entrant=team, field="name", name="Polite", actor=actor, reason="rude", now=stage.now)
+    told.refresh_from_db()
+    assert told.text.startswith("- 1st place: Polite")
 
 
 def test_nothing_is_proposed_before_the_deadline(stage: Stage) -> None:

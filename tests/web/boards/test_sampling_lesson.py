@@ -9,6 +9,7 @@ from django.core.management import call_command
 
 from leaderboard import pipeline
 from leaderboard.competitions.models import Board, Competition
+from leaderboard.judging.attempts import rejudge
 from leaderboard.submissions.intake import Upload
 from tests.e2e.browser import Watched, chromium
 from tests.leaderboard.stage import SOURCE, Stage
@@ -115,6 +116,22 @@ def test_costs_are_for_their_sender_alone(stage: Stage, tool: Any, browser: Any,
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "mine")
     assert "by US dollars" in page(browser, f"{PAGE}?of=mine", stage.ada)
     assert browser(stage.ada).get(f"{PAGE}?by=cost").status_code == 404
+
+
+def test_device_seconds_are_those_of_the_current_attempt(stage: Stage, tool: Any, boards: list[Board]) -> None:
+    code = SOURCE + b"KERNEL = 99\n"
+    upload = Upload(boards[0].slug, boards[0].hardware, "benchmark", "k.py", code, lineage={"model": "m"})
+    sent = pipeline.submit(upload, owner=stage.ada, now=stage.later(1))
+    job = stage.claim()
+    stage.later(900)
+    stage.report(job)
+    stage.olga.is_superuser = stage.olga.is_staff = True
+    stage.olga.save()
+    rejudge(submission=sent, actor=stage.olga, reason="a bug", now=stage.later(1))
+    stage.report(stage.claim())
+    chain(stage, boards[0], None, 0.8, mode="benchmark")
+    found = get(tool(stage.ada), mine=True, by="seconds")
+    assert [row["k"] for row in found["equal_cost"]] == [1, 2]
 
 
 def test_an_own_result_that_review_holds_counts_as_failed(stage: Stage, tool: Any, boards: list[Board]) -> None:

@@ -1,5 +1,6 @@
 """Write-ups and comments come after the contest, under the shown name, and moderators may remove them."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -15,6 +16,7 @@ from leaderboard.errors import UserError
 from leaderboard.inbox.models import Message
 from leaderboard.review.suspension import suspend
 from leaderboard.web import limits
+from leaderboard.web.people import discussion
 from tests.web.test_pages_are_strict import check
 
 ADDRESS = "/boards/softmax/cpu/discussion"
@@ -81,6 +83,18 @@ def test_a_write_up_needs_a_line_and_there_is_one(over, browser) -> None:
     browser(over.ada).post(f"{ADDRESS}/{own.pk}/remove")
     assert write(browser(over.ada), "y", WRITE_UP) == 302
     assert "Removed by" not in text(browser(None))
+
+
+def test_older_write_ups_have_a_page_of_their_own(over, browser, monkeypatch) -> None:
+    monkeypatch.setattr(discussion, "MOST_WRITE_UPS", 1)
+    over.judge(over.submit(over.ben), ratio=0.7, score_us=700.0)
+    assert write(browser(over.ada), "the first write-up", WRITE_UP) == 302
+    assert write(browser(over.ben), "the second write-up", WRITE_UP) == 302
+    page = text(browser(None))
+    assert "the second write-up" in page
+    assert "the first write-up" not in page
+    (older,) = re.findall(r'href="(\?write_ups=[^"]+)"', page)
+    assert "the first write-up" in browser(None).get(ADDRESS + older).content.decode()
 
 
 @pytest.mark.parametrize(("kind", "words"), [(COMMENT, ""), (COMMENT, "x" * 2_001), ("poem", "x"), (COMMENT, "a\x00b")])

@@ -296,12 +296,15 @@ async function post(sender) {
   const buttons = sender.querySelectorAll("button");
   for (const button of buttons) button.disabled = true;
   try {
+    const sent = view.state.doc;
     const answer = await fetch(sender.action, { method: "POST", body: new FormData(sender) });
     const page = await pageOf(answer);
     if (answer.ok && page.getElementById("submission")) {
-      clearTimeout(timer);
-      isDirty = false;
-      note.textContent = "";
+      if (view.state.doc.eq(sent)) {
+        clearTimeout(timer);
+        isDirty = false;
+        note.textContent = "";
+      } else changed(); // typed meanwhile: the site has dropped the draft
       document.getElementById("origin")?.remove();
       mark(FROM_SYNTAX, []);
       mark(FROM_VERDICT, []);
@@ -314,12 +317,15 @@ async function post(sender) {
     } else if (page.getElementById("options")) {
       renew(page, KEPT);
       document.getElementById("form-notice").scrollIntoView({ block: "nearest" });
+    } else if (answer.redirected) {
+      location.assign(answer.url); // the code was taken, and its page failed
     } else {
       sender.submit(); // a page of its own explains the refusal
     }
   } catch {
-    document.getElementById("said").textContent = "The site does not answer. Nothing is lost; send again.";
-    note.textContent = "The site does not answer. Nothing is lost; send again.";
+    const said = "The site does not answer. It may have taken the code: look at your submissions before you send again.";
+    document.getElementById("said").textContent = said;
+    note.textContent = said;
     note.classList.add("error");
   } finally {
     for (const button of buttons) button.disabled = false;

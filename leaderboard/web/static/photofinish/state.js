@@ -8,8 +8,12 @@ function found(data, path) {
   return path.split("/").reduce((value, key) => value?.[decodeURIComponent(key)], data);
 }
 
+function sorted(names) {
+  return names.filter(Boolean).sort().join(" ");
+}
+
 function keys(data) {
-  return [...Object.keys(data.queues), "/", ...Object.keys(data.runners)].join(" ");
+  return sorted([...Object.keys(data.queues), "/", ...Object.keys(data.runners)]);
 }
 
 function fill(data) {
@@ -28,7 +32,7 @@ async function ask() {
     const answer = await fetch(page.dataset.state, { headers: { Accept: "application/json" } });
     if (answer.redirected || !answer.ok) throw new Error(`answered ${answer.status}`);
     const data = await answer.json();
-    if (keys(data) !== page.dataset.keys) location.reload();
+    if (keys(data) !== sorted(page.dataset.keys.split(" "))) location.reload();
     fill(data);
     note.textContent = `As of ${new Date(data.at).toLocaleTimeString()}, updated every few seconds.`;
   } catch {

@@ -1,0 +1,15 @@
+"""The names that an erasure gives are nobody's, so that nothing stands in its way."""
+
+import pytest
+
+from leaderboard.entrants.names import is_reserved
+
+
+@pytest.mark.parametrize("name", ["deleted-12", "Deleted 7", "deleted-10o1", "deIeted-5", "deleted"])
+def test_names_of_erased_people_are_reserved(name: str) -> None:
+    assert is_reserved(name)
+
+
+@pytest.mark.parametrize("name", ["deleted scenes", "undeleted-3", "ada-12"])
+def test_names_like_them_are_free(name: str) -> None:
+    assert not is_reserved(name)
