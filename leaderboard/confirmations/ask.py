@@ -116,7 +116,8 @@ def record_confirmation(
     else:
         if "not_certified" in report.flags and verdict["accepted"]:
             verdict |= {"held": True, "sentence": verdict["sentence"] + NOT_FROZEN}
-        kept = {"epoch": report.epoch, "telemetry": report.telemetry, "created_at": now}
+        epoch = report.epoch or (asked.runner.epoch if asked.runner else "")
+        kept = {"epoch": epoch, "telemetry": report.telemetry, "created_at": now}
         found = Found(confirmation=asked, **kept, **verdict)
         archive.create(found, report.to_json(), content, phase=Stage.CONTEST)
         finish(asked, found.outcome, found.sentence, now)

@@ -105,8 +105,8 @@ def test_stand_each_of_two_accounts_on_two_boards_does_not_deadlock(
     both, withdraw = threading.Barrier(2), publication.withdraw
     failed: list[Exception] = []
 
-    def slow_withdraw(*, submission: Submission) -> bool:
-        done = withdraw(submission=submission)
+    def slow_withdraw(*, submission: Submission, attempt: Attempt) -> bool:
+        done = withdraw(submission=submission, attempt=attempt)
         with contextlib.suppress(threading.BrokenBarrierError):
             both.wait(2)  # both have taken a line off a board, and neither waits yet
         return done

@@ -141,7 +141,7 @@ def test_after_erasure_neither_database_nor_pages_have_a_former_name(stage, brow
     assert places_with(*FORMER) == set()
     acts_after = list(Row.objects.order_by("pk").values_list("pk", "act", "actor", "object_id", "created_at"))
     assert acts_after[: len(acts_before)] == acts_before
-    assert Announcement.objects.get().text.startswith(f"1st place: deleted-{entrant.pk}, ")
+    assert Announcement.objects.get().text.startswith(f"- 1st place: deleted-{entrant.pk}, ")
     renamed = Row.objects.get(act="desk_rename")
     gone = f"deleted-{stage.ada.pk}"
     assert (renamed.before["name"], renamed.after["name"], renamed.reason) == (gone, gone, f"{gone} asked, {gone}.")
