@@ -1,8 +1,8 @@
 """Encrypted backups in the format of age: files that only the holder of a private key reads, who is not the site.
 
 `age-keygen -o key.txt` makes a pair of keys on another machine. The site gets the public key, `age1…`, in
-BACKUP_RECIPIENT. The private key is needed for a restore alone. The reports of a store are sealed one by one, so that a
-backup adds the new ones only.
+BACKUP_RECIPIENT. The private key is needed for a restore alone. Each report of a store is sealed by itself, so that a
+backup adds new reports only.
 """
 
 import gzip

@@ -137,7 +137,7 @@ class Table:
     def digest(self) -> str:
         """Return a name of this ranking, equal in every process; computed once, on first use.
 
-        It covers only the places of this window, so it tells nothing of lines that a viewer does not see.
+        It covers the places of this window alone: a viewer learns nothing of hidden lines.
         """
         lines = ((place.rank, place.is_tied, place.value.ratio, place.value.submissions) for place in self.places)
         return hashlib.sha256(repr(tuple(lines)).encode()).hexdigest()[:DIGEST_CHARS]

@@ -1,4 +1,4 @@
-"""The names that an erasure gives are nobody's, so that nothing stands in its way."""
+"""Names of erased accounts are reserved, so that no other account has the name that an erasure needs."""
 
 import pytest
 
