@@ -231,7 +231,8 @@ class _Comparison:
             source = self._expected if self._truth is None else self._truth
             sample = np.abs(arrays.sample(source[:: len(source) // SAMPLE | 1]))
             sample = sample[np.isfinite(sample) & (sample > 0)]
-            self._usual = float(np.quantile(sample, 0.9, method="lower")) if len(sample) else 0.0
+            rank = int(0.9 * (len(sample) - 1))
+            self._usual = float(np.partition(sample, rank)[rank]) if len(sample) else 0.0
             spread, relative = given.condition[number] if number < len(given.condition) else (0.0, 1.0)
             self._other = relative * self._usual or spread or self._usual
             self._leeway = error_model.leeway(self._reference_share() if self._truth is not None else 1.0)
@@ -307,10 +308,11 @@ class _Comparison:
             return abs(expected) * self._rule.tolerance.rtol + self._rule.tolerance.atol
         size = abs(expected if truth is None else truth)
         other = self._other if self._spread is None else self._spread[start:end]
-        limit = self._model.share * self._leeway * (size + other) + self._model.floor * self._leeway * self._usual
-        if self._usual > 0:
-            limit = self._arrays.xp.minimum(limit, self._model.cap * (size + self._usual))
-        return limit + self._model.least
+        factor, cap = self._model.share * self._leeway, self._model.cap
+        rest = factor * other + self._model.floor * self._leeway * self._usual
+        if self._usual == 0 or (self._spread is None and factor <= cap and rest <= cap * self._usual):
+            return size * factor + (rest + self._model.least)  # always below the cap: a large output is read less often
+        return self._arrays.xp.minimum(size * factor + rest, (size + self._usual) * cap) + self._model.least
 
     def _sums(self, error: Array, size: Array, limit: Array) -> list[Array]:
         """Return the sums of squares of a part, as single values: of the errors, the sizes and, for the model, the
@@ -361,11 +363,12 @@ class _Comparison:
         return most
 
     def _figures(self, elements: int) -> Figures:
-        relative = math.sqrt(self._errors / self._sizes) if self._sizes else None
+        # Squares of the largest numbers leave the range of float64: such an output is judged by its elements alone.
+        relative = math.sqrt(self._errors / self._sizes) if 0 < self._sizes < math.inf else None
         precision, limits = self._rule.precision, []
         if precision and precision.max_relative_l2 is not None:
             limits.append(max(precision.max_relative_l2, self._references_l2()))
-        if self._model is not None and self._rule.by_model and self._sizes:
+        if self._model is not None and self._rule.by_model and relative is not None:
             limits.append(self._model.whole(elements) * math.sqrt(self._allowed / self._sizes))
         limit = min(limits, default=None)
         reason = ("nan" if self._nan else "inf" if self._inf else "mismatch") if self._different else ""

@@ -12,7 +12,7 @@ from runner.judge.data.layout import Slot
 BITS_ALONE: Final = ("float8_e8m0fnu", "float4_e2m1fn_x2")
 SIGNED: Final = ("uint16", "uint32", "uint64")  # torch compares and adds only the signed types
 
-PART_BYTES: Final = 1 << 28
+PART: Final = 1 << 28  # elements
 
 
 class TensorArrays(Arrays):
@@ -43,13 +43,14 @@ class TensorArrays(Arrays):
         return array.double()
 
     def row_squares(self, array: torch.Tensor, width: int) -> torch.Tensor:
-        return array.view(-1, width).square().sum(dim=1, dtype=torch.float64)
+        # Without the squares as an array of their own.
+        return torch.linalg.vector_norm(array.view(-1, width), dim=1).double().square_()
 
     def same(self, slot: Slot, left: torch.Tensor, right: torch.Tensor) -> bool:
-        """Compare in parts: a comparison takes a byte per element."""
-        one, other = _bytes(slot, left), _bytes(slot, right)
-        parts = (slice(at, at + PART_BYTES) for at in range(0, slot.nbytes, PART_BYTES))
-        return all(torch.equal(one[part], other[part]) for part in parts)
+        """Compare by words where they fit, in parts: a comparison takes a byte per element."""
+        word = torch.uint8 if (slot.output | slot.nbytes) % 8 else torch.int64
+        one, other = (_bytes(slot, region).view(word).split(PART) for region in (left, right))
+        return all(map(torch.equal, one, other))
 
     def numbers(self, *single: torch.Tensor) -> list[float]:
         found: list[float] = torch.stack([one.double() for one in single]).tolist()

@@ -349,3 +349,14 @@ def test_a_reference_that_is_far_off_somewhere_lets_no_cheaper_format_through() 
     given = held(expected, truth=truth, spread=spread, inputs=(x.shape,))
     assert judged(given, truth.astype(np.float32)).good
     assert not judged(given, rounded(x, 11).sum(axis=1).astype(np.float32)).good
+
+
+@pytest.mark.parametrize("largest", [1e160, 1e170])
+def test_a_number_whose_square_no_format_holds_leaves_its_output_to_the_elements(largest: float) -> None:
+    """The determinant of a large matrix, for example. Its output was always too imprecise, the reference's own as
+    well."""
+    x = np.array([largest, 1.0, 2.0, -3.0])
+    given = held(x, truth=x, spread=np.abs(x))
+    assert judged(given, x).good
+    assert judged(given, x * (1 + 2e-16)).good
+    assert judged(given, x * np.array([1.0, 1.01, 1.0, 1.0])).reason == "mismatch"
