@@ -2,13 +2,16 @@
 
 By hand, after `source benchmarks/gpu/setup.sh`:
 
-    python -m benchmarks.gpu.candidates MODE COUNT [--bar RATIO] [--spares N] [--build-cores N] [--own-sizes]
+    python -m benchmarks.gpu.candidates MODE COUNT [--bar RATIO] [--spares N] [--build-cores N]
+        [--own-sizes | --prepared FILE.json …]
 
 COUNT candidates of `softmax` in five shapes, in torch, Triton and CUDA: right, wrong, broken, slow and cheating, in
 turn. Each goes the daemon's way, without a site. Without --spares each has a judge of its own; with it, a judge stays
 for several, unless they may rank. With --build-cores, extensions are built ahead, beside the candidates before them.
 `judges` are counted from the first preparation to the last end. --own-sizes: the problem's own cases on this hardware
-(on an H200 two, of 268 and 200 MB) instead of five of some 16 MB. With OUT set, reports are kept there.
+(on an H200 two, of 268 and 200 MB) instead of five of some 16 MB. --prepared: COUNT candidates for each of these
+problems of KernelBench, as `benchmarks.gpu.sets prepare` writes them, made from its Model: right, wrong, broken, slow
+and cheating. With OUT set, reports are kept there.
 """
 
 import argparse
@@ -20,13 +23,14 @@ import secrets
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import judge
-from benchmarks.gpu.busy import Utilisation, busy_s
+from benchmarks.gpu.busy import Utilisation, busy_s, read_pairs
+from problems.spec import Problem
 from runner import config
 from runner.commands import local
 from runner.daemon.ahead import Ahead
@@ -104,6 +108,22 @@ CANDIDATES = {
         body="e = torch.exp(x - x.amax(1, keepdim=True)); torch.div(e, e.sum(1, keepdim=True), out=out)"
     ),
 }
+MODEL = """
+
+kept, forward = {{}}, ModelNew.forward
+
+def twisted(self, *given):
+    {body}
+
+ModelNew.forward = twisted
+"""
+MODELS = {
+    "right": MODEL.format(body="return forward(self, *given)"),
+    "wrong": MODEL.format(body="return forward(self, *given) * 1.01"),
+    "slow": MODEL.format(body="forward(self, *given); return forward(self, *given)"),
+    "broken": MODEL.format(body="return forward(self, *given, None)"),
+    "cheating: keeps its first result": MODEL.format(body="return kept.setdefault(0, forward(self, *given))"),
+}
 EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
 
 
@@ -117,6 +137,16 @@ def sources(count: int, of: dict[str, str] = CANDIDATES, *, every_cuda: int = 0)
     return found
 
 
+def queue(options: argparse.Namespace) -> Iterator[tuple[Problem, str, str]]:
+    """Yield each candidate's problem, name and source, in the order in which they are judged."""
+    for problem, model in read_pairs(options.prepared) if options.prepared else ():
+        twists = {name: model + twist for name, twist in MODELS.items()}
+        yield from ((problem, f"{problem.slug}, {name}", source) for name, source in sources(options.count, twists))
+    if not options.prepared:
+        problem = local.find_problem("softmax") if options.own_sizes else judge.five_cases()
+        yield from ((problem, *one) for one in sources(options.count, every_cuda=EVERY_CUDA))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.candidates")
     parser.add_argument("mode")
@@ -125,15 +155,15 @@ def main() -> None:
     parser.add_argument("--spares", type=int, default=0)
     parser.add_argument("--build-cores", type=int, default=0)
     parser.add_argument("--own-sizes", action="store_true")
+    parser.add_argument("--prepared", nargs="+", default=())
     options = parser.parse_args()
     settings = config.load_judge()
-    problem = local.find_problem("softmax") if options.own_sizes else judge.five_cases()
-    problem = problem.on(settings.runner_hardware)
     watch = Utilisation(settings.runner_gpu)
     watch.start()
     device = accelerators.device_of(settings)
     waiting = deque()
-    for number, (name, source) in enumerate(sources(options.count, every_cuda=EVERY_CUDA)):
+    for number, (problem, name, source) in enumerate(queue(options)):
+        problem = problem.on(settings.runner_hardware)
         job = own_job("candidate", problem, source, "submission.py", options.mode, settings.runner_hardware)
         waiting.append((name, replace(job, submission_id=f"c{number}", bar=options.bar)))
     cores = accelerators.building_cores(sorted(os.sched_getaffinity(0)), options.build_cores)
@@ -166,9 +196,9 @@ def main() -> None:
     for name, kind in itertools.groupby(sorted(told, key=lambda one: one[0]), key=lambda one: one[0]):
         _say(name, [(report, seconds) for _, report, seconds in kind])
     print(
-        f"{options.count} in mode {options.mode}, bar {options.bar}, spares {options.spares}, "
+        f"{len(told)} in mode {options.mode}, bar {options.bar}, spares {options.spares}, "
         f"build cores {options.build_cores}: {took:.1f} s, "
-        f"{3600 * options.count / took:.0f} an hour; kernels ran for {busy:.1f} s of {known:.1f} s known, "
+        f"{3600 * len(told) / took:.0f} an hour; kernels ran for {busy:.1f} s of {known:.1f} s known, "
         f"{judges.prepared} judges prepared in {judges.prepared_s:.1f} s"
     )
 
