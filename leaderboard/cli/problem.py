@@ -4,10 +4,10 @@ The client has no judge: `check` and `run` start the `runner` command of a check
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import resources
@@ -135,11 +135,11 @@ def run(context: typer.Context) -> None:
 
 
 def judge(*arguments: str) -> NoReturn:
-    """End with the exit code of `runner`. Raises Misuse if it is not installed."""
+    """Become `runner`, so that signals reach it and it removes its containers. Raises Misuse if it is not installed."""
     runner = _runner()
     if runner is None:
         raise Misuse(NO_JUDGE.format(arguments=shlex.join(arguments)))
-    raise typer.Exit(subprocess.run([runner, *arguments], check=False).returncode)
+    os.execv(runner, [runner, *arguments])  # noqa: S606 - no shell
 
 
 def _runner() -> str | None:

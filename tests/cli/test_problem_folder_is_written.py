@@ -1,5 +1,10 @@
 """`photofinish problem new` writes a folder that the judge can read; `check` hands it to the judge, or explains how."""
 
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,7 @@ from leaderboard.cli.main import app
 from runner.admission import examine
 from runner.commands import verify
 from tests.problems.conftest import load_set
+from tests.runner.job.test_told_to_end_it_clears_away import HEEDING
 
 
 def made(folder: Path, name: str = "my-first") -> Path:
@@ -48,29 +54,61 @@ def test_a_name_that_no_board_can_have_is_refused(name: str, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def arguments_of_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `runner` on the path that fails; the file that it writes its arguments to."""
-    arguments = tmp_path / "arguments"
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `runner` on the path that prints its arguments and ends with code 1."""
     judge = tmp_path / "bin" / "runner"
     judge.parent.mkdir()
-    judge.write_text(f'#!/bin/sh\necho "$@" > {arguments}\nexit 1\n')
+    judge.write_text('#!/bin/sh\necho "$@"\nexit 1\n')
     judge.chmod(0o755)
-    monkeypatch.setenv("PATH", str(judge.parent))
-    return arguments
+    monkeypatch.setenv("PATH", str(judge.parent), prepend=os.pathsep)
+    return judge
 
 
-def test_check_starts_the_judge_and_ends_as_it_does(tmp_path: Path, arguments_of_runner: Path) -> None:
+PHOTOFINISH = (*HEEDING, sys.executable, "-m", "leaderboard.cli.start")
+
+
+@pytest.mark.usefixtures("runner")
+def test_check_starts_the_judge_and_ends_as_it_does(tmp_path: Path) -> None:
     folder = made(tmp_path)
-    result = CliRunner().invoke(app, ["problem", "check", str(folder), "--only", "admission/"])
-    assert result.exit_code == 1
-    assert arguments_of_runner.read_text().split() == ["verify", str(folder), "--only", "admission/"]
+    command = [*PHOTOFINISH, "problem", "check", str(folder), "--only", "admission/"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.split() == ["verify", str(folder), "--only", "admission/"]
 
 
+@pytest.mark.usefixtures("runner")
 @pytest.mark.parametrize("options", [["softmax", "kernel.py", "--json", "--mode", "test"], ["--help"], []])
-def test_run_passes_its_arguments_to_the_judge(arguments_of_runner: Path, options: list[str]) -> None:
-    result = CliRunner().invoke(app, ["run", *options])
-    assert result.exit_code == 1
-    assert arguments_of_runner.read_text().split() == ["once", *options]
+def test_run_passes_its_arguments_to_the_judge(options: list[str]) -> None:
+    done = subprocess.run([*PHOTOFINISH, "run", *options], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.split() == ["once", *options]
+
+
+SLOW_TO_CLEAN = """#!{python}
+import signal, sys, time
+def clean(number, frame):
+    time.sleep(0.5)
+    print("cleaned", flush=True)
+    sys.exit(128 + number)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, clean)
+print("ready", flush=True)
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize(("send", "number"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)])
+def test_signal_that_ends_a_run_leaves_the_judge_its_time_to_clean(
+    runner: Path, send: Callable[[int, int], None], number: int
+) -> None:
+    """A terminal sends Ctrl-C to the group of processes, and a supervisor SIGTERM to its child alone."""
+    runner.write_text(SLOW_TO_CLEAN.format(python=sys.executable))
+    command = [*PHOTOFINISH, "run", "softmax", "kernel.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "ready\n"
+        send(run.pid, number)
+        assert (run.wait(10), run.stdout.read()) == (128 + number, "cleaned\n")
 
 
 def test_without_a_judge_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
