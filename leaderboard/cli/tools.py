@@ -47,11 +47,11 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     screen = Screen()
     found = [_file()]
     try:
-        account = config.resolve(context.obj)
+        connection = config.connected(context)
     except ClientError as error:
         found.append(Check("settings", False, str(error)))
     else:
-        with config.client_of(account) as site:
+        with connection as site:
             found += [_tried("site", lambda: _site(site)), _tried("token", lambda: _token(site))]
     found.append(_judge())
     columns: Columns = {"": lambda check: "ok" if check["good"] else "fix", "check": "name", "found": "found"}

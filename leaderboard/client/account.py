@@ -13,6 +13,8 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import httpx
+
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
 
 
@@ -58,8 +60,9 @@ class Account:
 def site_url(value: str) -> str:
     try:
         parts = urlsplit(value.strip())
+        httpx.URL(value.strip())  # refuses more, such as control characters
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
+    except (ValueError, httpx.InvalidURL):
         fits = False
     if not fits or parts.username or parts.password or parts.query or parts.fragment:
         raise Misuse(f"url: {value!r} is not an address such as https://photofinish.example; see --url")

@@ -35,6 +35,7 @@ from .values import JSON, mapping
 
 P = ParamSpec("P")
 T = TypeVar("T")
+H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 
 TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)  # seconds
 STREAM_TIMEOUT: Final = httpx.Timeout(10.0, read=40.0)  # the site sends a message every 15 s
@@ -66,6 +67,17 @@ class ServerEvent:
 
 OnEvent = Callable[[ServerEvent], None]
 OnFeedback = Callable[[shapes.Feedback], None]
+
+
+def connection(kind: type[H], **settings: Any) -> H:
+    """Return a connection of httpx. Raises Misuse for a proxy or certificates of the environment that do not fit."""
+    try:
+        return kind(**settings)
+    except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
+        raise Misuse(
+            f"environment: its proxy or certificates cannot be used: {str(error).rstrip('.')}; "
+            "correct or unset HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSLKEYLOGFILE"
+        ) from None
 
 
 class _Method(Generic[P, T]):
@@ -272,7 +284,7 @@ class _Calls:
             "trust_env": not is_loopback(self.url),  # a proxy cannot reach this machine's loopback
         }
 
-    def _no_answer(self, error: httpx.HTTPError) -> SiteProblem:
+    def _no_answer(self, error: Exception) -> SiteProblem:
         kind = type(error).__name__
         return SiteProblem(f"{self.url}: no answer ({kind}); is the address right and the site up?")
 
@@ -333,7 +345,7 @@ class Client(_Calls):
 
     def __init__(self, url: str = DEFAULT_URL, token: str = "", *, insecure: bool = False) -> None:
         super().__init__(url, token, insecure=insecure)
-        self._http = httpx.Client(**self._settings())
+        self._http = connection(httpx.Client, **self._settings())
 
     def __enter__(self) -> Self:
         return self
@@ -369,7 +381,7 @@ class Client(_Calls):
                 for event in EventSource(response).iter_sse():
                     if event.data:  # not a time to reconnect
                         yield self._event(event)
-        except (httpx.HTTPError, SSEError) as error:
+        except (httpx.HTTPError, SSEError, UnicodeError) as error:
             raise self._broken(error) from None
 
     def follow(self, submission: object, on_event: OnEvent = lambda event: None) -> shapes.Submission:
@@ -437,7 +449,7 @@ class Client(_Calls):
         try:
             with self._http.stream(**_request(call)) as response:
                 content = self._content(response, call.most_bytes or MAX_ANSWER_BYTES)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, UnicodeError) as error:
             raise self._no_answer(error) from None
         return self._read(call, response, content), next_cursor(response)
 
@@ -453,7 +465,7 @@ class AsyncClient(_Calls):
 
     def __init__(self, url: str = DEFAULT_URL, token: str = "", *, insecure: bool = False) -> None:
         super().__init__(url, token, insecure=insecure)
-        self._http = httpx.AsyncClient(**self._settings())
+        self._http = connection(httpx.AsyncClient, **self._settings())
 
     async def __aenter__(self) -> Self:
         return self
@@ -487,7 +499,7 @@ class AsyncClient(_Calls):
                 async for event in EventSource(response).aiter_sse():
                     if event.data:
                         yield self._event(event)
-        except (httpx.HTTPError, SSEError) as error:
+        except (httpx.HTTPError, SSEError, UnicodeError) as error:
             raise self._broken(error) from None
 
     async def follow(self, submission: object, on_event: OnEvent = lambda event: None) -> shapes.Submission:
@@ -551,7 +563,7 @@ class AsyncClient(_Calls):
         try:
             async with self._http.stream(**_request(call)) as response:
                 content = await self._content(response, call.most_bytes or MAX_ANSWER_BYTES)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, UnicodeError) as error:
             raise self._no_answer(error) from None
         return self._read(call, response, content), next_cursor(response)
 

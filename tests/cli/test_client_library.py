@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from leaderboard.client import AsyncClient, Client, Misuse, Refused, calls
+from leaderboard.client import AsyncClient, Client, Misuse, Refused, SiteProblem, calls
 from leaderboard.client.clients import next_cursor
 from tests.cli.fake_site import PASSED, TOKEN, FakeSite
 
@@ -65,6 +65,20 @@ def test_client_checks_before_it_sends(site: FakeSite) -> None:
     with pytest.raises(Misuse, match="not https"):
         Client("http://site.example", TOKEN)
     assert site.tokens == []
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_environment_that_no_request_can_use_is_a_misuse(
+    kind: type[Client] | type[AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "foo://proxy.example")
+    with pytest.raises(Misuse, match=r"Unknown scheme .*; correct or unset HTTP_PROXY"):
+        kind("https://site.example")
+
+
+def test_id_of_an_event_that_no_header_can_hold_ends_the_streams(site: FakeSite) -> None:
+    with Client(site.url, TOKEN) as connection, pytest.raises(SiteProblem, match="the stream of events broke"):
+        list(connection.events("7", "\u00e4"))
 
 
 def test_next_page_is_read_from_the_header_link() -> None:

@@ -91,7 +91,17 @@ def test_token_is_not_sent_in_the_clear_to_another_machine(photofinish: Photofin
 
 
 @pytest.mark.parametrize(
-    "url", ["site.example", "ftp://site.example", "https://", "https://a:b@site.example", "http://x:y"]
+    "url",
+    [
+        "site.example",
+        "ftp://site.example",
+        "https://",
+        "https://a:b@site.example",
+        "http://x:y",
+        "https://ä..b",
+        "https://a\x07b",
+        "https://a.example/\udcff",
+    ],
 )
 def test_wrong_address_is_named(photofinish: Photofinish, url: str) -> None:
     ended = photofinish("login", "--token", TOKEN, "--url", url)

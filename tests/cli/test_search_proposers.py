@@ -229,12 +229,15 @@ def test_key_is_in_no_error_and_in_no_answer() -> None:
     assert reply.found[0].code == "x = '[key]'"
 
 
-def test_wrong_settings_of_an_endpoint_are_named() -> None:
+def test_wrong_settings_of_an_endpoint_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Misuse, match="is not https"):
         ask("http://models.example/v1", asked())
     with pytest.raises(Misuse, match="model: missing"):
         ask("https://models.example/v1", asked(), model="")
-    for address in (f"https://{KEY}@models.example", f"https://models.example/?key={KEY}", "http://:0"):
+    for address in (f"https://{KEY}@models.example", f"https://models.example/?key={KEY}", "http://:0", "http://ä..b"):
         with pytest.raises(Misuse, match="belongs into PROPOSER_API_KEY") as refused:
             ask(address, asked())
         assert KEY not in str(refused.value)
+    monkeypatch.setenv("ALL_PROXY", "socks5://proxy.example")
+    with pytest.raises(Misuse, match="SOCKS proxy"):
+        ask("https://models.example/v1", asked())

@@ -56,6 +56,31 @@ def test_site_that_is_away_is_code_3(photofinish: Photofinish) -> None:
     assert "no answer" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("ALL_PROXY", "socks5://proxy.example", "SOCKS proxy"),
+        ("HTTPS_PROXY", "foo://proxy.example", "Unknown scheme"),
+        ("NO_PROXY", "[::1],fe80::/10", "Invalid port"),
+        ("SSL_CERT_FILE", "/nonexistent", "No such file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["boards", "doctor"])
+def test_proxy_and_certificates_that_cannot_be_used_are_named(
+    photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    ended = photofinish("--url", "https://site.example", command)
+    assert ended.code == {"boards": 2, "doctor": 1}[command]
+    assert "its proxy or certificates cannot be used" in ended.out + ended.err
+    assert said in ended.out + ended.err
+    assert name in ended.out + ended.err
+
+
+def test_name_of_a_host_that_cannot_be_looked_up_is_code_3(photofinish: Photofinish) -> None:
+    assert photofinish("--insecure", "--url", f"http://{'a' * 64}.example", "boards").code == 3
+
+
 def test_reading_is_tried_again(site: FakeSite, photofinish: Photofinish) -> None:
     site.fail_reads = 2
     assert photofinish("boards").code == 0

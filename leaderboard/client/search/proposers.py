@@ -22,7 +22,7 @@ import httpx
 
 from ...source import read_code
 from ..account import Misuse, SiteProblem, is_loopback
-from ..clients import backoff_s
+from ..clients import backoff_s, connection
 from ..values import mapping, mappings, number
 from .prompts import SYSTEM, Question, one_line, read_ideas
 
@@ -226,7 +226,8 @@ class ChatProposer:
         self.name, self._key, self._timeout_s = f"{model} at {base}", key, timeout_s
         self._url = base if base.endswith("/chat/completions") else f"{base}/chat/completions"
         self._model, self._sampling = model, dict(sampling or {})
-        self._http = httpx.AsyncClient(
+        self._http = connection(
+            httpx.AsyncClient,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(timeout_s, connect=10.0),
             follow_redirects=False,
@@ -299,7 +300,7 @@ class ChatProposer:
                     return await self._once(body)
             except TimeoutError:
                 fault = _Again(f"gave no answer in {self._timeout_s:g} s")
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, UnicodeError) as error:
                 fault = _Again(f"no answer ({type(error).__name__})")
             except _Again as error:
                 fault = error
@@ -344,8 +345,9 @@ def _address(url: str) -> str:
     """Return the address of an endpoint. Raises Misuse."""
     try:
         parts = urlsplit(url.strip())
+        httpx.URL(url.strip())
         fits = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
+    except (ValueError, httpx.InvalidURL):
         fits = False
     if not fits or parts.username or parts.password or parts.query or parts.fragment:
         example = "https://api.example/v1"
