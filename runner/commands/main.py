@@ -342,7 +342,7 @@ def verify_problem(
             patience = _patience(wait, screen, status)
 
             def judge(sample: verify.Sample) -> Report:
-                status.update(f"judging {sample.name}")
+                status.update(render.seen(f"judging {sample.name}"))
                 hardware, asked = settings.runner_hardware, verify.asked(found, sample)
                 job = local.job_from(asked, sample.source, sample.filename, sample.mode, hardware)
                 return local.judge_here(job, settings, lambda event: None, patience)

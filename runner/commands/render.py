@@ -52,12 +52,12 @@ def checks(screen: Console, found: Sequence[doctor.Check], *, fit: bool) -> None
     """Print the table; then the remedies, in the order of the table."""
     table = _table("result", "check", "found", left="", padding=WIDE)
     for check in found:
-        table.add_row(Text(check.result, style=COLOURS[check.result]), Text(check.name), Text(check.found))
+        table.add_row(Text(check.result, style=COLOURS[check.result]), Text(check.name), seen(check.found))
     screen.print(table)
     for check in found:
         if check.result != doctor.OK:
             screen.print()
-            screen.print(Text(f"{check.name}: {check.found}", style=COLOURS[check.result]))
+            screen.print(seen(f"{check.name}: {check.found}", style=COLOURS[check.result]))
             screen.print(Text(check.why))
             screen.print(Text(f"→ {check.remedy}"))
     screen.print()
@@ -108,7 +108,7 @@ def progress(event: Event) -> Text:
     if "total" in data:
         return Text(f"{event.state}: case {data['done']} of {data['total']}")
     if "quads" in data:
-        return Text(f"{event.state}: {event.message}, {data['quads']} of at most {data['quads_at_most']} quads")
+        return seen(f"{event.state}: {event.message}, {data['quads']} of at most {data['quads_at_most']} quads")
     return Text(event.state)
 
 
@@ -116,9 +116,9 @@ def report(screen: Console, report: Report) -> None:
     """Print a report. Text of the submission is shown as it is, never as markup."""
     colour = "green" if report.outcome == "passed" else "red"
     title = report.outcome + (f" ({report.reason})" if report.reason else "")
-    screen.print(Text(title, style=f"bold {colour}"))
+    screen.print(seen(title, style=f"bold {colour}"))
     if report.message:
-        screen.print(Text(report.message))
+        screen.print(seen(report.message))
     if checks := [case for case in report.cases if case["stage"] == "check"]:
         right, public = sum(case["good"] for case in checks), sum(case["public"] for case in checks)
         parts = f"({public} public, {len(checks) - public} secret)"
@@ -131,7 +131,7 @@ def report(screen: Console, report: Report) -> None:
         screen.print(Text(said, style="bold"))
         for case in timed:
             if words := caution(times_alone(case["ratio"], case["measured_us"], case["baseline_us"])):
-                screen.print(Text(f"{case['name']}: {words}"))
+                screen.print(seen(f"{case['name']}: {words}"))
     if (profile := profiled.read(report.profile)) is not None:
         screen.print(seen(profile.sentence, style="bold"))
         for figure in profile.figures:
@@ -143,10 +143,10 @@ def report(screen: Console, report: Report) -> None:
         for note in profile.notes:
             screen.print(seen(note, style="yellow"))
     for sentence in _remarks(report):
-        screen.print(Text(sentence, style="yellow"))
+        screen.print(seen(sentence, style="yellow"))
     for name, text in report.logs.items():
         if text.strip():
-            screen.print(Text(f"── {name}"), Text(text), sep="\n")
+            screen.print(seen(f"── {name}\n{text}"))
     if timed:
         screen.print(Text("Judged on this machine: on a site, its hardware and seeds of its own count.", style="dim"))
 
@@ -220,7 +220,7 @@ def _times(cases: list[dict[str, Any]], bounds: dict[str, float]) -> Table:
         bound = bounds.get(case["name"])
         light = [] if not bounds else ["–" if bound is None else f"{bound / case['measured_us'] / 10:.3g}"]
         table.add_row(
-            Text(str(case["name"])),
+            seen(str(case["name"])),
             f"{case['measured_us']:.4g}",
             f"{case['baseline_us']:.4g}",
             f"{1 / case['ratio']:.3f}×",
@@ -240,7 +240,7 @@ def confirmation(screen: Console, made: Report) -> None:
         return
     for number, gain in enumerate(told["gains"], 1):
         screen.print(Text(f"run {number}: {abs(100 * gain):.2f} % {'faster' if gain >= 0 else 'slower'}"))
-    screen.print(Text(told["sentence"], style="bold green" if told["accepted"] else "bold yellow"))
+    screen.print(seen(told["sentence"], style="bold green" if told["accepted"] else "bold yellow"))
     if told["held"]:
         screen.print(Text("Held: a person must look at the incumbent before anything changes.", style="yellow"))
 
@@ -248,9 +248,9 @@ def confirmation(screen: Console, made: Report) -> None:
 def verified(screen: Console, line: Expectation) -> None:
     """Print the line of a sample as soon as it is known."""
     mark, colour = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}[line.good]
-    screen.print(Text.assemble((mark, colour), f" {line.name}: ", (line.got, colour)))
+    screen.print(Text.assemble((mark, colour), " ", seen(line.name), ": ", seen(line.got, style=colour)))
     if line.explained:
-        screen.print(Text(f"    {line.explained}"))
+        screen.print(seen(f"    {line.explained}"))
 
 
 def verification(screen: Console, lines: Sequence[Expectation], marks: Sequence[str] = ()) -> None:
@@ -266,9 +266,9 @@ def verification(screen: Console, lines: Sequence[Expectation], marks: Sequence[
     unjudged = [line.name for line in counted if not line.judged]
     if unjudged:
         said = f"{len(unjudged)} of {len(counted)} could not be judged here: {', '.join(unjudged)}"
-        screen.print(Text(f"{said}; `runner doctor` may say why.", style="bold red"))
+        screen.print(seen(f"{said}; `runner doctor` may say why.", style="bold red"))
     if wrong:
-        screen.print(Text(f"{len(wrong)} of {len(told)} got another verdict: {', '.join(wrong)}", style="bold red"))
+        screen.print(seen(f"{len(wrong)} of {len(told)} got another verdict: {', '.join(wrong)}", style="bold red"))
     elif told:
         others = "The other" if unjudged else "All"
         screen.print(Text(f"{others} {len(told)} got the verdict they must get.", style="bold green"))

@@ -11,7 +11,7 @@ from rich.console import Console
 from runner.commands import local, render
 from runner.evidence import schema
 from runner.job.execute import report_of
-from runner.wire import Report
+from runner.wire import Event, Expectation, Report
 from tests.runner.evidence.test_report_schema import simulated
 from tests.runner.judge.simulated import race
 
@@ -88,6 +88,28 @@ def test_a_failure_shows_what_to_do_and_no_figures() -> None:
     assert text.startswith("build_error (syntax)\nsubmission.py, line 3")
     assert "[red]as it is[/red]" in text
     assert "µs" not in text
+
+
+NASTY = "\x1b]0;owned\x07\x9b2J\u202e[red]"
+
+
+def test_foreign_text_cannot_steer_the_terminal() -> None:
+    """Names of samples come from a problem's folder, names of cases and words of a report from its code."""
+    report = made(findings=[{"rule": NASTY, "case": "n=1", "figures": {}, "sentence": NASTY}])
+    cases = tuple(case | {"name": NASTY, "measured_us": 80.0, "baseline_us": 160.0} for case in report.cases)
+    report = replace(report, cases=cases, message=NASTY, reason=NASTY, flags=(NASTY,), set_aside=NASTY)
+    report = replace(report, logs={NASTY: NASTY})
+    screen = Console(file=io.StringIO(), width=400)
+    line = Expectation(NASTY, "wrong", NASTY, False, NASTY)
+    render.verified(screen, line)
+    render.verification(screen, [line, replace(line, judged=False)])
+    screen.print(render.progress(Event(1, "progress", "timing", NASTY, {"quads": 1, "quads_at_most": 2})))
+    decided = {"gains": [], "sentence": NASTY, "accepted": False, "held": False, "reason": "slower"}
+    render.confirmation(screen, replace(report, confirmation=decided))
+    for text in (shown(report), screen.file.getvalue()):  # type: ignore[attr-defined]
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
+        assert text.count("owned") > 4
+        assert "[red]" in text
 
 
 def test_a_device_that_must_not_go_on_is_said() -> None:
