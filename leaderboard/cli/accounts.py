@@ -41,7 +41,8 @@ def login(
     """Sign in: confirm a short code on the site. With --token, or a token on stdin, check and keep that token."""
     screen = Screen()
     name = profile or context.obj.profile
-    site = site_url(url or context.obj.url or _kept_url(name))
+    usual = _kept_url(name)  # also beside --url: a file that cannot be read must not cost a new token
+    site = site_url(url or context.obj.url or usual)
     may_be_clear = insecure or context.obj.insecure
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
     if token == "-":  # noqa: S105
@@ -111,9 +112,10 @@ def remove_profile(name: str, as_json: AsJson = False) -> None:
 def _kept_url(profile: str) -> str:
     """Return the site of a profile, also of one that is to be made, or of a damaged file: the usual site."""
     try:
-        return config.read().named(profile).url
-    except Misuse:
+        kept = config.read()
+    except config.Damaged:
         return config.DEFAULT_URL
+    return kept.profiles.get(profile or kept.current, Account()).url
 
 
 def _typed_token(site: str) -> str:

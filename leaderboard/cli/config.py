@@ -22,6 +22,10 @@ USUAL: Final = "default"  # name of the first profile
 MAX_NAME_CHARS: Final = 32
 
 
+class Damaged(Misuse):
+    """The file can be read, and is no list of profiles."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The options before the command; they win over the file."""
@@ -96,8 +100,8 @@ def read() -> Kept:
         return Kept()
     except OSError as error:
         raise Misuse(f"{path}: cannot be read ({error.strerror}); fix its rights, or set PHOTOFINISH_TOKEN") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise Misuse(f"{path}: is damaged; delete it and run `photofinish login`") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Misuse):
+        raise Damaged(f"{path}: is damaged; delete it and run `photofinish login`") from None
 
 
 def _account(data: Mapping[str, Any]) -> Account:
@@ -105,11 +109,11 @@ def _account(data: Mapping[str, Any]) -> Account:
 
 
 def save(account: Account, profile: str = "") -> Path:
-    """Keep the account under a profile, which becomes the current one."""
+    """Keep the account under a profile, which becomes the current one. A damaged file is written anew."""
     try:
         kept = read()
-    except Misuse:
-        kept = Kept()  # a damaged file is written anew
+    except Damaged:
+        kept = Kept()
     name = check_name(profile or kept.current)
     return write(replace(kept, current=name, profiles={**kept.profiles, name: account}))
 

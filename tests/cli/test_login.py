@@ -126,6 +126,24 @@ def test_damaged_file_is_a_clear_error(photofinish: Photofinish, home: Path, con
     assert "photofinish login" in ended.err or "--url" in ended.err
 
 
+@pytest.mark.parametrize("content", [b"{", b"[" * 50_000, b'{"url": "nowhere", "token": "pf_x"}'])
+def test_login_writes_a_damaged_file_anew(site: FakeSite, photofinish: Photofinish, content: bytes) -> None:
+    config.config_path().parent.mkdir(parents=True)
+    config.config_path().write_bytes(content)
+    assert photofinish("login", "--token", TOKEN, "--url", site.url).code == 0
+    assert config.load().token == TOKEN
+
+
+def test_login_leaves_a_file_that_cannot_be_read(site: FakeSite, photofinish: Photofinish) -> None:
+    path = config.config_path()
+    path.parent.mkdir(parents=True)
+    path.symlink_to(path)  # unreadable for root as well
+    ended = photofinish("login", "--token", TOKEN, "--url", site.url)
+    assert (ended.code, site.tokens) == (2, [])
+    assert "cannot be read" in ended.err
+    assert path.is_symlink()
+
+
 def test_whoami_without_a_token_says_how_to_get_one(
     site: FakeSite, photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
