@@ -133,11 +133,14 @@ def use(name: str) -> Account:
 
 
 def write(kept: Kept) -> Path:
-    """Write the file for its owner alone, atomically."""
+    """Write the file for its owner alone, atomically; without profiles, remove it."""
     path = config_path()
     scrap = path.with_suffix(".tmp")
     data = {"current": kept.current, "profiles": {name: asdict(one) for name, one in kept.profiles.items()}}
     try:
+        if not kept.profiles:
+            path.unlink(missing_ok=True)
+            return path
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         scrap.unlink(missing_ok=True)
         descriptor = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -145,7 +148,8 @@ def write(kept: Kept) -> Path:
             json.dump(data, file, indent=2)
         scrap.replace(path)
     except OSError as error:
-        raise Misuse(f"{path}: cannot be written ({error.strerror}); set PHOTOFINISH_TOKEN instead") from None
+        way_out = "fix its rights, or set PHOTOFINISH_TOKEN"
+        raise Misuse(f"{path}: cannot be written ({error.strerror}); {way_out}") from None
     return path
 
 
@@ -156,10 +160,7 @@ def forget(profile: str = "") -> str:
     if name not in kept.profiles:
         return ""
     left = {known: account for known, account in kept.profiles.items() if known != name}
-    if left:
-        write(Kept(kept.current if kept.current in left else next(iter(left)), left))
-    else:
-        config_path().unlink(missing_ok=True)
+    write(Kept(kept.current if kept.current in left else next(iter(left), USUAL), left))
     return name
 
 

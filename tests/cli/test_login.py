@@ -84,6 +84,19 @@ def test_logout_forgets(site: FakeSite, photofinish: Photofinish) -> None:
     assert photofinish("logout").out == "No token was kept.\n"
 
 
+@pytest.mark.parametrize("command", [("logout",), ("profile", "rm", "default")])
+def test_file_that_cannot_be_removed_is_a_clear_error(
+    photofinish: Photofinish, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    config.save(config.Account("https://site.example", TOKEN))
+    with config.config_path().open() as file:
+        place = Path(f"/proc/self/fd/{file.fileno()}")  # it can be read and not removed, by root as well
+        monkeypatch.setattr(config, "config_path", lambda: place)
+        ended = photofinish(*command)
+    assert ended.code == 2
+    assert "cannot be written (Operation not permitted); fix its rights" in ended.err
+
+
 def test_token_is_not_sent_in_the_clear_to_another_machine(photofinish: Photofinish) -> None:
     ended = photofinish("login", "--token", TOKEN, "--url", "http://site.example")
     assert ended.code == 2
