@@ -60,12 +60,13 @@ def config_path() -> Path:
 
 
 def resolve(options: Options) -> Account:
-    """Combine options or environment with the file; a profile's token is only for the profile's site."""
+    """Combine options or environment with the file; a profile's token and flag are only for the profile's site."""
     kept = load(options.profile) if not (options.url and options.token and not options.profile) else Account()
     site = site_url(options.url) if options.url else kept.url
     known = kept.token if site == kept.url else ""
     token = check_token(options.token) if options.token else known
-    return check_private(Account(site, token, options.insecure or kept.insecure))
+    is_insecure = options.insecure or (kept.insecure and site == kept.url)
+    return check_private(Account(site, token, is_insecure))
 
 
 def client_of(account: Account) -> Client:

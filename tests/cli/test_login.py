@@ -97,6 +97,14 @@ def test_file_that_cannot_be_removed_is_a_clear_error(
     assert "cannot be written (Operation not permitted); fix its rights" in ended.err
 
 
+@pytest.mark.usefixtures("home")
+def test_insecure_flag_of_a_profile_is_for_its_site_alone() -> None:
+    config.save(config.Account("http://site.example", TOKEN, insecure=True))
+    assert config.resolve(config.Options()).insecure
+    with pytest.raises(config.Misuse, match="not https"):
+        config.resolve(config.Options("http://other.example", "pf_other", profile="default"))
+
+
 def test_token_is_not_sent_in_the_clear_to_another_machine(photofinish: Photofinish) -> None:
     ended = photofinish("login", "--token", TOKEN, "--url", "http://site.example")
     assert ended.code == 2
