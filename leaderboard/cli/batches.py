@@ -98,7 +98,7 @@ def show(
         if batch is None:
             newest: Sequence[JSON] = site.batches(1)
             if not newest:
-                raise Misuse("batch: you have sent none yet; `photofinish batch send FILE…` sends one")
+                raise Misuse("batch: you have sent none yet; `photofinish batch submit FILE…` sends one")
             batch = str(newest[0]["id"])
         if watch:
             _watch(site, batch, as_json)

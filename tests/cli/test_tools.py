@@ -1,12 +1,15 @@
 """`photofinish completion`, `doctor` and `skill`."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+import typer
 
 from leaderboard.cli import config
+from leaderboard.cli.main import app
 from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import TOKEN, FakeSite
 
@@ -75,3 +78,16 @@ def test_skill_names_commands_that_exist(photofinish: Photofinish) -> None:
         assert f"photofinish {command}" in text
         if command != "run":
             assert photofinish(*command.split(), "--help").code == 0
+
+
+@pytest.mark.parametrize(("folder", "suffix"), [("leaderboard", "py"), ("docs", "md")])
+def test_every_command_that_a_text_names_exists(folder: str, suffix: str) -> None:
+    photofinish = typer.main.get_command(app)
+    for path in (Path(__file__).parents[2] / folder).rglob(f"*.{suffix}"):
+        for words in re.findall(r"`photofinish ([a-z][a-z -]*)", path.read_text()):
+            command = photofinish
+            for word in words.split():
+                if not isinstance(command, typer.core.TyperGroup):
+                    break
+                assert word in command.commands, f"{path}: {words}"
+                command = command.commands[word]
