@@ -310,8 +310,9 @@ def lineage_of(given: Sequence[str] | None) -> dict[str, object]:
             raise Misuse(f"--lineage: {name[:64]!r} is no field with a value, such as model=NAME; see `--help`")
         try:
             found[name] = LINEAGE[name](value)
-        except ValueError:
-            kind = "a JSON object" if name == "sampling" else "a number of US dollars"
+            json.dumps(found[name], allow_nan=False)
+        except (ValueError, RecursionError):
+            kind = "a JSON object of finite numbers" if name == "sampling" else "a number of US dollars"
             raise Misuse(f"--lineage {name}: {value[:64]!r} is not {kind}") from None
     return found
 

@@ -339,7 +339,10 @@ def packed(path: Path) -> tuple[str, bytes]:
                 raise Misuse(
                     f"{path}: more than {MAX_FILES:,} files or {MAX_ARCHIVE_BYTES:,} bytes; give the set alone"
                 )
-            archive.writestr(name.as_posix(), read(file, MAX_ARCHIVE_BYTES))
+            try:
+                archive.writestr(name.as_posix(), read(file, MAX_ARCHIVE_BYTES))
+            except UnicodeEncodeError:
+                raise Misuse(f"{str(name)!r}: its name is not text in UTF-8; rename it") from None
     return f"{path.resolve().name}.zip", buffer.getvalue()
 
 

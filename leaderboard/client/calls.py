@@ -56,7 +56,10 @@ def segment(value: object) -> str:
     text = str(value)
     if text in ("", ".", ".."):
         raise Misuse(f"name: {text!r} is none; see `photofinish boards`")
-    return quote(text, safe="")
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise Misuse(f"name: {text!r} is not text in UTF-8; see `photofinish boards`") from None
 
 
 def submission_id(value: object) -> str:

@@ -11,6 +11,7 @@ import random
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, cast, overload
@@ -78,6 +79,17 @@ def connection(kind: type[H], **settings: Any) -> H:
             f"environment: its proxy or certificates cannot be used: {str(error).rstrip('.')}; "
             "correct or unset HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSLKEYLOGFILE"
         ) from None
+
+
+def request_of(http: httpx.Client | httpx.AsyncClient, method: str, path: str, **content: Any) -> httpx.Request:
+    """Return a request. Raises Misuse for content that a request cannot hold."""
+    try:
+        return http.build_request(method, path, **content)
+    except UnicodeEncodeError as error:
+        part = error.object[max(0, error.start - 20) : error.end + 20]
+        raise Misuse(f"request: {part!r} cannot be sent ({error.reason}); write it in UTF-8") from None
+    except (ValueError, RecursionError, httpx.InvalidURL) as error:
+        raise Misuse(f"request: {error}; give finite numbers, shorter text and JSON of fewer levels") from None
 
 
 class _Method(Generic[P, T]):
@@ -446,8 +458,9 @@ class Client(_Calls):
         return self._sent(call)
 
     def _sent(self, call: Call[T]) -> tuple[T, str]:
+        request = request_of(self._http, **_content_of(call))
         try:
-            with self._http.stream(**_request(call)) as response:
+            with closing(self._http.send(request, stream=True)) as response:
                 content = self._content(response, call.most_bytes or MAX_ANSWER_BYTES)
         except (httpx.HTTPError, UnicodeError) as error:
             raise self._no_answer(error) from None
@@ -560,8 +573,9 @@ class AsyncClient(_Calls):
         return await self._sent(call)
 
     async def _sent(self, call: Call[T]) -> tuple[T, str]:
+        request = request_of(self._http, **_content_of(call))
         try:
-            async with self._http.stream(**_request(call)) as response:
+            async with aclosing(await self._http.send(request, stream=True)) as response:
                 content = await self._content(response, call.most_bytes or MAX_ANSWER_BYTES)
         except (httpx.HTTPError, UnicodeError) as error:
             raise self._no_answer(error) from None
@@ -686,8 +700,8 @@ def _sent_with_defaults(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {**SENT, **sent}
 
 
-def _request(call: Call[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"method": call.method, "url": call.path, "params": dict(call.params) or None}
+def _content_of(call: Call[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"method": call.method, "path": call.path, "params": dict(call.params) or None}
     if call.files:
         found |= {"files": dict(call.files), "data": call.body}
     elif call.body is not None:

@@ -192,5 +192,8 @@ def test_a_batch_names_its_lineage(site: FakeSite, photofinish: Photofinish, fil
     told = {"parents": [7, 8], "sampling": {"temperature": 1}, "cost_usd": 0.5, "idea": "a = b", "run": "r1"}
     ((_, body),) = site.acts
     assert [one["lineage"] for one in body["candidates"]] == [told, told]
-    for wrong in ("model", "colour=red", "cost_usd=much", "sampling={", "parents=7,x"):
+    for wrong in ("model", "colour=red", "cost_usd=much", "sampling={", "parents=7,x", f"sampling={'[' * 99_999}"):
         assert photofinish("batch", "submit", *files, "--lineage", wrong).code == 2
+    for endless in ("cost_usd=inf", 'sampling={"temperature": 1e999}'):
+        name = endless.partition("=")[0]
+        assert f"--lineage {name}: " in photofinish("batch", "submit", *files, "--lineage", endless).err

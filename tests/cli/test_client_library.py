@@ -3,11 +3,14 @@
 import asyncio
 import inspect
 import json
+from functools import reduce
+from pathlib import Path
 
 import pytest
 
 from leaderboard.client import AsyncClient, Client, Misuse, Refused, SiteProblem, calls
 from leaderboard.client.clients import next_cursor
+from tests.cli.conftest import Photofinish
 from tests.cli.fake_site import PASSED, TOKEN, FakeSite
 
 
@@ -74,6 +77,50 @@ def test_environment_that_no_request_can_use_is_a_misuse(
     monkeypatch.setenv("HTTPS_PROXY", "foo://proxy.example")
     with pytest.raises(Misuse, match=r"Unknown scheme .*; correct or unset HTTP_PROXY"):
         kind("https://site.example")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (calls.call("tracks", {"bar": float("nan")}), "Out of range float values"),
+        (calls.call("tracks", {"text": reduce(lambda inner, _: [inner], range(9_999), [])}), "recursion"),
+        (calls.boards(text="caf\udce9"), r"'caf\\udce9' cannot be sent"),
+        (calls.upload_set("a\udcff.zip", b""), r"a\\udcff\.zip"),
+        (calls.boards(text="x" * 70_000), "too long"),
+        (calls.submit(board="b", hardware="", mode="test", filename="", code="", key="\u00e4"), "cannot be sent"),
+    ],
+)
+def test_content_that_no_request_can_hold_is_a_misuse(site: FakeSite, call: calls.Call[object], said: str) -> None:
+    async def send() -> None:
+        async with AsyncClient(site.url, TOKEN) as connection:
+            await connection.do(call)
+
+    with Client(site.url, TOKEN) as connection, pytest.raises(Misuse, match=said):
+        connection.do(call)
+    with pytest.raises(Misuse, match=said):
+        asyncio.run(send())
+    assert site.tokens == []
+
+
+@pytest.mark.usefixtures("signed_in")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("board", "caf\udce9"),
+        ("boards", "--hardware", "caf\udce9"),
+        ("reward", "7", "--cap", "inf"),
+        ("batch", "submit", "KERNEL", "--budget", "nan"),
+        ("match", "predict", "3", "--bound", "memory", "--expect", "inf", "--why", "because"),
+        ("admin", "edit", "summer", "bar=1e999"),
+        ("submit", "KERNEL", "--board", "softmax", "--filename", "caf\udce9.py", "--no-check"),
+    ],
+)
+def test_command_refuses_values_that_no_request_can_hold(
+    site: FakeSite, photofinish: Photofinish, kernel: Path, arguments: tuple[str, ...]
+) -> None:
+    ended = photofinish(*(str(kernel) if word == "KERNEL" else word for word in arguments))
+    assert (ended.code, ended.err[:7]) == (2, "error: ")
+    assert site.sent == site.acts == []
 
 
 def test_id_of_an_event_that_no_header_can_hold_ends_the_streams(site: FakeSite) -> None:

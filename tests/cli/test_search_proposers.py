@@ -238,6 +238,9 @@ def test_wrong_settings_of_an_endpoint_are_named(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(Misuse, match="belongs into PROPOSER_API_KEY") as refused:
             ask(address, asked())
         assert KEY not in str(refused.value)
+    for wrong in ({"model": "\udcff"}, {"sampling": {"temperature": float("nan")}}):
+        with pytest.raises(Misuse, match="request: "):
+            ask("http://127.0.0.1:1", asked(), **wrong)
     monkeypatch.setenv("ALL_PROXY", "socks5://proxy.example")
     with pytest.raises(Misuse, match="SOCKS proxy"):
         ask("https://models.example/v1", asked())

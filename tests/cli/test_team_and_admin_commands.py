@@ -206,6 +206,16 @@ def test_admin_import_discards_a_preview_that_is_declined(
     assert [path for path, _ in site.acts] == ["/sets/git", "/sets/7/discard"]
 
 
+def test_admin_import_names_a_file_whose_name_is_not_text(
+    site: FakeSite, photofinish: Photofinish, tmp_path: Path
+) -> None:
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / "a\udcff.py").touch()
+    ended = photofinish("admin", "import", str(folder))
+    assert (ended.code, "'a\\udcff.py': its name is not text" in ended.err, site.acts) == (2, True, [])
+
+
 def test_admin_import_takes_a_ref_with_an_address_alone(
     site: FakeSite, photofinish: Photofinish, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ import os
 import shlex
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,7 +23,7 @@ import httpx
 
 from ...source import read_code
 from ..account import Misuse, SiteProblem, is_loopback
-from ..clients import backoff_s, connection
+from ..clients import backoff_s, connection, request_of
 from ..values import mapping, mappings, number
 from .prompts import SYSTEM, Question, one_line, read_ideas
 
@@ -311,7 +312,8 @@ class ChatProposer:
             await asyncio.sleep(pause_s)
 
     async def _once(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        async with self._http.stream("POST", self._url, json=body) as response:
+        request = request_of(self._http, "POST", self._url, json=body)
+        async with aclosing(await self._http.send(request, stream=True)) as response:
             content = bytearray()
             async for part in response.aiter_bytes():
                 content += part
