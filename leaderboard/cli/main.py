@@ -31,7 +31,7 @@ from . import (
     teams,
     tools,
 )
-from .api import exit_code
+from .api import USAGE, exit_code
 from .config import Options
 from .render import Screen
 from .start import on_terminal
@@ -134,5 +134,10 @@ def run() -> None:
         except ClientError as error:
             Screen().error(str(error))
             sys.exit(exit_code(error))
+        except OSError as error:
+            if error.filename is None:  # a stream: on_terminal reports it
+                raise
+            Screen().error(f"{error.filename}: {error.strerror}")
+            sys.exit(USAGE)
 
     on_terminal(command)

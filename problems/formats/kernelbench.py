@@ -7,6 +7,7 @@ this judge cannot judge is loaded with the reason in `unsupported`; a doubt that
 
 import ast
 import io
+import os
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
@@ -182,7 +183,7 @@ def load_file(path: Path, level: int, precision: str = FP32) -> Problem:
 
 def level_of(path: Path) -> int:
     """Return the level in the name of the file's folder, or 1 if the name has none."""
-    match = _LEVEL.fullmatch(path.resolve().parent.name)
+    match = _LEVEL.fullmatch(Path(os.path.realpath(path)).parent.name)
     return int(match[1]) if match else 1
 
 

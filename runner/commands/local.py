@@ -39,10 +39,11 @@ class UsageError(RunnerError):
 
 def find_folder(name: str) -> Path:
     """Return a folder with a task.yml or a problem.json, or that of a problem of the library. Raises UsageError."""
-    if (Path(name) / "task.yml").is_file():
-        return Path(name)
-    if (Path(name) / PULLED_FILE).is_file():
-        return Path(name)
+    try:
+        if any((Path(name) / file).is_file() for file in (TASK_FILE, PULLED_FILE)):
+            return Path(name)
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
     known = {path.parent.name: path.parent for path in sorted(LIBRARY.glob("*/*/task.yml"))}
     if name not in known:
         raise UsageError(

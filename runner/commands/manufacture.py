@@ -176,9 +176,13 @@ def module_files(given: Iterable[Path]) -> list[Path]:
     """Return the Python files among and below these paths. Raises UsageError."""
     found: dict[Path, None] = {}
     for path in given:
-        if not path.exists():
-            raise UsageError(f"{path} is not there; name files with modules, or folders of them")
-        found |= dict.fromkeys(sorted(one for one in path.rglob("*.py") if one.is_file()) if path.is_dir() else [path])
+        try:
+            if not path.exists():
+                raise UsageError(f"{path} is not there; name files with modules, or folders of them")
+            inside = sorted(one for one in path.rglob("*.py") if one.is_file()) if path.is_dir() else [path]
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        found |= dict.fromkeys(inside)
     if not found:
         raise UsageError(f"no file ends in .py in or below {', '.join(map(str, given))}")
     if len(found) > MOST_MODULES:

@@ -113,7 +113,7 @@ def in_folders(folder: Path) -> Iterator[Sample]:
             if path.suffix not in SUFFIXES:
                 continue
             real = Path(os.path.realpath(path))
-            if not real.is_file() or not real.is_relative_to(os.path.realpath(folder)):
+            if not os.path.isfile(real) or not real.is_relative_to(os.path.realpath(folder)):
                 remedy = "put the sample itself there, or take it away"
                 raise UsageError(f"{path} is no file in the problem's folder; {remedy}")
             yield Sample(f"{place}/{path.name}", expected, read_source(path))

@@ -15,6 +15,7 @@ from leaderboard.cli.config import Misuse
 from leaderboard.cli.main import app
 from runner.admission import examine
 from runner.commands import verify
+from tests.cli.conftest import Photofinish
 from tests.problems.conftest import load_set
 from tests.runner.job.test_told_to_end_it_clears_away import HEEDING
 
@@ -51,6 +52,13 @@ def test_a_name_that_no_board_can_have_is_refused(name: str, tmp_path: Path) -> 
     with pytest.raises(Misuse, match="cannot be a board's name"):
         problem.new(name, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [("problem", "check"), ("problem", "new", "x", "--into"), ("skill", "--into")])
+def test_path_that_cannot_be_read_is_a_clear_error(photofinish: Photofinish, command: tuple[str, ...]) -> None:
+    ended = photofinish(*command, "x" * 300)
+    assert (ended.code, ended.out) == (2, "")
+    assert "File name too long" in ended.err
 
 
 @pytest.fixture

@@ -104,6 +104,26 @@ def test_a_setting_in_two_spellings_shows_neither_value(monkeypatch: pytest.Monk
     assert said(invoke("doctor")).startswith("RUNNER_GPU: Input should be a valid integer")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("once", "x" * 300, KERNEL),
+        ("confirm", "x" * 300, KERNEL, "--incumbent", KERNEL),
+        ("verify", "x" * 300),
+        ("manufacture", "x" * 300, "--licence", "MIT"),
+    ],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_a_path_that_cannot_be_read_is_told(arguments: tuple[str, ...]) -> None:
+    assert said(invoke(*arguments)).endswith("cannot be read: File name too long")
+
+
+def test_a_link_to_itself_is_told(tmp_path: Path) -> None:
+    link = tmp_path / "Model.py"
+    link.symlink_to(link)
+    assert "there is no file 'Model.py'" in said(invoke("once", str(link), KERNEL))
+
+
 def test_no_folder_is_not_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNNER_STATE", "")
     assert said(invoke("bench")).startswith("RUNNER_STATE: '': Value error, expected a folder")
