@@ -145,7 +145,7 @@ def as_value(value: object, where: str) -> Value:
     if isinstance(value, float):
         return as_number(value, where, -MAX_FLOAT, MAX_FLOAT)
     if isinstance(value, str):
-        return as_line(value, where, MAX_TEXT_CHARS, empty_ok=True)
+        return as_text(value, where, MAX_TEXT_CHARS)
     if isinstance(value, list | tuple):
         items = as_list(value, where, MAX_LIST_ITEMS)
         return [as_whole(item, f"{where}[{n}]", MIN_INT, MAX_INT) for n, item in enumerate(items)]
