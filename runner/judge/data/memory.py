@@ -101,8 +101,11 @@ class SharedPages:
         return (self.fd,)
 
     def close(self) -> None:
-        """Close the descriptor. The memory itself is freed with its last view."""
+        """Close the descriptor, and free the memory now: views that live on show zeros. Pages for reading only, which
+        are few, are freed with their last view."""
         if self.fd >= 0:
+            with suppress(OSError):  # a seal keeps pages for reading only
+                self.map.madvise(mmap.MADV_REMOVE)
             os.close(self.fd)
             self.fd = -1
 

@@ -49,6 +49,19 @@ def test_no_seal_can_be_taken_off_or_added_later() -> None:
     region.close()
 
 
+def test_memory_of_a_closed_arena_is_freed_though_views_of_it_live_on() -> None:
+    """A judge keeps the closed sides of its last jobs, and a kernel may have written its whole arena."""
+    arena = Arena(Memory(), 4 << 20, 4 << 20)
+    arena.inputs.bytes[:] = arena.outputs.bytes[:] = 1
+    held = [os.dup(fd) for region in (arena.inputs, arena.outputs) for fd in region.fds]
+    assert [os.fstat(fd).st_blocks * 512 for fd in held] == [4 << 20] * 2
+    arena.close()
+    assert [os.fstat(fd).st_blocks for fd in held] == [0, 0]
+    arena.close()
+    for fd in held:
+        os.close(fd)
+
+
 @pytest.mark.parametrize("memory", [Memory, Moving])
 def test_poison_covers_the_whole_output_and_inout_gets_its_first_contents(memory: type[Memory]) -> None:
     arena = Arena(memory(), 4 << 20, 4 << 20)
