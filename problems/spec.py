@@ -42,6 +42,8 @@ SEED: Final = "seed"  # the argument that the judge sets in place of an author
 MAX_ARGUMENTS: Final = 32  # of a case
 MAX_TEXT_CHARS: Final = 200  # of a text argument
 MAX_LIST_ITEMS: Final = 64  # of a list argument, and of the values to choose from
+MAX_CASE_NAME_CHARS: Final = 500  # as many as a report holds
+DIGEST_CHARS: Final = 16  # at the end of a name that was cut
 MAX_FUZZ_CASES: Final = 64
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1  # numbers that every reader of the JSON can hold
 MAX_FLOAT: Final = 1e15  # above it a database writes a float as a whole number, and the digest would change
@@ -113,13 +115,20 @@ Choice: TypeAlias = tuple[Value, ...] | IntRange
 
 
 def case_name(case: Mapping[str, Value]) -> str:
-    """Return a case's public name: `cols=4096 rows=512`, sorted, without the seed. Cases of a shape share a name."""
+    """Return a case's public name: `cols=4096 rows=512`, sorted, without the seed. Cases of a shape share a name.
+
+    The name of many or long arguments is cut, and ends with its digest.
+    """
     words = {
         name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         for name, value in case.items()
         if name != SEED
     }
-    return " ".join(f"{name}={word}" for name, word in sorted(words.items())) or "default"
+    whole = " ".join(f"{name}={word}" for name, word in sorted(words.items())) or "default"
+    if len(whole) <= MAX_CASE_NAME_CHARS:
+        return whole
+    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
+    return f"{whole[: MAX_CASE_NAME_CHARS - DIGEST_CHARS - 2]}… {digest}"
 
 
 def parse_case(data: object, where: str) -> Case:

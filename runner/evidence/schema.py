@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from problems.spec import MAX_CASE_NAME_CHARS, MAX_INT, MIN_INT
 from runner.evidence.sample import BASELINE, SIDES, Number, Sample
 from runner.evidence.schedule import Profile
 from runner.evidence.speed_of_light import Limits
@@ -36,7 +37,7 @@ PLACE_CHARS: Final = 80  # of a key; an untrusted program may have chosen it
 M = TypeVar("M", bound=BaseModel)
 COUNTED: Final = ("least_calls", "most_calls", "first_look", "look_every", "most_quads", "most_windows")
 
-Name = Annotated[str, Field(max_length=500)]
+Name = Annotated[str, Field(max_length=MAX_CASE_NAME_CHARS)]
 Text = Annotated[str, Field(max_length=TEXT_CHARS)]
 Code = Annotated[str, Field(max_length=64)]
 Side = Annotated[str, Field(pattern=f"^({'|'.join(SIDES)})$")]
@@ -82,7 +83,7 @@ class Check(_Strict):
     """Comparison of one call's output. For a secret case, neither data nor indices are kept."""
 
     case: Name
-    seed: Count
+    seed: Annotated[int, Field(ge=MIN_INT, le=MAX_INT)]
     public: bool
     good: bool
     reason: Code

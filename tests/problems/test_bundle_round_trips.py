@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems.spec import Fuzz, IntRange, Precision, Problem, Tolerance, case_name
+from problems.spec import MAX_CASE_NAME_CHARS, Fuzz, IntRange, Precision, Problem, Tolerance, case_name
 
 WORDS = st.text(string.ascii_letters + string.digits, min_size=1, max_size=12)
 TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=40)
@@ -110,6 +110,17 @@ def test_a_case_is_named_by_its_sorted_arguments_without_the_seed() -> None:
     case: dict[str, Any] = {"rows": 512, "seed": 7, "cols": 4096, "causal": True, "shape": [1, 2], "kind": "wide"}
     assert case_name(case) == "causal=true cols=4096 kind=wide rows=512 shape=[1,2]"
     assert case_name({"seed": 3}) == "default"
+
+
+def test_the_name_of_a_long_case_is_cut_and_stays_its_own() -> None:
+    fits: dict[str, Any] = {"text": "x" * 200, "more": "y" * 200, "n": int("1" * 80)}
+    assert "…" not in case_name(fits)
+    long = [{"dims": [10_000_000 + n for n in range(63)] + [last], "seed": last} for last in (1, 2)]
+    first, second = map(case_name, long)
+    assert len(first) == len(second) == MAX_CASE_NAME_CHARS
+    assert first.startswith("dims=[10000000,10000001,")
+    assert first != second
+    assert first == case_name(long[0] | {"seed": 9})
 
 
 @given(problems())

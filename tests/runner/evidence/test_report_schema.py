@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from problems.spec import Problem, case_name
 from runner.evidence import schema
 from runner.evidence.schedule import ABIIBA, A, B, I
 from runner.evidence.schema import ReportError
@@ -51,6 +52,17 @@ def test_a_confirmation_fits() -> None:
     made = Race(order=ABIIBA)
     made.sides = {name: FakeSide(made, name, 4e6) for name in (A, B, I)}
     schema.parse({"version": 3, "runs": [simulated(made)], "alone": [simulated(), None]})
+
+
+@pytest.mark.parametrize(
+    "case", [{"n": 4, "seed": -1}, {f"text{n}": "x" * 200 for n in range(31)} | {"seed": -(2**63)}]
+)
+def test_a_check_of_any_case_that_a_problem_may_have_fits(case: dict[str, Any]) -> None:
+    task = {"slug": "a", "title": "A", "description": "", "files": {"reference.py": ""}, "benchmarks": [{"n": 1}]}
+    (kept,) = Problem.from_bundle({"bundle": 1, **task, "tests": [case]}).tests
+    evidence = simulated()
+    evidence["checks"] += [evidence["checks"][0] | {"case": case_name(kept), "seed": kept["seed"], "arguments": kept}]
+    schema.parse(evidence)
 
 
 def changed(evidence: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
