@@ -139,7 +139,7 @@ READERS: dict[str, tuple[int, Callable[[str], Any]]] = {  # characters of the sh
     "cli text": (50_000, cli_render.clean),
     "lines of a verdict": (50_000, lambda text: marked_lines(text, "a")),
     "diffs": (50_000, lambda text: unified(text, f"{text[1:]}\nb")),
-    "files_beside": (20_000, lambda text: files_beside(text, {})),
+    "files_beside": (20_000, lambda text: files_beside(text, {"reference.py": text})),
     "clean_text": (20_000, lambda text: clean_text(text.encode())),
     "cut": (50_000, lambda text: cut(text, len(text) - 50)),
     "parse_yaml": (2_000, lambda text: parse_yaml(text, "task.yml")),

@@ -56,7 +56,9 @@ REFERENCE: Final = "reference.py"
 NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # except a reference that is imported
 _ASKS: Final = re.compile(r"^[^\S\n]*+(from|import)[^\S\n]++reference\b", re.MULTILINE)  # within a line: linear
 _TUNES: Final = re.compile(r"autotune|benchmark|compile")  # such code chooses its kernels by times of its first calls
-_DEFINES: Final = re.compile(r"^class\s|namedtuple|make_dataclass", re.MULTILINE)
+_DEFINES: Final = re.compile(  # also a call of `type` with a name and bases
+    r"^[^\S\n]*+class\s|(?i:namedtuple)|make_dataclass|(?<![\w.])type\([^(),]*+,", re.MULTILINE
+)
 
 log = logging.getLogger("runner.trial")
 
@@ -125,9 +127,10 @@ class Trial:
             return
         name = problem.submission_name if problem.build is None else BASELINE
         original = "Model" if problem.interface == MODEL else "ref_kernel"
-        files = {**problem.files, name: f"from reference import {original} as {problem.entry}\n"}
-        if problem.baseline is not None:
-            files = {file: text for file, text in files.items() if file != REFERENCE} | {name: problem.baseline}
+        source = problem.baseline
+        if source is None:
+            source = f"from reference import {original} as {problem.entry}\n"
+        files = {**files_beside(source, problem.files), name: source}
         try:
             side.load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from runner.judge.trial import files_beside
-from tests.runner.judge.oracle_here import oracle_of
+from runner.evidence.schedule import CPU, A
+from runner.judge.calls import Calls
+from runner.judge.data.memory import Memory
+from runner.judge.trial import Trial, files_beside
+from tests.runner.judge.oracle_here import oracle_of, problem_of
 from tests.runner.judge.tenant_here import LIMIT_S, agrees, output_of, tenant_of
 from tests.runner.judge.two_devices import TwoDevices
 
@@ -78,5 +81,33 @@ def test_a_reference_goes_along_only_where_it_is_needed() -> None:
     assert files_beside("# the reference: from reference import x", plain).keys() == {"task.py"}
     for source in ("from reference import ref_kernel", "def f():\n    import reference as r"):
         assert files_beside(source, plain).keys() == {"task.py", "reference.py"}
-    for defines in ("class Config:\n    x: int", 'Config = namedtuple("Config", "x")'):
-        assert files_beside("", {**plain, "reference.py": defines}).keys() == {"task.py", "reference.py"}
+
+
+@pytest.mark.parametrize(
+    "defines",
+    [
+        "class Config:\n    x: int",
+        "try:\n    class Config:\n        x: int\nfinally:\n    pass",
+        'Config = namedtuple("Config", "x")',
+        'Config = typing.NamedTuple("Config", [("x", int)])',
+        'Config = dataclasses.make_dataclass("Config", ["x"])',
+        'Config = type("Config", (), {})',
+    ],
+)
+def test_a_reference_goes_along_where_it_defines_classes(defines: str) -> None:
+    assert files_beside("", {"reference.py": defines, "eval.py": ""}).keys() == {"reference.py"}
+
+
+@pytest.mark.parametrize("plain", ["# of this class", "isinstance(x, type(y))", "x = x.type(torch.float32, True)"])
+def test_a_reference_without_classes_stays_away(plain: str) -> None:
+    assert not files_beside("", {"reference.py": plain})
+
+
+def test_a_baseline_of_its_own_gets_data_of_the_references_classes(tmp_path: Path) -> None:
+    (tmp_path / "oracle").mkdir()
+    problem = problem_of(REFERENCE, {"width": 4, "seed": 1}, baseline=OWN)
+    with oracle_of(REFERENCE, tmp_path / "oracle") as oracle, tenant_of(tmp_path / "tenant") as tenant:
+        calls = Calls(problem, oracle, {A: tenant}, Memory())
+        Trial(calls, "ranked", profile=CPU, emit=lambda *told: None).load_baseline()
+        given = oracle.make({"width": 4}, 1)
+        assert agrees(given, output_of(tenant, given))
