@@ -90,7 +90,8 @@ class Stage:
         """Return the limit of the next order, in s. `wanted_s`: a longer limit than a call's, up to half of the stage.
 
         If no time is left, raises by the side that took most of it: Fault, IncumbentFailed, or OracleFailed for the
-        problem's own code and its baseline.
+        problem's own code and its baseline. All time between calls counts as the problem's: to make inputs and to
+        compare outputs. It must not be called while `spent_by` is open, whose time is not counted yet.
         """
         left = self._ends - time.monotonic()
         if left > 0:
@@ -98,11 +99,12 @@ class Stage:
         took = f"{self.name} took longer than its {self.limit_s:g} s in all"
         share = None if self.watch is None else self.watch.share()
         remedy = "choose smaller sizes or fewer cases, or allow more time"
-        problems_s = self.asked.seconds - self._asked_before_s
-        if problems_s > self.limit_s / 2:
-            text = f"{took}, {problems_s:.0f} s of them to make inputs and expected outputs: {remedy}"
-            raise OracleFailed(text, share)
         ours, theirs, others = (self._spent[side].seconds for side in (A, B, I))
+        in_calls = ours + theirs + others
+        if (between := self.limit_s - left - in_calls) > in_calls:
+            inputs_s = self.asked.seconds - self._asked_before_s
+            text = f"{between:.0f} s of them between calls, {inputs_s:.0f} s to make inputs and expected outputs"
+            raise OracleFailed(f"{took}, {text}: {remedy}", share)
         if others > max(ours, theirs):
             raise IncumbentFailed("timeout", "stage", share)
         if ours > AS_SLOW * theirs:
@@ -221,12 +223,12 @@ class Calls:
         is_model = self.problem.interface == MODEL
         limit = limits.construction(self.oracle.constructed_s, stage.call_s) if is_model else limits.call(stage.call_s)
         try:
+            limit_s = stage.left_s(limit.seconds)
             with stage.spent_by(side):
-                tenant.lay_out(given.layout, stage.left_s(limit.seconds))
-                limit = (
-                    limits.first_call(given.reference_s) if is_first else limits.call(stage.call_s, given.reference_s)
-                )
-                limit_s = stage.left_s(limit.seconds)
+                tenant.lay_out(given.layout, limit_s)
+            limit = limits.first_call(given.reference_s) if is_first else limits.call(stage.call_s, given.reference_s)
+            limit_s = stage.left_s(limit.seconds)
+            with stage.spent_by(side):
                 if self.queueing and tenant.queues and not idle:
                     wanted = [
                         Wanted(turn.given, into, turn.hot, protocol.LEAN if turn.lean else protocol.QUEUE)

@@ -272,14 +272,17 @@ def test_a_slow_reference_is_not_starved() -> None:
     ],
 )
 def test_a_stage_that_is_over_carries_its_share_whoever_is_to_blame(
-    spent_s: dict[str, float], asked_s: float, expected: type[Exception]
+    spent_s: dict[str, float], asked_s: float, expected: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     asked, starving = Stopwatch(), watch(share(waited_s=30), share(waited_s=20), polled_s=30, judge_s=5)
-    stage = Stage("Checking", 1e-9, asked, watch=starving)
-    asked.seconds += asked_s
+    stage = Stage("Checking", 0, asked, watch=starving)
+    with asked.running():
+        now[0] += asked_s
     for side, seconds in spent_s.items():
         with stage.spent_by(side):
-            time.sleep(seconds / 100)
+            now[0] += seconds
     with pytest.raises(expected) as raised:
         stage.left_s()
     assert raised.value.share == share(waited_s=55)  # type: ignore[attr-defined]

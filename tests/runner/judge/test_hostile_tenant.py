@@ -19,7 +19,7 @@ from runner.evidence.schedule import B
 from runner.judge.calls import Calls, Stage
 from runner.judge.data import faults
 from runner.judge.data.call import Input, Stopwatch, WallClock
-from runner.judge.data.faults import Fault
+from runner.judge.data.faults import Fault, OracleFailed
 from runner.judge.data.layout import parse_layout
 from runner.judge.data.memory import Memory
 from runner.judge.sides import arena, tenant
@@ -204,7 +204,12 @@ def test_tenant_that_writes_at_every_moment_passes_with_its_right_output_alone(
 ) -> None:
     if ending is not None:
         acts = [*acts[: ending[1]], ending[0], *acts[ending[1] :]]
-    found = judge(problem, acts, way, limit_s=0.01)
+    try:
+        found = judge(problem, acts, way, limit_s=0.01)
+    except OracleFailed as failed:  # this process stood still for that long
+        if "between calls" not in str(failed):
+            raise
+        return
     if isinstance(found, Fault):
         assert found.outcome in BLAMES
         assert len(found.message) <= protocol.MAX_TEXT_BYTES + 100

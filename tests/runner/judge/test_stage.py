@@ -1,13 +1,16 @@
 """The submission loses a stage's time only if the submission itself spent it."""
 
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from runner.evidence.schedule import A, B, I
-from runner.judge.calls import Stage
+from runner.judge.calls import Calls, Stage
 from runner.judge.data.call import Stopwatch
 from runner.judge.data.faults import Fault, IncumbentFailed, OracleFailed
+from runner.judge.data.memory import Memory
 from runner.judge.limits import CALL_S
 
 
@@ -16,17 +19,35 @@ def test_a_call_gets_what_is_left_and_no_more_than_a_call_may_take() -> None:
     assert 0 < Stage("Checking", 2, Stopwatch()).left_s() <= 2
 
 
-def test_a_slow_kernel_is_told_so() -> None:
-    with pytest.raises(Fault, match=r"Checking took longer than its 0 s in all; make the kernel faster\."):
-        Stage("Checking", 0, Stopwatch()).left_s()
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Time that passes only when a test adds to it, in s."""
+    now = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
 
 
-def test_where_the_problem_itself_took_most_of_it_the_problem_is_at_fault() -> None:
+def test_a_slow_kernel_is_told_so(clock: list[float]) -> None:
+    stage = Stage("Checking", 60, Stopwatch())
+    clock[0] += 25
+    with stage.spent_by(B):
+        clock[0] += 35
+    with pytest.raises(Fault, match=r"Checking took longer than its 60 s in all; make the kernel faster\."):
+        stage.left_s()
+
+
+def test_where_most_of_it_passed_between_calls_the_problem_is_at_fault(clock: list[float]) -> None:
+    """Outputs are compared there, and inputs made: a faster kernel could not have been in time."""
     asked = Stopwatch()
     asked.seconds = 500.0  # of earlier stages only
-    stage = Stage("Timing", 1e-9, asked)
-    asked.seconds += 150
-    with pytest.raises(OracleFailed, match="150 s of them to make inputs and expected outputs"):
+    stage = Stage("Checking", 60, asked)
+    with asked.running():
+        clock[0] += 12
+    with stage.spent_by(B):
+        clock[0] += 25
+    clock[0] += 24
+    said = "36 s of them between calls, 12 s to make inputs and expected outputs: choose smaller sizes"
+    with pytest.raises(OracleFailed, match=said):
         stage.left_s()
 
 
@@ -42,21 +63,39 @@ def test_where_the_problem_itself_took_most_of_it_the_problem_is_at_fault() -> N
     ],
 )
 def test_whoever_took_the_time_is_at_fault(
-    spent_s: dict[str, float], expected: type[Exception], monkeypatch: pytest.MonkeyPatch
+    spent_s: dict[str, float], expected: type[Exception], clock: list[float]
 ) -> None:
     """This holds even if a candidate as fast as the baseline could not have finished in time."""
-    now = [1_000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     stage = Stage("Timing", 0, Stopwatch())
     for side, seconds in spent_s.items():
         with stage.spent_by(side):
-            now[0] += seconds
+            clock[0] += seconds
     with pytest.raises(expected):
         stage.left_s()
 
 
-def test_earlier_stages_do_not_excuse_a_slow_kernel() -> None:
-    asked = Stopwatch()
-    asked.seconds = 500.0
+class Slow:
+    """Tenant that takes this long to lay data out, and then for its call."""
+
+    queues = False
+
+    def __init__(self, clock: list[float], layout_s: float, call_s: float) -> None:
+        self.clock, self.layout_s, self.call_s = clock, layout_s, call_s
+
+    def lay_out(self, layout: Any, limit_s: float) -> None:
+        self.clock[0] += self.layout_s
+
+    def call(self, given: Any, into: Any, limit_s: float, **how: Any) -> None:
+        self.clock[0] += self.call_s
+        raise Fault("timeout", "call", "No answer.")
+
+
+@pytest.mark.parametrize(("layout_s", "call_s"), [(70.0, 0.0), (40.0, 30.0)])
+def test_the_time_of_a_layout_is_its_sides(layout_s: float, call_s: float, clock: list[float]) -> None:
+    sides: Any = {B: Slow(clock, layout_s, call_s)}
+    problem: Any = SimpleNamespace(interface="function")
+    oracle: Any = SimpleNamespace(rest=lambda: None)
+    calls = Calls(problem, oracle, sides, Memory())
+    given: Any = SimpleNamespace(case="n=1", layout=SimpleNamespace(output_bytes=8), reference_s=0.0)
     with pytest.raises(Fault, match="make the kernel faster"):
-        Stage("Timing", 1e-9, asked).left_s()
+        calls.call(B, given, Stage("Checking", 60, Stopwatch()), 0)
