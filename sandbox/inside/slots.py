@@ -357,9 +357,9 @@ def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: 
         raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
     returned = returned.reshape(slot.shape) if "shape" in node else returned
     if returned.dtype != slot.dtype:
-        slot.copy_(returned)
+        slot.copy_(returned.detach())  # else the slot would hold the graphs of all calls
     elif returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
-        copy(slot, returned.resolve_conj().resolve_neg())
+        copy(slot, returned.detach().resolve_conj().resolve_neg())
 
 
 def name_of(value: Any) -> str:

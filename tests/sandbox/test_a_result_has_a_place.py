@@ -75,6 +75,19 @@ def test_the_result_has_the_format_of_its_place_and_may_come_in_its_own(inside: 
         inside["slots"].keep(node, [X, torch.zeros(3)], torch.ones(3).half())
 
 
+@pytest.mark.parametrize(
+    ("slot", "dtype"), [(torch.zeros(3), torch.float64), (torch.zeros(3, dtype=torch.complex128), torch.complex128)]
+)
+def test_a_slot_keeps_no_graph_of_a_result_that_requires_grad(
+    inside: Inside, slot: torch.Tensor, dtype: torch.dtype
+) -> None:
+    """A slot is the same in every call: its graph would grow with each."""
+    weight = torch.ones(3, dtype=dtype, requires_grad=True)
+    inside["slots"].keep({"kind": "tensor", "slot": 0, "also": "float64"}, [slot], weight * X)
+    assert not slot.requires_grad
+    assert torch.equal(slot, X.to(slot.dtype))
+
+
 def test_a_result_for_the_problems_own_check_may_come_in_every_floating_dtype(inside: Inside) -> None:
     node, expected = inside["roles"].run(
         lambda data: (data.double().cumsum(0), data.long()), {"kind": "tensor", "slot": 0}, [X], any_float=True
