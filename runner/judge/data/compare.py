@@ -438,6 +438,8 @@ def _shown(slot: Slot, value: Any) -> str:
     number = value.item()
     if slot.dtype == "bool":
         return str(bool(number))
+    if slot.dtype == "uint64":
+        number %= 2**64  # a device's arrays have it as int64
     return f"{number:.9g}" if isinstance(number, float) else str(number)
 
 

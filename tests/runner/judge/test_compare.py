@@ -60,6 +60,11 @@ def test_integers_and_booleans_are_compared_exactly() -> None:
     assert figures(left, left + np.array([0, 0, 1])).different == 1
 
 
+def test_large_unsigned_integers_are_shown_as_they_are() -> None:
+    found = figures(np.array([7, 2**64 - 1], np.uint64), np.array([7, 2**63], np.uint64))
+    assert found.first == ([1], str(2**64 - 1), str(2**63))
+
+
 def test_each_part_of_a_complex_number_counts_by_itself() -> None:
     expected = np.array([1 + 2j, complex(np.nan, 1)], dtype=np.complex64)
     assert figures(expected, expected.copy()).good
