@@ -77,9 +77,12 @@ class Recorder:
         self.evidence.findings += found
 
     def add_new_findings(self, found: Sequence[Finding]) -> None:
-        """Keep each finding once per case, however many calls show it."""
+        """Keep the first finding of each rule in a case, however many calls and outputs show it."""
         known = {(finding.rule, finding.case) for finding in self.evidence.findings}
-        self.add_findings([finding for finding in found if (finding.rule, finding.case) not in known])
+        for finding in found:
+            if (key := (finding.rule, finding.case)) not in known:
+                known.add(key)
+                self.evidence.findings.append(finding)
 
     def take_findings(self) -> list[Finding]:
         """Return the findings and forget them."""

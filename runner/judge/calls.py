@@ -316,7 +316,9 @@ class Calls:
                     break
         if entry.good and side == B and given.expected64 is not None:
             case = given.case if public else "a secret case"
-            self.recorder.add_new_findings(compare.precision_findings(case, given.layout, found, rule))
+            findings = compare.precision_findings(case, given.layout, found, rule)
+            findings.sort(key=lambda one: one.figures["least"] / one.figures["relative_l2"])  # the worst output first
+            self.recorder.add_new_findings(findings)
         if entry.good and not call.inputs_kept:
             _fail(entry, "input_changed", "Your kernel changed its inputs; they must be left as they were given.")
         return entry

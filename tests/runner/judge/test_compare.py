@@ -1,6 +1,7 @@
 """Comparing: every element counts, non-finite elements come first, and the message helps an honest person find the
 bug."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from problems.spec import Precision, Tolerance
+from runner.evidence.recorder import Recorder
+from runner.evidence.sample import Sample
+from runner.evidence.schedule import CPU
+from runner.judge.calls import Calls
 from runner.judge.data import compare
+from runner.judge.data.call import Call, Input
 from runner.judge.data.compare import HOST, Rule
 from runner.judge.data.device_arrays import TensorArrays
-from runner.judge.data.layout import Slot
+from runner.judge.data.layout import Layout, Slot
+from runner.judge.data.memory import Memory
 from tests.runner.judge.held_against import agree, by_tolerance, held, judged, tensors
+from tests.runner.judge.oracle_here import problem_of
 
 TIGHT = Tolerance(rtol=1e-5, atol=1e-6)
 
@@ -300,6 +308,27 @@ def test_right_outputs_of_a_cheaper_format_are_a_finding_and_no_more() -> None:
     assert "tf32/fp16" in finding.sentence
     allowed = Rule(Tolerance(1e-2, 1e-2), Precision(("fp16",)))
     assert compare.precision_findings("n=1", given.layout, [judged(given, half, allowed)], allowed) == []
+
+
+def test_a_case_has_one_finding_of_a_cheaper_format_which_is_its_worst_outputs() -> None:
+    """Problems have up to 256 outputs, and a report has room for 1,024 findings."""
+    slots = [Slot("out", "float32", (64,), (1,), 256, -1, 256 * number) for number in range(3)]
+    truth = np.random.default_rng(1).normal(size=(3, 64)).astype(np.float32)
+    expected, doubles = truth.reshape(-1).view(np.uint8), truth.astype(np.float64).reshape(-1).view(np.uint8)
+    output = truth * np.array([[1 + 2e-3], [1 + 6e-3], [1 + 3e-3]], np.float32)
+    given = Input(1, "n=64", 7, Layout(tuple(slots), 0, 768, b""), expected[:0], expected, expected64=doubles)
+    case: dict[str, Any] = {"n": 64, "seed": 7}
+    looser = {"tolerance": {"rtol": 0.01, "atol": 0.0}, "precision": {"legal": ["fp32"]}}
+    problem, oracle = problem_of("", case, **looser), SimpleNamespace(checks=False)
+    recorder = Recorder()
+    recorder.begin(mode="test", ranking_by="last", profile=CPU)
+    calls = Calls(problem, oracle, {}, Memory(), recorder=recorder)  # type: ignore[arg-type]
+    made = Call(Sample(1, 0, 0, 0, 0, 0, 0), inputs_kept=True, late=False)
+    for _ in range(2):
+        assert calls.judge_output(given, made, output.reshape(-1).view(np.uint8), public=True).good
+    (finding,) = recorder.evidence.findings
+    assert (finding.rule, finding.case) == ("cheaper_precision", "n=64")
+    assert finding.figures["relative_l2"] == pytest.approx(6e-3, rel=0.01)
 
 
 def test_the_oracle_is_asked_for_what_the_rule_needs() -> None:
