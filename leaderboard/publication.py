@@ -8,9 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from django.db.models import Q
-
-from leaderboard.accounts.logins import lock_accounts, logins_of
+from leaderboard.accounts.logins import lock_accounts, logins_and_agents
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage
 from leaderboard.competitions.models import Competition
@@ -118,9 +116,7 @@ def stand(result: Result, now: datetime) -> None:
 def stand_all(user: User, competition: Competition | None, now: datetime) -> None:
     """Update the line of every ranked submission of this account and its agents, in one competition or in all."""
     where = {} if competition is None else {"board__competition": competition}
-    logins = logins_of(user)
-    owners = User.objects.filter(Q(pk__in=logins) | Q(agent_of__in=logins)).values("pk")
-    stand_each(newest_verdicts(owner__in=owners, **where), now)
+    stand_each(newest_verdicts(owner__in=logins_and_agents([user.account_id]), **where), now)
 
 
 def stand_each(results: Iterable[Result], now: datetime) -> None:

@@ -34,6 +34,13 @@ def logins_of(user: User | AnonymousUser) -> QuerySet[User, Any]:
     return User.objects.filter(Q(pk=account) | Q(linked_to=account)).order_by().values("pk")
 
 
+def logins_and_agents(accounts: Any) -> QuerySet[User, Any]:
+    """Return the keys of all logins of these accounts and of all agents that they own, for a subquery."""
+    logins = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts)).order_by().values("pk")
+    # A union, because no index helps an OR of two subqueries.
+    return logins.union(User.objects.filter(agent_of__in=logins).order_by().values("pk"))
+
+
 def lock_accounts(accounts: Iterable[int]) -> None:
     """Lock accounts, an agent's owner with it, in a fixed order: two acts on many people never wait for one another."""
     named = User.objects.filter(pk__in=set(accounts))

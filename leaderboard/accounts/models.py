@@ -72,6 +72,11 @@ class User(AbstractUser):
         """The account that this login acts as."""
         return self.linked_to or self
 
+    @property
+    def person(self) -> User:
+        """The account that answers for this login: for an agent its owner's."""
+        return (self.account.agent_of or self).account
+
 
 class ApiToken(models.Model):
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")

@@ -49,8 +49,7 @@ def lacks_second_factor(user: User) -> bool:
 
 def check_confirmed_email(user: User) -> None:
     """Refuse a person without a confirmed address, if the site demands one of competitors; for an agent, its owner."""
-    person = (user.account.agent_of or user).account
-    if not settings.RANKED_NEEDS_EMAIL or EmailAddress.objects.filter(user=person, verified=True).exists():
+    if not settings.RANKED_NEEDS_EMAIL or EmailAddress.objects.filter(user=user.person, verified=True).exists():
         return
     text = "a ranked submission needs a confirmed e-mail address; add one at /account/email, or send it in mode test"
     raise UserError("mode", "ranked", text, status=403)

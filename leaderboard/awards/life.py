@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import logins_and_agents
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
@@ -153,8 +153,9 @@ def approve_award(*, award: Award, actor: User, reason: str, now: datetime) -> N
     if award.track.competition.two_person_rule and award.steps.filter(state=PROPOSED, actor=actor).exists():
         raise _refused(award.track, "two people are wanted here: somebody else than who proposed it approves it")
     entrants = [winner["entrant"] for winner in award.winners]
-    if Membership.objects.filter(entrant__in=entrants, user__in=logins_of(actor)).exists():  # former team mates, too
-        text = "they are among its winners, or were in a team that is: another owner approves it"
+    own = logins_and_agents([actor.person.pk])
+    if Membership.objects.filter(entrant__in=entrants, user__in=own).exists():  # former team mates, too
+        text = "they or their agent are among its winners, or were in a team that is: another owner approves it"
         raise UserError("actor", actor.get_username(), text, status=403)
     if held_entrants(award.track):
         raise _refused(award.track, "results on its boards are under review: decide on them first")

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import logins_and_agents, logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import check_role, has_role
@@ -14,10 +14,14 @@ from leaderboard.submissions.models import Submission
 
 
 def has_conflict(user: User, submission: Submission) -> bool:
-    """Return whether the user may never decide: the owner and all present and former team members, by any login."""
-    if submission.owner.account_id == user.account_id:
+    """Return whether the user may never decide: the owner and all present and former team members.
+
+    Any login counts, and so does an agent: it is its owner's.
+    """
+    if submission.owner.person == user.person:
         return True
-    return Membership.objects.filter(entrant_id=submission.entrant_id, user__in=logins_of(user)).exists()
+    own = logins_and_agents([user.person.pk])
+    return Membership.objects.filter(entrant_id=submission.entrant_id, user__in=own).exists()
 
 
 def may_review(user: User, submission: Submission) -> bool:
@@ -46,10 +50,11 @@ def check_party(actor: User, submission: Submission, act: str) -> None:
 
 
 def cases_for(user: User) -> QuerySet[Case]:
-    """Return the cases that this person may see as a reviewer or viewer, without their own and their teams'."""
-    teams = Membership.objects.filter(user__in=logins_of(user)).values("entrant")
+    """Return the cases that this person may see as a reviewer or viewer, without their own, agents' and teams'."""
+    own = logins_and_agents([user.person.pk])
+    teams = Membership.objects.filter(user__in=own).values("entrant")
     # Start from the user's few results, each by its own index: otherwise the query looks up every case's submission.
-    by_them = Result.objects.filter(attempt__submission__owner__in=logins_of(user)).values("pk")
+    by_them = Result.objects.filter(attempt__submission__owner__in=own).values("pk")
     by_their_teams = Result.objects.filter(attempt__submission__entrant__in=teams).values("pk")
     cases = Case.objects.exclude(result__in=by_them).exclude(result__in=by_their_teams)
     if user.is_staff or user.is_superuser:

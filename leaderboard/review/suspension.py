@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import logins_and_agents, logins_of
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason, check_staff
 from leaderboard.audit.record import record
@@ -69,9 +69,8 @@ def suspended_logins(competition: Competition) -> set[int]:
     rows = Suspension.objects.filter(Q(competition=competition) | Q(competition=None)).order_by("id")
     newest = {(user, where): act for user, where, act in rows.values_list("user", "competition", "act")}
     named = [user for (user, _), act in newest.items() if act == Suspension.SUSPEND]
-    accounts = _accounts(Q(pk__in=named)).values()
-    agents = Q(agent_of__in=accounts) | Q(agent_of__linked_to__in=accounts)
-    return set(_accounts(Q(pk__in=accounts) | Q(linked_to__in=accounts) | agents))
+    accounts = [to or pk for pk, to in User.objects.filter(pk__in=named).values_list("pk", "linked_to")]
+    return set(logins_and_agents(accounts).values_list("pk", flat=True))
 
 
 def was_ever_suspended(user: User) -> bool:
@@ -93,11 +92,6 @@ def check_not_suspended(user: User, competition: Competition) -> None:
         where = "everywhere" if row.competition_id is None else f"from {competition}"
         said = f"this account is suspended {where} since {row.created_at:%Y-%m-%d}: {row.reason}"
         raise UserError("owner", user.get_username(), said, status=403)
-
-
-def _accounts(which: Q) -> dict[int, int]:
-    """Map logins to their accounts."""
-    return {pk: account or pk for pk, account in User.objects.filter(which).values_list("pk", "linked_to")}
 
 
 def _begin(user: User, competition: Competition | None, actor: User, reason: str, act: str) -> User:

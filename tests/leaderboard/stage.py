@@ -49,7 +49,7 @@ class Stage:
         self, owner: User | None = None, *, mode: str = "ranked", board: Board | None = None, kernel: int | None = None
     ) -> Submission:
         """Send a submission a second after the last, with a kernel of its own unless `kernel` is given."""
-        board = board or self.board
+        board, owner = board or self.board, owner or self.ada
         self.sent += 1
         return pipeline.submit(
             Upload(
@@ -58,8 +58,9 @@ class Stage:
                 mode=mode,
                 filename="kernel.py",
                 data=SOURCE + f"KERNEL = {kernel or -self.sent}  # sent as {self.sent}\n".encode(),
+                lineage={"model": "m"} if owner.agent_of_id else {},
             ),
-            owner=owner or self.ada,
+            owner=owner,
             now=self.later(1),
         )
 

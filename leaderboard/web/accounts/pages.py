@@ -17,7 +17,6 @@ from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -26,7 +25,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from leaderboard.accounts.logins import end_sessions, logins_of
+from leaderboard.accounts.logins import end_sessions, logins_and_agents
 from leaderboard.accounts.models import ALL, NONE, PUBLIC, USUAL_SCOPES, ApiToken, User
 from leaderboard.accounts.permissions import choose_data_sets, data_set_choice, lacks_second_factor
 from leaderboard.accounts.tokens import issue_token, revoke_token, tokens_of
@@ -291,8 +290,8 @@ def make_agent(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    mine = Q(owner__in=logins_of(user_of(request))) | Q(owner__in=agents_of(user_of(request)).values("pk"))
-    token = get_object_or_404(ApiToken.objects.filter(mine), pk=pk)
+    mine = ApiToken.objects.filter(owner__in=logins_and_agents([user_of(request).account_id]))
+    token = get_object_or_404(mine, pk=pk)
     revoke_token(token=token, actor=user_of(request), now=timezone.now())
     return redirect("/tokens")
 

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import logins_and_agents
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Phase, is_frozen_at, phase_at
 from leaderboard.competitions.models import Competition, Role
@@ -183,7 +183,7 @@ def rows_of(competition: Competition, reader: User) -> list[dict[str, Any]]:
     results = Found.objects.filter(confirmation__in=[one.pk for one in found]).defer("inline")  # reports are large
     reports = {row.confirmation_id: row for row in results}
     waits = set(unsettled(competition).values_list("pk", flat=True))
-    logins = set(logins_of(reader).values_list("pk", flat=True))
+    logins = set(logins_and_agents([reader.person.pk]).values_list("pk", flat=True))
     teams = set(Membership.objects.filter(user__in=logins).values_list("entrant", flat=True))
     return [
         {

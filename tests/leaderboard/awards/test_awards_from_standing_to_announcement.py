@@ -25,6 +25,7 @@ from leaderboard.competitions.edit import put_prize, remove_track
 from leaderboard.competitions.models import Announcement, Role, Track
 from leaderboard.confirmations.models import AWARD, Confirmation
 from leaderboard.desk.acts import rename_entrant
+from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import UserError
 from leaderboard.judging.models import QUEUED
@@ -292,6 +293,17 @@ def test_a_winner_does_not_approve_their_own_award(stage: Stage) -> None:
         approve_award(award=award, actor=stage.ada, reason=WHY, now=stage.now)
     assert refused.value.status == 403
     approve_award(award=award, actor=stage.cleo, reason=WHY, now=stage.now)
+
+
+def test_the_owner_of_an_agent_does_not_approve_its_award(stage: Stage) -> None:
+    Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.OWNER)
+    sent(stage, create_agent(owner=stage.ben, name="robo", now=stage.now), 0.6)
+    over(stage)
+    award = propose_award(track=track(stage, divisions=["agent"]), actor=stage.olga, now=stage.now)
+    assert names(award) == [(1, "robo", "")]
+    assert confirm_award(award=award, actor=stage.olga, now=stage.now) == 0
+    with pytest.raises(UserError, match="another owner approves it"):
+        approve_award(award=award, actor=stage.ben, reason=WHY, now=stage.now)
 
 
 def test_the_database_keeps_its_word(stage: Stage) -> None:

@@ -9,6 +9,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Competition, Role
+from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Membership
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import cancel, rejudge
@@ -19,6 +20,7 @@ from leaderboard.judging.sweep import expire_leases
 from leaderboard.pipeline import claim_work
 from leaderboard.review.case import acts, log
 from leaderboard.review.models import Case, Decision, Finding
+from leaderboard.review.permissions import cases_for
 from leaderboard.review.standing import held_results, median_wait
 from leaderboard.standings.models import Entry
 from leaderboard.standings.read.records import would_rank
@@ -81,6 +83,26 @@ def test_who_owns_it_or_was_in_the_team_never_decides(stage: Stage) -> None:
         for act in (pipeline.clear_result, pipeline.reject_result, pipeline.undo_decision):
             refused(403, "their own or their team's", act, result=result, actor=person, reason="x", now=stage.now)
     assert state(result) == "waiting"
+
+
+def test_nobody_reviews_their_agent_or_its_team(stage: Stage) -> None:
+    """Regression: an owner cleared the results of their own agent, which is an account of its own."""
+    ben = Role.objects.create(competition=stage.board.competition, user=stage.ben, role=Role.OWNER).user
+    agent = create_agent(owner=ben, name="robo", now=stage.now)
+    main = reviewer(stage, "ben2")
+    User.objects.filter(pk=ben.pk).update(linked_to=main)  # the agent stays that of the linked login
+    result, of_team, of_owner = hold(stage, agent), hold(stage), hold(stage, main)
+    Membership.objects.filter(user=agent).update(left_at=stage.now)
+    team = of_team.attempt.submission.entrant
+    Membership.objects.create(
+        entrant=team, competition=team.competition, user=agent, role="member", joined_at=stage.now
+    )
+    Role.objects.create(competition=team.competition, user=agent, role=Role.REVIEWER)
+    for user in (User.objects.get(pk=one.pk) for one in (ben, main, agent)):
+        assert not cases_for(user).exists()
+        for held in (result, of_team, of_owner):
+            refused(403, "their own", pipeline.clear_result, result=held, actor=user, reason="x", now=stage.now)
+    assert cases_for(reviewer(stage)).count() == 3
 
 
 def test_undo_takes_the_line_down_and_brings_it_back(stage: Stage) -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import Confirmation
 from tests.leaderboard.confirmations.test_record_is_confirmed import overtake
@@ -40,6 +41,15 @@ def test_who_has_a_part_in_it_reads_no_report_and_settles_nothing(stage, browser
     assert "another reviewer decides" in page
     assert f"{AT}/{held.pk}" not in page
     assert browser(stage.ada).get(f"{AT}/{held.pk}.json").status_code == 404
+
+
+def test_the_owner_of_an_agent_has_its_part_in_it(stage, browser, held) -> None:
+    User.objects.filter(pk=stage.ada.pk).update(agent_of=stage.cleo)
+    Role.objects.create(competition=stage.board.competition, user=stage.cleo, role=Role.OWNER)
+    page = browser(stage.cleo).get(AT).content.decode()
+    assert "another reviewer decides" in page
+    assert f"{AT}/{held.pk}" not in page
+    assert browser(stage.cleo).get(f"{AT}/{held.pk}.json").status_code == 404
 
 
 def test_it_is_of_this_competition_only(stage, browser, held) -> None:
