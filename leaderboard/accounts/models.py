@@ -77,6 +77,11 @@ class User(AbstractUser):
         """The account that answers for this login: for an agent its owner's."""
         return (self.account.agent_of or self).account
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether the login, its account and, for an agent, its owner are all active."""
+        return self.is_active and self.account.is_active and self.person.is_active
+
 
 class ApiToken(models.Model):
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")

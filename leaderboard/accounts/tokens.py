@@ -85,11 +85,9 @@ def find_token(text: str, *, now: datetime) -> ApiToken | None:
     """Return the valid token with this text, or None. Its use is recorded."""
     if not text.startswith(KIND) or len(text) > MAX_SECRET_CHARS:
         return None
-    valid = ApiToken.objects.filter(is_valid_at(now), digest=digest_of(text), owner__is_active=True)
+    valid = ApiToken.objects.filter(is_valid_at(now), digest=digest_of(text))
     token = valid.select_related("owner__linked_to", "owner__agent_of__linked_to").first()
-    if token is None or not token.account.is_active:
-        return None
-    if token.account.agent_of is not None and not token.account.agent_of.account.is_active:
+    if token is None or not token.owner.is_usable:
         return None
     if token.last_used_at is None or token.last_used_at < now - LAST_USE_GRAIN:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)

@@ -168,10 +168,10 @@ def _described(value: Value, board: Board) -> str:
 def barred_entrants(track: Track, entrants: Sequence[int]) -> dict[int, str]:
     """Return the entrants of these who may not win, each with the first reason."""
     rows = Membership.objects.filter(entrant__in=entrants, left_at=None)
-    members = list(rows.values_list("entrant", "user", "user__is_active"))
-    suspended = suspended_users([user for _, user, _ in members], track.competition)
-    peopled = {entrant for entrant, _, _ in members}
-    stopped = {entrant for entrant, user, is_active in members if user in suspended or not is_active}
+    members = list(rows.select_related("user__linked_to", "user__agent_of__linked_to"))
+    suspended = suspended_users([one.user_id for one in members], track.competition)
+    peopled = {one.entrant_id for one in members}
+    stopped = {one.entrant_id for one in members if one.user_id in suspended or not one.user.is_usable}
     held = set(held_entrants(track))
     found = {}
     for entrant in Entrant.objects.filter(pk__in=entrants):

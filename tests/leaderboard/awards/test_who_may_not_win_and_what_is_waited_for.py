@@ -5,6 +5,8 @@ import pytest
 from leaderboard.accounts.models import User
 from leaderboard.awards.life import approve_award, confirm_award, propose_award
 from leaderboard.awards.standing import GONE, SUSPENDED
+from leaderboard.desk.acts import set_active
+from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.teams import leave
 from leaderboard.errors import UserError
 from leaderboard.review.suspension import suspend
@@ -20,6 +22,22 @@ def test_whose_account_is_closed_wins_nothing(stage: Stage) -> None:
     award = propose_award(track=made, actor=stage.olga, now=stage.now)
     assert names(award) == [(1, "ben", "1000.00")]
     assert award.content["skipped"][0]["reason"] == SUSPENDED
+
+
+@pytest.mark.parametrize("whose", ["linked login", "agent"])
+def test_login_or_agent_of_a_deactivated_account_wins_nothing(stage: Stage, whose: str) -> None:
+    """Regression: only the login that competed was looked at, and the desk deactivates accounts."""
+    account, sender = User.objects.create_user("main"), stage.ada
+    if whose == "agent":
+        sender = create_agent(owner=stage.ada, name="robo", now=stage.now)
+    sent(stage, sender, 0.6)
+    sent(stage, stage.ben, 0.8)
+    over(stage)
+    User.objects.filter(pk=stage.ada.pk).update(linked_to=account)
+    set_active(person=account, on=False, actor=stage.olga, reason=WHY, now=stage.now)
+    award = propose_award(track=track(stage, divisions=["human", "agent"]), actor=stage.olga, now=stage.now)
+    assert names(award) == [(1, "ben", "")]
+    assert [one["reason"] for one in award.content["skipped"]] == [SUSPENDED]
 
 
 def test_a_held_result_is_decided_before_anything_is_approved(stage: Stage) -> None:
