@@ -266,6 +266,10 @@ def choose_division(*, entrant: Entrant, actor: User, division: str, model_name:
     if not division:
         raise UserError("division", "", "choose one")
     division, model_name = permissions.checked_division(actor, found.competition, division, model_name)
+    agent = permissions.members_of(found).exclude(user__agent_of=None).first()
+    if division == HUMAN and agent is not None:
+        text = f"{agent.user.get_username()} is an agent; remove it from the team, or choose another division"
+        raise UserError("division", division, text, status=409)
     values = {"division": division, "model_name": model_name}
     _set(found, actor, now, "choose_division", **values, **({"cost_usd": None} if division == HUMAN else {}))
 

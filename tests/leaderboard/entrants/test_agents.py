@@ -95,6 +95,23 @@ def test_an_agent_takes_no_other_division(stage: Stage, agent: User) -> None:
         teams.accept_invite(invite_id=invite.pk, user=agent, now=stage.now)
 
 
+def test_a_team_with_an_agent_is_not_human(stage: Stage, agent: User) -> None:
+    Competition.objects.update(max_team_size=3)
+    stage.board.competition.refresh_from_db()
+    told = {"competition": stage.board.competition, "division": "mixed", "model_name": "m", "now": stage.now}
+    team = teams.create_team(user=stage.ben, name="Centaurs", **told)
+    invite = teams.invite(entrant=team, username="robo", actor=stage.ben, now=stage.now)
+    teams.accept_invite(invite_id=invite.pk, user=agent, now=stage.now)
+    human = {"entrant": team, "actor": stage.ben, "division": "human", "model_name": "", "now": stage.now}
+    with pytest.raises(UserError, match="robo is an agent; remove it") as refused:
+        teams.choose_division(**human)
+    assert refused.value.status == 409
+    teams.remove_member(entrant=team, username="robo", actor=stage.ben, now=stage.now)
+    teams.choose_division(**human)
+    team.refresh_from_db()
+    assert team.division == "human"
+
+
 def test_an_owner_has_few_agents_and_an_agent_none(stage: Stage, agent: User) -> None:
     for number in range(1, MOST_AGENTS):
         create_agent(owner=stage.ada, name=f"machine-{'abcdefgh'[number]}", now=stage.now)
