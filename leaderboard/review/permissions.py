@@ -1,5 +1,7 @@
 """Permissions to see a case, to decide on it, and to speak for its owner."""
 
+from typing import Any
+
 from django.db.models import QuerySet
 
 from leaderboard.accounts.logins import logins_and_agents, logins_of
@@ -50,16 +52,21 @@ def check_party(actor: User, submission: Submission, act: str) -> None:
 
 
 def cases_for(user: User) -> QuerySet[Case]:
-    """Return the cases that this person may see as a reviewer or viewer, without their own, agents' and teams'."""
-    own = logins_and_agents([user.person.pk])
-    teams = Membership.objects.filter(user__in=own).values("entrant")
-    # Start from the user's few results, each by its own index: otherwise the query looks up every case's submission.
-    by_them = Result.objects.filter(attempt__submission__owner__in=own).values("pk")
-    by_their_teams = Result.objects.filter(attempt__submission__entrant__in=teams).values("pk")
-    cases = Case.objects.exclude(result__in=by_them).exclude(result__in=by_their_teams)
+    """Return the cases that this person may see as a reviewer or viewer."""
+    cases = without_conflicts(Case.objects.all(), user)
     if user.is_staff or user.is_superuser:
         return cases
     return cases.filter(board__competition__in=Role.objects.filter(user=user).values("competition"))
+
+
+def without_conflicts(rows: QuerySet[Any], user: User) -> QuerySet[Any]:
+    """Return the rows whose `result` the user may decide on: has_conflict for many."""
+    own = logins_and_agents([user.person.pk])
+    teams = Membership.objects.filter(user__in=own).values("entrant")
+    # Start from the user's few results, each by its own index: otherwise the query looks up every row's submission.
+    by_them = Result.objects.filter(attempt__submission__owner__in=own).values("pk")
+    by_their_teams = Result.objects.filter(attempt__submission__entrant__in=teams).values("pk")
+    return rows.exclude(result__in=by_them).exclude(result__in=by_their_teams)
 
 
 def may_suspend_somewhere(user: User) -> bool:

@@ -7,7 +7,7 @@ for a formula is marked as text, because competitors choose names and file names
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Final
@@ -28,6 +28,7 @@ from leaderboard.dataset import parquet
 from leaderboard.entrants.models import Entrant, Membership
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.review.models import Decision
+from leaderboard.review.permissions import without_conflicts
 from leaderboard.standings.read.boards import lines_of, look
 from leaderboard.standings.read.table import NO_LINES
 from leaderboard.submissions.models import Submission, Takedown
@@ -66,7 +67,8 @@ def columns(words: str) -> dict[str, Column]:
 class Export:
     """An exported table. `rows` are Django objects of every competition, and `of` is their field for the competition.
 
-    With `split`, each row yields several exported objects. `least`: the lowest role that gets it.
+    With `split`, each row yields several exported objects. `least`: the lowest role that gets it. `of_cases`: its rows
+    have a `result`, and are not for its owner and team.
     """
 
     about: str
@@ -76,6 +78,7 @@ class Export:
     split: Callable[[Any], Iterable[Any]] | None = None
     page_rows: int = PAGE_ROWS
     least: str = Role.VIEWER
+    of_cases: bool = False
 
     def page(self, competition: Competition, after: int) -> tuple[list[list[Any]], int | None]:
         """Return the next rows after the object of that id, and the id for the following page; None: last page."""
@@ -113,6 +116,8 @@ def saved(request: HttpRequest, actor: User, competition: Competition, name: str
         raise PermissionDenied
     if export.least != Role.VIEWER and request.method == "GET":
         record(f"export_{name}", competition, actor=actor, now=timezone.now())
+    if export.of_cases:
+        export = replace(export, rows=without_conflicts(export.rows, actor))
     saved_as = f"{competition.slug}-{name}-{timezone.now():%Y-%m-%d}.{kind}"
     headers = {"Content-Disposition": f'attachment; filename="{saved_as}"'}
     pieces = parquet_pieces(export, competition) if kind == PARQUET else stream(export, competition, kind)
@@ -230,7 +235,8 @@ EXPORTS: Final = {
         split=_standings,
     ),
     "decisions": Export(
-        "The log of each review case: acts of reviewers and owners with times and reasons.",
+        "The log of each review case, but not of your own or your team's: acts of reviewers and owners with times and "
+        "reasons.",
         Decision.objects.select_related("actor", "result__attempt__submission__board").defer(
             "result__inline", "result__attempt__submission__source"
         ),
@@ -240,5 +246,6 @@ EXPORTS: Final = {
             "board=result.attempt.submission.board.slug hardware=result.attempt.submission.board.hardware act code "
             "actor=actor.username reason public_reason about=about_id rank needs_two created_at"
         ),
+        of_cases=True,
     ),
 }

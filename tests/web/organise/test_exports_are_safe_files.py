@@ -10,15 +10,21 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.test import Client
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leaderboard.accounts.models import User
+from leaderboard.accounts.tokens import issue_token
 from leaderboard.competitions.models import Role
 from leaderboard.dataset import parquet
+from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Decision
 from leaderboard.web.organise import exports
 from leaderboard.wording.spreadsheet import FORMULAS, csv_lines
+from tests.leaderboard.stage import NOON
 
 NAMES = tuple(exports.EXPORTS)
 needs_pyarrow = pytest.mark.skipif(not parquet.IS_INSTALLED, reason="pyarrow is not installed")
@@ -54,7 +60,7 @@ def test_an_empty_competition_has_empty_files(fetch, name) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_both_kinds_hold_every_row_once_over_pages(stage, fetch, name, monkeypatch) -> None:
     monkeypatch.setattr(exports, "PAGE_ROWS", 2)
-    people = (stage.ada, stage.ben, stage.cleo, stage.olga)
+    people = (stage.ada, User.objects.create_user("dora"), stage.cleo, stage.olga)
     for ratio, person in enumerate(people, 6):
         result = stage.judge(stage.submit(person), ratio=ratio / 10)
         Decision.objects.create(result=result, actor=stage.olga, act="note", reason="Seen.", created_at=stage.now)
@@ -64,6 +70,21 @@ def test_both_kinds_hold_every_row_once_over_pages(stage, fetch, name, monkeypat
     lines = list(csv.DictReader(io.StringIO(fetch(f"{name}.csv"))))
     key = next(iter(exports.EXPORTS[name].columns))
     assert [line[key] for line in lines] == [str(row[key]) for row in rows]
+
+
+def test_export_of_decisions_is_without_the_readers_own_cases(stage, fetch) -> None:
+    """Regression: an organiser who competes read the notes on their own case, which the review API does not show."""
+    agent = create_agent(owner=stage.ben, name="robo", now=stage.now)
+    for person in (stage.ada, stage.ben, agent):
+        result = stage.judge(stage.submit(person), ratio=0.9)
+        Decision.objects.create(result=result, actor=stage.olga, act="note", reason=f"On {person}.", created_at=NOON)
+    assert [row["reason"] for row in json.loads(fetch("decisions.json"))] == ["On ada."]
+    assert [row["reason"] for row in csv.DictReader(io.StringIO(fetch("decisions.csv")))] == ["On ada."]
+    token = issue_token(owner=stage.ben, name="x", scopes=["read", "review"], now=timezone.now())[1]
+    answer = Client(headers={"authorization": f"Bearer {token}"}).get(
+        "/api/v1/organise/kernels-101/exports/decisions?format=json"
+    )
+    assert [row["reason"] for row in json.loads(async_to_sync(joined)(answer.streaming_content))] == ["On ada."]
 
 
 def test_a_name_that_a_spreadsheet_would_run_is_text(stage, fetch) -> None:
