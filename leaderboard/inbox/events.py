@@ -19,7 +19,7 @@ from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.judging.models import Result
 from leaderboard.review.case import states
 from leaderboard.review.models import Case
-from leaderboard.review.standing import UNDER_REVIEW, reviews_of
+from leaderboard.review.standing import UNDER_REVIEW, may_stand, reviews_of
 from leaderboard.submissions.models import Submission
 from leaderboard.wording import figures
 from leaderboard.wording.outcomes import verdict
@@ -37,7 +37,8 @@ SAID: Final = {  # state of a case, in words for the owner
 def tell_verdict(result: Result, now: datetime) -> None:
     """Write to the sender about a verdict. A spoiled try that is repeated is no verdict yet.
 
-    The caller has locked the attempt.
+    If the result does not stand, the owner of an agent can act, and gets the message as well. The caller has locked
+    the attempt.
     """
     attempt, submission = result.attempt, result.attempt.submission
     if not attempt.is_current:
@@ -46,9 +47,12 @@ def tell_verdict(result: Result, now: datetime) -> None:
     if reviews_of([attempt.pk]).get(attempt.pk) == UNDER_REVIEW:
         title = f"{title}, under review"
         tell_held(submission, now)
+    people = [submission.owner.account_id]
+    if not may_stand(result):
+        people.append(submission.owner.person.pk)
     speed = f" {figures.speedup(result.ratio)} as fast as the baseline." if result.ratio is not None else ""
     tell(
-        [submission.owner.account_id],
+        people,
         VERDICT,
         subject=f"board:{submission.board_id}",
         title=f"{title}: {place_of(submission)}",
@@ -59,7 +63,10 @@ def tell_verdict(result: Result, now: datetime) -> None:
 
 
 def tell_review(result: Result, now: datetime) -> None:
-    """Write to the sender about the state of a result's case after an act on it, if the state concerns them."""
+    """Write to the sender about the state of a result's case after an act on it, if the state concerns them.
+
+    The owner of an agent gets the message as well.
+    """
     state = Case.objects.filter(result=result).values_list("state", flat=True).first()
     submission = result.attempt.submission
     if state not in SAID:
@@ -67,7 +74,7 @@ def tell_review(result: Result, now: datetime) -> None:
     if state == states.WAITING:
         tell_held(submission, now)
     tell(
-        [submission.owner.account_id],
+        [submission.owner.account_id, submission.owner.person.pk],
         REVIEW,
         subject=f"submission:{submission.pk}",
         title=f"{SAID[state]}: {place_of(submission)}",

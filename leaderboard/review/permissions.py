@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from leaderboard.accounts.logins import logins_and_agents, logins_of
+from leaderboard.accounts.logins import logins_and_agents
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import check_role, has_role
@@ -38,11 +38,11 @@ def check_reviewer(actor: User, submission: Submission, act: str) -> None:
 
 
 def is_party(user: User, submission: Submission) -> bool:
-    """Return whether the user is the owner or a current member of the entrant."""
-    if submission.owner.account_id == user.account_id:
+    """Return whether the user or their agent is the owner or a current member of the entrant."""
+    if user.account in (submission.owner.account, submission.owner.person):
         return True
-    mates = Membership.objects.filter(entrant_id=submission.entrant_id, user__in=logins_of(user))
-    return mates.filter(left_at__isnull=True).exists()
+    own = logins_and_agents([user.account_id])
+    return Membership.objects.filter(entrant_id=submission.entrant_id, user__in=own, left_at=None).exists()
 
 
 def check_party(actor: User, submission: Submission, act: str) -> None:

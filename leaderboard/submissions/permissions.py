@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import logins_and_agents, logins_of
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Role
@@ -20,9 +20,10 @@ from leaderboard.submissions.models import CodeRelease, Submission, Takedown
 
 
 def is_own(user: User) -> Q:
-    """Match the submissions of this person, by any of their logins, and of the teams that they are in now."""
-    mine = Membership.objects.filter(user__in=logins_of(user), left_at=None).values("entrant")
-    return Q(owner__in=logins_of(user)) | Q(entrant__in=mine)
+    """Match the submissions of this person and their agents, by any login, and of the teams that they are in now."""
+    own = logins_and_agents([user.account_id])
+    mine = Membership.objects.filter(user__in=own, left_at=None).values("entrant")
+    return Q(owner__in=own) | Q(entrant__in=mine)
 
 
 def may_dispose(user: User, submission: Submission) -> bool:

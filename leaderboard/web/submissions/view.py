@@ -28,8 +28,8 @@ PARTS: Final = ("owner", "entrant", "board__problem", "board__competition")
 def visible_to(user: User) -> QuerySet[Submission]:
     """Return the submissions that this person may see; strangers get a 404.
 
-    Staff see all submissions. A person with a role in a competition sees all submissions to it. Everybody sees their
-    own submissions and those of the teams that they are in now, whoever sent them and whenever.
+    Staff see all submissions. A person with a role in a competition sees all submissions to it. Everybody sees
+    their own submissions, their agents', and those of the teams that they are in now, whoever sent them and whenever.
     """
     every = Submission.objects.select_related(*PARTS)
     if user.is_staff or user.is_superuser:
@@ -39,7 +39,7 @@ def visible_to(user: User) -> QuerySet[Submission]:
 
 
 def own_of(user: User) -> QuerySet[Submission]:
-    """Return the submissions of this person and of the teams that they are in now."""
+    """Return the submissions of this person, their agents and the teams that they are in now."""
     return Submission.objects.filter(is_own(user))
 
 

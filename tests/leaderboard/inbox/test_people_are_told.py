@@ -10,6 +10,7 @@ from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.access import issue_codes, publish_announcement, revoke_code, withdraw_announcement
 from leaderboard.competitions.models import CLOSED, Competition, InviteCode, Role
+from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.teams import take_pseudonym
 from leaderboard.inbox import tell
@@ -70,6 +71,22 @@ def test_a_held_result_is_told_as_under_review_then_by_each_decision(stage) -> N
     assert titles(stage.ada, "review")[-1].startswith("Rejected")
     assert not Message.objects.exclude(user=stage.ada).exists()
     assert all("How?" not in one for one in titles(stage.ada))
+
+
+def test_review_of_an_agent_reaches_its_owner(stage) -> None:
+    """Regression: only the agent's account got the messages, which cannot sign in."""
+    agent = create_agent(owner=stage.ben, name="robo", now=stage.now)
+    User.objects.filter(pk=stage.ben.pk).update(linked_to=stage.cleo)
+    stage.judge(stage.submit(agent), ratio=0.9)
+    assert titles(stage.cleo) == []
+    result = stage.judge(stage.submit(agent), ratio=0.05, score_us=50.0)
+    assert "under review" in titles(stage.cleo)[0]
+    pipeline.reject_result(result=result, actor=stage.olga, reason="no", now=stage.later(1))
+    assert titles(stage.cleo, "review")[-1].startswith("Rejected")
+    assert titles(agent, "review") == titles(stage.cleo, "review")
+    assert titles(stage.ben) == []
+    stage.judge(stage.submit(agent), outcome="policy", reason="impossible")
+    assert Message.objects.get(user=stage.cleo, kind="verdict").count == 2
 
 
 def test_the_first_of_two_clearances_is_told_to_nobody(stage) -> None:

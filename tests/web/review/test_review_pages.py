@@ -12,10 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
+from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Entrant
 from leaderboard.review.models import Case, Decision, Finding
 from leaderboard.standings.models import Entry
 from leaderboard.submissions.intake import Upload
+from leaderboard.web.submissions.view import visible_to
 from tests.runner.evidence.whole import whole
 
 HELD = {"ratio": 0.2, "score_us": 200.0}
@@ -322,6 +324,28 @@ def test_an_owner_appeals_once(stage, browser) -> None:
     olga.post(f"/review/{result.pk}/uphold", {"reason": "It is not."})
     assert "the rejection stands" in page(ada, address)
     assert "You can appeal once" not in page(ada, address)
+
+
+def test_the_owner_of_an_agent_answers_and_appeals_for_it(stage, browser) -> None:
+    agent = create_agent(owner=stage.ada, name="robo", now=stage.now)
+    submission, own = stage.submit(agent), stage.submit(stage.ada)
+    result = stage.judge(submission, **HELD)
+    ada, address = browser(stage.ada), f"/submissions/{submission.pk}"
+    assert browser(stage.ben).get(address).status_code == 404
+    told = {"result": result, "actor": stage.olga}
+    pipeline.ask_owner(question="How is this possible?", now=_now(), **told)
+    assert "How is this possible?" in page(ada, address)
+    assert ada.post(f"{address}/answer", {"text": "It sorts first."}).status_code == 302
+    pipeline.reject_result(reason="no", now=_now(), **told)
+    assert "You can appeal once" in page(ada, address)
+    assert ada.get(f"/api/v1/submissions/{submission.pk}/review").json()["may_appeal"]
+    assert ada.post(f"{address}/appeal", {"text": "It is honest."}).status_code == 302
+    assert Case.objects.get().state == "appealed"
+    assert list(Decision.objects.filter(act__in=("answer", "appeal")).values_list("actor", flat=True)) == [
+        stage.ada.pk,
+        stage.ada.pk,
+    ]
+    assert not visible_to(agent).filter(pk=own.pk).exists()
 
 
 def test_a_verdict_that_rejected_by_itself_says_what_is_left(stage, browser) -> None:
