@@ -17,7 +17,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from leaderboard.accounts.models import User
+from leaderboard.accounts.models import ALL, NONE, DataSetChoice, User
 from leaderboard.accounts.permissions import check_reason, check_staff
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
@@ -39,6 +39,18 @@ def logins_and_agents(accounts: Any) -> QuerySet[User, Any]:
     logins = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts)).order_by().values("pk")
     # A union, because no index helps an OR of two subqueries.
     return logins.union(User.objects.filter(agent_of__in=logins).order_by().values("pk"))
+
+
+def logins_that_left() -> QuerySet[User, Any]:
+    """Return the keys of all logins that data sets leave out: of accounts with that choice, and of their agents."""
+    return logins_and_agents(DataSetChoice.objects.filter(choice=NONE).values("account"))
+
+
+def logins_that_share_all() -> QuerySet[User, Any]:
+    """Return the keys of all logins whose kernels without a pass data sets may have; of agents if owners agree."""
+    accounts = DataSetChoice.objects.filter(choice=ALL).values("account")
+    logins = User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts)).order_by()
+    return logins.filter(Q(agent_of=None) | Q(agent_of__in=logins.values("pk"))).values("pk")
 
 
 def lock_accounts(accounts: Iterable[int]) -> None:

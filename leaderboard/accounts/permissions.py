@@ -6,7 +6,6 @@ from typing import Final
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.conf import settings
-from django.db.models import Q, QuerySet
 
 from leaderboard.accounts.models import DATA_SET_CHOICES, PUBLIC, DataSetChoice, User
 from leaderboard.errors import UserError
@@ -67,9 +66,3 @@ def choose_data_sets(*, user: User, choice: str, now: datetime) -> str:
         raise UserError("choice", choice, f"choose one of {', '.join(DATA_SET_CHOICES)}")
     DataSetChoice.objects.update_or_create(account_id=user.account_id, defaults={"choice": choice, "changed_at": now})
     return choice
-
-
-def logins_that_chose(choice: str) -> QuerySet[User]:
-    """Return all logins of the accounts with this choice about data sets."""
-    accounts = DataSetChoice.objects.filter(choice=choice).values("account")
-    return User.objects.filter(Q(pk__in=accounts) | Q(linked_to__in=accounts)).order_by()

@@ -12,7 +12,7 @@ from allauth.usersessions.models import UserSession
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import F, Q, QuerySet
 
-from leaderboard.accounts.logins import logins_of
+from leaderboard.accounts.logins import logins_and_agents
 from leaderboard.accounts.models import ApiToken, DataSetChoice, User
 from leaderboard.audit.models import Row
 from leaderboard.classes.models import Appeal, Extension, Grade, Remark, Seat, Work
@@ -28,8 +28,8 @@ CHUNK: Final = 50  # submissions at a time
 
 
 def export_of(account: User) -> bytes:
-    """Return the zip file. Secrets are not in it: they are stored as digests, or open the account."""
-    mine = logins_of(account)
+    """Return the zip file of the account and its agents, without secrets: those are digests, or open the account."""
+    mine = logins_and_agents([account.account_id])
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for draft in Draft.objects.filter(user__in=mine).iterator(chunk_size=CHUNK):
@@ -46,7 +46,10 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
     keys = [str(pk) for pk in mine.values_list("pk", flat=True)]
     by_the_site = Row.objects.filter(actor=None, object_type=User._meta.label_lower, object_id__in=keys)
     asked: dict[str, tuple[QuerySet[Any], str]] = {
-        "logins": (User.objects.filter(pk__in=mine), "username email date_joined last_login linked_to_id is_active"),
+        "logins": (
+            User.objects.filter(pk__in=mine, agent_of=None),
+            "username email date_joined last_login linked_to_id is_active",
+        ),
         "addresses": (EmailAddress.objects.filter(user__in=mine), "email verified"),
         "providers": (SocialAccount.objects.filter(user__in=mine), "provider uid extra_data date_joined last_login"),
         "second_factors": (Authenticator.objects.filter(user__in=mine), "type created_at last_used_at"),
@@ -66,7 +69,7 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         "invites": (TeamInvite.objects.filter(user__in=mine), "entrant__name created_at answer answered_at"),
         "submissions": (
             Submission.objects.filter(owner__in=mine).annotate(board_slug=F("board__slug"), on=F("board__hardware")),
-            "id board_slug on mode filename licence size_bytes created_at",
+            "id owner__username board_slug on mode filename licence size_bytes created_at",
         ),
         "lineages": (
             Lineage.objects.filter(submission__owner__in=mine),

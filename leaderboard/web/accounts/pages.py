@@ -51,7 +51,7 @@ SCOPE_TEXTS: Final = (
 DATA_SETS: Final = (
     (PUBLIC, "my ranked kernels with public code"),
     (ALL, "those, and after a contest also kernels that failed"),
-    (NONE, "nothing of mine or of my teams"),
+    (NONE, "nothing of mine, my agents or my teams"),
 )
 LATE: Final = "Too many tries. Wait {} and try again."
 SHOW_ONCE: Final = "new_token"  # session key; lives from the form to the page after it

@@ -12,8 +12,7 @@ from typing import Any, Final, TypeVar
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, F, OuterRef, Q
 
-from leaderboard.accounts.models import ALL, NONE
-from leaderboard.accounts.permissions import logins_that_chose
+from leaderboard.accounts.logins import logins_that_left, logins_that_share_all
 from leaderboard.competitions.calendar import is_frozen_at, is_over_at
 from leaderboard.competitions.checks import ALL_RIGHTS_RESERVED, LICENCES
 from leaderboard.competitions.models import Board, ProblemVersion
@@ -83,7 +82,7 @@ def rejected(now: datetime) -> Iterator[Row]:
     case = Case.objects.filter(result=OuterRef("pk"))
     is_settled = ~Exists(case) | Exists(case.filter(state=states.REJECTED))
     failed = Q(outcome__in=columns.FAULTS) | Exists(case.filter(state=states.REJECTED))
-    shared = Q(**{f"{sent}__code_release__isnull": False}) | Q(**{f"{sent}__owner__in": logins_that_chose(ALL)})
+    shared = Q(**{f"{sent}__code_release__isnull": False}) | Q(**{f"{sent}__owner__in": logins_that_share_all()})
     found = Result.objects.filter(is_settled, failed, shared, attempt__is_current=True)
     found = found.filter(
         **{f"{sent}__board__in": _boards(), f"{sent}__licence__in": ALLOWED, f"{sent}__takedown": None}
@@ -117,7 +116,7 @@ def _boards() -> Any:
 
 def _may_share(submission: str) -> Q:
     """Match rows none of whose people has left data sets: neither the sender nor a member of the entrant, ever."""
-    without = logins_that_chose(NONE).values("pk")
+    without = logins_that_left()
     members = Membership.objects.filter(entrant=OuterRef(f"{submission}__entrant"), user__in=without)
     return ~Exists(members) & ~Q(**{f"{submission}__owner__in": without})
 

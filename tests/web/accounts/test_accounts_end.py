@@ -9,12 +9,14 @@ import pytest
 from allauth.account.models import EmailAddress
 
 from leaderboard.accounts.models import User
+from leaderboard.accounts.tokens import issue_token
 from leaderboard.audit.models import Row
 from leaderboard.awards import life
 from leaderboard.competitions.access import grant_role, revoke_role
 from leaderboard.competitions.models import Announcement, Competition
 from leaderboard.desk import acts
 from leaderboard.entrants import teams
+from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Entrant
 from leaderboard.pipeline import link_logins
 from leaderboard.web.models import KeyedAnswer
@@ -217,6 +219,20 @@ def test_the_export_has_ones_own_data_and_no_secret(stage, browser, tool, client
     text = json.dumps(told)
     assert not [secret for secret in ("digest", "password", "pbkdf2") if secret in text]
     assert told["sources_left_out"] == 0
+
+
+def test_the_export_has_the_work_of_ones_agents(stage, client) -> None:
+    agent = create_agent(owner=stage.ada, name="robo", now=stage.now)
+    issue_token(owner=agent, name="lab-7", scopes=["read"], now=stage.now)
+    own, sent = stage.submit(stage.ada), stage.submit(agent)
+    with zipfile.ZipFile(io.BytesIO(client.post("/account/export").content)) as packed:
+        told = json.loads(packed.read("account.json"))
+        assert packed.read(f"submissions/{sent.pk}/{sent.filename}").decode() == sent.source
+    assert [(row["id"], row["owner__username"]) for row in told["submissions"]] == [(own.pk, "ada"), (sent.pk, "robo")]
+    assert [row["username"] for row in told["logins"]] == ["ada"]
+    assert [row["username"] for row in told["agents"]] == ["robo"]
+    assert [row["name"] for row in told["tokens"]] == ["lab-7"]
+    assert [row["submission_id"] for row in told["lineages"]] == [sent.pk]
 
 
 def test_exports_are_limited(client) -> None:

@@ -13,9 +13,11 @@ from django.utils import timezone
 from pyarrow.parquet import read_table
 
 from leaderboard import pipeline
+from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import choose_data_sets
 from leaderboard.competitions.checks import ALL_RIGHTS_RESERVED
 from leaderboard.competitions.models import Competition
+from leaderboard.entrants.enter import create_agent
 from leaderboard.judging.models import Epoch
 from leaderboard.pipeline import reject_result
 from leaderboard.submissions.intake import Upload
@@ -45,7 +47,8 @@ def raced(stage):
 
 def send(stage, owner, word, *, board=None, licence="", mode="ranked", **verdict):
     board = board or stage.board
-    upload = Upload(board.slug, board.hardware, mode, "kernel.py", source(word).encode(), licence)
+    lineage = {"model": "m"} if owner.agent_of_id else {}
+    upload = Upload(board.slug, board.hardware, mode, "kernel.py", source(word).encode(), licence, lineage=lineage)
     submission = pipeline.submit(upload, owner=owner, now=stage.later(1))
     return submission, stage.judge(submission, **verdict)
 
@@ -131,6 +134,19 @@ def test_people_leave_data_sets_with_their_teams(raced, tmp_path) -> None:
     choose_data_sets(user=raced.ada, choice="none", now=raced.now)
     [row] = export(tmp_path)["kernels/train"]
     assert row["author"] == "ben"
+
+
+def test_agents_leave_data_sets_with_their_owners_and_share_no_more_than_they(raced, tmp_path) -> None:
+    agent = create_agent(owner=raced.ada, name="robo", now=raced.now)
+    send(raced, agent, "tanh")
+    send(raced, agent, "gelu", outcome="wrong", reason="nan", cases=FAILED)
+    choose_data_sets(user=agent, choice="all", now=raced.now)
+    assert set(export(tmp_path / "first")) == {"kernels/train"}
+    choose_data_sets(user=raced.ada, choice="all", now=raced.now)
+    assert set(export(tmp_path / "second")) == {"kernels/train", "rejected/train"}
+    User.objects.filter(pk=raced.ada.pk).update(linked_to=raced.ben)
+    choose_data_sets(user=raced.ben, choice="none", now=raced.now)
+    assert export(tmp_path / "third") == {}
 
 
 def test_duplicates_are_left_out_and_the_fastest_stays(raced, tmp_path) -> None:
