@@ -137,13 +137,16 @@ def _find(text: str) -> InviteCode | None:
 
 @transaction.atomic
 def grant_role(*, competition: Competition, actor: User, username: str, role: str, now: datetime) -> Role:
-    """Give a person a role, or change the role they have."""
+    """Give a person a role, or change the role they have. An agent reads at the most: with its owner it would count as
+    the two people that decide together."""
     _lock(competition, actor)
     check_choice("role", role, Role.ROLES)
     user = User.objects.filter(username__iexact=username, is_active=True).first()
     if user is None:
         raise UserError("username", username, "nobody of this name has an account here; they sign up first", status=404)
     user = user.account
+    if user.agent_of is not None and role != Role.VIEWER:
+        raise UserError("role", role, f"{user} is an agent: give this role to a person, or make it a viewer", status=409)
     known = Role.objects.filter(competition=competition, user=user).first()
     if known is None and competition.roles.count() >= MAX_ROLES:
         raise UserError("username", username, f"{MAX_ROLES} people have a role here, which is the most", status=409)

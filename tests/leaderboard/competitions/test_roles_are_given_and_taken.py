@@ -76,3 +76,11 @@ def test_competitions_of_a_person(stage: Stage, spring: Competition) -> None:
     assert role_of(stage.olga, spring) == ADMINISTRATOR
     stage.ben.is_active = False
     assert not competitions_of(stage.ben).exists()
+
+
+def test_an_agent_reads_but_does_not_decide(stage: Stage, spring: Competition) -> None:
+    User.objects.create_user("robo", agent_of=stage.ada)
+    for role in (Role.REVIEWER, Role.OWNER):
+        with pytest.raises(UserError, match="robo is an agent: give this role to a person"):
+            grant(spring, stage.ada, "robo", role)
+    assert grant(spring, stage.ada, "robo", Role.VIEWER).role == Role.VIEWER
