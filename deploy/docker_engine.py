@@ -16,6 +16,7 @@ PACKAGES: Final = ("docker.io", "iptables")  # with their recommended packages, 
 START_TIMEOUT_S: Final = 60.0
 LOCK_S: Final = 300  # wait for another apt
 LOG: Final = Path("/var/log/photofinish-dockerd.log")
+SYSTEM_FOLDERS: Final = ":/usr/local/sbin:/usr/sbin:/sbin"  # of dockerd; Debian leaves them out of a user's PATH
 
 
 def ensure_docker() -> None:
@@ -25,15 +26,23 @@ def ensure_docker() -> None:
         return
     if os.environ.get("DOCKER_HOST"):
         raise SetupError(f"DOCKER_HOST is set, but the engine there does not answer: {problem}")
-    if "permission denied" in problem.lower():
-        raise SetupError("the Docker engine runs, but not for you: sudo usermod -aG docker $USER, then sign in again")
-    if shutil.which("dockerd") is None:
-        install_packages(PACKAGES)
-    _start_engine()
-    if not is_soon(lambda: engine_problem() == "", START_TIMEOUT_S):
+    hint = ""
+    if not _is_closed(problem):
+        if shutil.which("dockerd", path=os.environ.get("PATH", "") + SYSTEM_FOLDERS) is None:
+            install_packages(PACKAGES)
+        hint = _start_engine()
+        is_soon(lambda: (now := engine_problem()) == "" or _is_closed(now), START_TIMEOUT_S)
         problem = engine_problem()
-        raise SetupError(f"the Docker engine does not answer after {START_TIMEOUT_S:.0f} s: {problem}; see {LOG}")
+    if _is_closed(problem):  # also right after the installation: the group has no members yet
+        raise SetupError("the Docker engine runs, but not for you: sudo usermod -aG docker $USER, then sign in again")
+    if problem:
+        raise SetupError(f"the Docker engine does not answer after {START_TIMEOUT_S:.0f} s: {problem}; {hint}")
     note("the Docker engine was started")
+
+
+def _is_closed(problem: str) -> bool:
+    """Return whether an engine runs that this user may not use."""
+    return "permission denied" in problem.lower()
 
 
 def engine_problem() -> str:
@@ -68,13 +77,14 @@ def privilege_prefix() -> list[str] | None:
     return sudo if shutil.which("sudo") and captured([*sudo, "true"]).returncode == 0 else None
 
 
-def _start_engine() -> None:
+def _start_engine() -> str:
+    """Start the engine; return a phrase that names the place of its log."""
     prefix = privilege_prefix()
     if prefix is None:
         raise SetupError("the Docker engine does not run and we may not start it: sudo systemctl start docker")
     if Path("/run/systemd/system").is_dir():
         captured([*prefix, "systemctl", "start", "docker"])
-        return
+        return "see `journalctl -u docker`"
     mount = shutil.which("cgroupfs-mount")
     if mount and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
         captured([*prefix, mount])
@@ -82,3 +92,4 @@ def _start_engine() -> None:
     with log.open("ab") as output:
         command, nothing = [*prefix, "dockerd"], subprocess.DEVNULL
         subprocess.Popen(command, stdin=nothing, stdout=output, stderr=output, start_new_session=True, cwd="/")
+    return f"see {LOG}" if is_root() else "`sudo dockerd` shows why"

@@ -1,4 +1,4 @@
-"""The pure parts of set-up: addresses, environment files, commands, files sent as samples."""
+"""Parts of set-up: addresses, environment files, commands, files sent as samples, the Docker engine."""
 
 import socket
 import tempfile
@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 
+from deploy import docker_engine
 from deploy.bootstrap import inputs_digest
 from deploy.console import SetupError
+from deploy.docker_engine import SYSTEM_FOLDERS
 from deploy.embedded import postgres_url, valkey_accounts
 from deploy.launch import environment_text, read_environment
 from deploy.parties import myself, others_may_enter, others_may_read, socket_folder, useradd_command
@@ -140,3 +142,39 @@ def test_verdicts_read_well() -> None:
     assert verdict(wrong) == ("wrong (nan)", "-", "-")
     assert verdict(held) == ("passed, under review", "2.000×", "-")
     assert verdict({"status": "queued", "outcome": None}) == ("queued", "-", "-")
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder that alone has programs, for a caller who is not root: a `docker` that reaches no engine."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(docker_engine, "is_root", lambda: False)
+    monkeypatch.setattr(docker_engine, "SYSTEM_FOLDERS", f":{tmp_path / 'sbin'}")
+    program(folder / "docker", 'echo "Is the docker daemon running?" >&2; exit 1')
+    return folder
+
+
+def program(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_who_installs_the_engine_learns_to_join_its_group(programs: Path) -> None:
+    refusal = "permission denied while trying to connect to the Docker daemon socket"
+    engine = programs.parent / "engine"
+    program(programs / "docker", f'[ -e {engine} ] && echo "{refusal}" >&2; exit 1')
+    program(programs / "sudo", f'case "$*" in *install*) : > {engine};; esac')
+    program(programs / "apt-get", "exit 0")
+    with pytest.raises(SetupError, match=r"sudo usermod -aG docker \$USER, then sign in again"):
+        docker_engine.ensure_docker()
+
+
+def test_stopped_engine_outside_the_users_path_is_not_missing(programs: Path) -> None:
+    assert {"/usr/sbin", "/sbin", "/usr/local/sbin"} < set(SYSTEM_FOLDERS.split(":"))
+    program(programs.parent / "sbin" / "dockerd", "exit 0")
+    with pytest.raises(SetupError, match="does not run and we may not start it: sudo systemctl start docker"):
+        docker_engine.ensure_docker()
