@@ -2,7 +2,8 @@
 
 Owns `STATE/supervisor` (configuration, socket, logs). Pure functions build the configuration; the rest talks to
 supervisord. Always true: no secret is in the configuration (deploy/launch.py hands them over), a process that dies is
-started again after 1, 2, 3 … seconds, and a process whose code or image changed is restarted by the next `make up`.
+started again after 1, 2, 3 … seconds, and a process whose code, image or settings changed is restarted by the next
+`make up`.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ CLEAN_ENVIRONMENT: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 
 @dataclass(frozen=True)
 class Program:
-    """A supervised process. `version` covers its code and image: a changed version restarts the process."""
+    """A supervised process. `version` covers its code and settings: a changed version restarts the process."""
 
     name: str
     command: list[str]
@@ -103,9 +104,12 @@ def supervisor_conf(folder: Path, socket_path: Path, programs: list[Program], *,
     return "\n".join(sections) + "\n"
 
 
-def code_version(code: Path, packages: tuple[str, ...]) -> str:
-    """Return a digest of every file in these packages that a running process may have read."""
-    digest = hashlib.sha256()
+def process_version(code: Path, packages: tuple[str, ...], env_file: Path) -> str:
+    """Return a digest of every file that a running process may have read: these packages, and its settings.
+
+    No secret of the settings can be found from it: the random key or token among them takes part.
+    """
+    digest = hashlib.sha256(env_file.read_bytes())
     for package in packages:
         for path in sorted((code / package).rglob("*")):
             if path.is_file() and path.suffix != ".pyc":

@@ -23,7 +23,7 @@ from deploy.embedded import answers as socket_answers
 from deploy.image import ensure_image
 from deploy.launch import read_environment
 from deploy.parties import CHECKOUT, code_folder, is_private, is_root, myself, own_folder, state_folder
-from deploy.processes import Program, Supervisor, code_version, runner_program, service_programs, site_programs
+from deploy.processes import Program, Supervisor, process_version, runner_program, service_programs, site_programs
 from deploy.samples import LIBRARY, Sample, plan, send_missing, submit_all
 from deploy.site import (
     Site,
@@ -120,9 +120,10 @@ def _start(site: Site, supervisor: Supervisor, services: list[Program], broker_u
     that no attempt waits for an admission test.
     """
     write_runner_environment(site, broker_url, image)
-    version = code_version(site.code, PACKAGES)
+    version, judge_version = (
+        process_version(site.code, PACKAGES, env_file) for env_file in (site.env_file, site.runner_env_file)
+    )
     programs = site_programs(site.python, site.code, site.env_file, site.party, site.port, version)
-    judge_version = f"{version} {image}"
     runner = runner_program(site.python, site.code, site.runner_env_file, myself(), "cpu", judge_version)
     if is_root():
         note("the runner runs as root: it needs the Docker engine and the freezer cgroup (SECURITY.md)")
@@ -166,10 +167,11 @@ def _services(site: Site, supervisor: Supervisor) -> tuple[list[Program], Databa
     postgres = None if database_url else prepare_postgres(site.state, durable=True)
     valkey = None if broker_url else prepare_valkey(site.state)
     services = service_programs(postgres, valkey)
-    if supervisor.is_running():
-        supervisor.control("start", *(program.name for program in services))
-    else:
-        supervisor.apply(services)
+    names = [program.name for program in services]
+    if not {line.split()[0] for line in supervisor.status()}.issuperset(names):
+        supervisor.apply(services)  # a running site used servers of the operator's: it ends, and `_start` starts it
+    elif names:
+        supervisor.control("start", *names)
     runner_broker_url = os.environ.get("RUNNER_BROKER_URL", broker_url)
     if valkey:
         wait_until(lambda: socket_answers(valkey.socket), valkey, None)

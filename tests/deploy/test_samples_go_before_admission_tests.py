@@ -42,6 +42,8 @@ def test_samples_are_sent_before_the_runner_is_waited_for(
     site = Site(tmp_path, CHECKOUT, tmp_path / "python", myself(), 8000)
     site.secrets.mkdir()
     (site.secrets / "sample-tokens.json").write_text(json.dumps({"ada": "a token"}))
+    for file in (site.env_file, site.runner_env_file):
+        file.touch()
     done: list[str] = []
     for name in ("write_runner_environment", "wait_for_health"):
         monkeypatch.setattr(up, name, lambda *given: None)

@@ -1,18 +1,25 @@
-"""Instructions of the supervisor: the account of each process, the order, and no secret."""
+"""Instructions of the supervisor: the account of each process, the order, restarts, and no secret."""
 
 import configparser
+import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from deploy import up
 from deploy.embedded import Server
-from deploy.parties import Party
+from deploy.parties import Party, myself
 from deploy.processes import (
     Program,
-    code_version,
+    Supervisor,
+    process_version,
     runner_program,
     service_programs,
     site_programs,
     supervisor_conf,
 )
+from deploy.site import Site
 
 SITE = Party("photofinish-site", 990, 990)
 ROOT = Party("myself", 0, 0)
@@ -95,10 +102,66 @@ def test_a_folder_with_blanks_and_percent_signs_survives() -> None:
 
 def test_the_version_follows_the_code_and_not_its_bytecode(tmp_path: Path) -> None:
     (tmp_path / "room").mkdir()
-    module = tmp_path / "room" / "module.py"
+    module, settings = tmp_path / "room" / "module.py", tmp_path / "site.env"
     module.write_text("x = 1\n")
-    first = code_version(tmp_path, ("room",))
+    settings.touch()
+    first = process_version(tmp_path, ("room",), settings)
     (tmp_path / "room" / "module.pyc").write_bytes(b"bytecode")
-    assert code_version(tmp_path, ("room",)) == first
+    assert process_version(tmp_path, ("room",), settings) == first
     module.write_text("x = 2\n")
-    assert code_version(tmp_path, ("room",)) != first
+    assert process_version(tmp_path, ("room",), settings) != first
+
+
+class Applied(Exception):
+    """The programs that `make up` would run."""
+
+
+class FakeSupervisor:
+    def log(self, name: str) -> bytes:
+        return b""
+
+    def pid(self, name: str) -> str:
+        return "7"
+
+    def apply(self, programs: list[Program]) -> None:
+        raise Applied(programs)
+
+
+def test_a_changed_setting_restarts_the_processes_that_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(tmp_path, tmp_path, PYTHON, myself(), 8000)
+    site.secrets.mkdir()
+    monkeypatch.setattr(up, "write_runner_environment", lambda *given: None)
+
+    def versions(hosts: str, engine: str) -> list[str]:
+        site.env_file.write_text(f"ALLOWED_HOSTS={hosts}\nSECRET_KEY=random\n")
+        site.runner_env_file.write_text(f"DOCKER_HOST={engine}\nRUNNER_TOKEN=random\n")
+        supervisor: Any = FakeSupervisor()
+        with pytest.raises(Applied) as applied:
+            up._start(site, supervisor, [], "redis://nowhere", "an image")
+        return [program.version for program in applied.value.args[0]]
+
+    before = versions("localhost", "unix:///a")
+    assert versions("localhost", "unix:///a") == before
+    site_changed, runner_changed = versions("kernels.example.org", "unix:///a"), versions("localhost", "unix:///b")
+    assert [new == old for new, old in zip(site_changed, before, strict=True)] == [False, False, False, True]
+    assert [new == old for new, old in zip(runner_changed, before, strict=True)] == [True, True, True, False]
+
+
+def test_a_server_of_ours_returns_to_a_supervisor_that_ran_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where BROKER_URL was given to the last `make up`, and is not to this one."""
+    (tmp_path / "valkey").mkdir()
+    broker = Server(["sleep", "60"], myself(), tmp_path / "socket", tmp_path / "log")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://elsewhere/photofinish")
+    monkeypatch.delenv("BROKER_URL", raising=False)
+    monkeypatch.setattr(up, "prepare_valkey", lambda state: broker)
+    monkeypatch.setattr(up, "wait_until", lambda *given: None)
+    supervisor = Supervisor(tmp_path / "supervisor", Path(sys.executable))
+    supervisor.apply([Program("site", ["sleep", "60"], myself(), Path("/"), 20)])
+    try:
+        up._services(Site(tmp_path, tmp_path, PYTHON, myself(), 8000), supervisor)
+        (line,) = supervisor.status()
+        assert line.split()[:2] in (["broker", "STARTING"], ["broker", "RUNNING"])
+    finally:
+        supervisor.stop()
