@@ -165,7 +165,9 @@ class Standby:
         now, kinds = time.monotonic(), [judge.is_full for judge in list(self._waiting)]
         if now >= self._no_full_before and self._used():
             return True
-        kinds += [is_full for one, is_full in list(self._preparing.items()) if not (one.done() and one.exception())]
+        for one, is_full in list(self._preparing.items()):  # the bell's thread may just have given some up
+            if not one.cancelled() and not (one.done() and one.exception()):
+                kinds.append(is_full)
         is_missing = kinds.count(False) < self._spares or (True not in kinds and now >= self._no_full_before)
         return bool(self._spares) and is_missing and now >= self._not_before
 

@@ -527,7 +527,8 @@ def log_to_stderr(level: str, device: str) -> None:
 
 
 def main() -> int:
-    """`runner work`, until a signal. Exit code: 0 after a signal, 2 when it cannot work at all."""
+    """`runner work`, until a signal. Exit code: 0 after a signal, 1 after a fault of its own, 2 when it cannot work at
+    all."""
     signals = {signal.SIGTERM, signal.SIGINT}
     # `_serve` waits for them; runner/daemon/die_with_parent.py unblocks them for the judge.
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
@@ -557,13 +558,18 @@ def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
     """
     client = client_of(settings)
     daemon = Daemon(settings, client, Spool(settings.runner_state, settings.runner_spool_bytes))
-    failures: list[errors.RunnerError] = []
+    code = 0
 
     def work() -> None:
+        nonlocal code
         try:
             daemon.run()
         except errors.RunnerError as error:
-            failures.append(error)
+            log.error("cannot_work", error=str(error))
+            code = 2
+        except Exception:
+            log.exception("daemon_failed")
+            code = 1
 
     thread = threading.Thread(target=work, name="daemon")
     thread.start()
@@ -578,9 +584,7 @@ def _serve(settings: DaemonSettings, signals: set[signal.Signals]) -> int:
         if time.monotonic() >= stop_at:
             daemon.stop()
     client.close()
-    for error in failures:
-        log.error("cannot_work", error=str(error))
-    return 2 if failures else 0
+    return code
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.daemon import worker
 from runner.daemon.standby import SLOTS
 from runner.host.accelerators import Device, DeviceLock, epoch
 from tests.runner.conftest import is_alive
@@ -203,6 +204,17 @@ def test_wrong_setting_is_named(launch: Launch, changes: dict[str, str], named: 
     assert named in log
     assert "hush" not in log
     assert "Traceback" not in log
+
+
+def test_fault_of_its_own_ends_the_daemon_with_a_code_that_restarts_it(
+    start: Callable[..., worker.Daemon], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(daemon: worker.Daemon) -> None:
+        raise RuntimeError("a fault of its own")
+
+    monkeypatch.setattr(worker.Daemon, "run", fails)
+    assert worker._serve(start()._settings, {signal.SIGTERM}) == 1
+    assert "daemon_failed" in caplog.text
 
 
 def test_device_is_held_by_one_runner_of_a_host(tmp_path: Path) -> None:

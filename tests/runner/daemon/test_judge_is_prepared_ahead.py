@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.daemon.judge_handle import JudgeProcess
+from runner.daemon.standby import Standby
 from runner.daemon.worker import Daemon
+from runner.errors import JudgeStopped
 from runner.host.accelerators import epoch
 from tests.runner.conftest import is_alive
 from tests.runner.fake_site import FakeSite
@@ -216,3 +219,22 @@ def test_judge_of_another_epoch_is_announced_before_it_takes_a_job(site: FakeSit
     old, new = (hello["epoch"] for hello in site.hellos)
     assert old != new
     assert site.hellos[1]["fingerprint"]["driver"] == "550.2"
+
+
+def test_preparation_that_is_being_given_up_is_missing_and_no_fault() -> None:
+    """The bell's thread gives it up while the daemon's thread looks."""
+    ended = threading.Event()
+
+    def make(slot: int, is_full: bool) -> JudgeProcess:
+        ended.wait(20)
+        raise JudgeStopped("the end of the test")
+
+    standby = Standby(make, lambda slot: None, 2, threading.Event())
+    try:
+        standby.refill()
+        assert not standby.is_short
+        assert list(standby._preparing)[-1].cancel(), "it waits for the first"
+        assert standby.is_short
+    finally:
+        ended.set()
+        standby.close()
