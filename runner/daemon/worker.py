@@ -232,7 +232,10 @@ class Daemon:
         if time.monotonic() < self._no_canary_before:
             return False
         log.warning("device_set_aside", reason=why)
-        found = canary.fit(self._settings, self._judge_canary)
+        try:
+            found = canary.fit(self._settings, self._judge_canary)
+        except OSError as error:  # a full disk: a pass counts once it is stored
+            found = canary.Fitness(False, f"the canary could not be judged and stored: {error}")
         if found.ok:
             log.info("device_is_fit_again", was=why)
         elif not self._stopping.is_set():

@@ -77,6 +77,26 @@ def test_full_disk_loses_neither_the_report_nor_the_reason(
     assert waiting.report is None
 
 
+def test_full_disk_keeps_a_device_set_aside_and_ends_no_daemon(
+    site: FakeSite, start: Callable[..., Daemon], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = site.offer("a1", "pass")
+    daemon = start(runner_poll_s=0.5)
+    canary.set_aside(state, "ecc")
+
+    def full(*told: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(canary, "_write", full)
+        for _ in range(2):
+            daemon.judge_until_idle()
+    assert (canaries(state), waiting.report) == (1, None)
+    time.sleep(0.6)
+    daemon.judge_until_idle()
+    assert waiting.report.outcome == "passed"
+
+
 def test_daemon_that_starts_anew_remembers(site: FakeSite, start: Callable[..., Daemon], state: Path) -> None:
     site.offer("a1", "aside ecc")
     state.mkdir(exist_ok=True)
