@@ -37,12 +37,13 @@ class Patience(NamedTuple):
 
 
 class Stay:
-    """The daemon's hold on the device. `take` and `give` are for one thread at a time; a second `take` has no
-    effect."""
+    """The daemon's hold on the device. `asked` is for any thread, `take` and `give` for one at a time; a second `take`
+    has no effect."""
 
     def __init__(self, device: Device, folder: Path) -> None:
         self._lock = DeviceLock(device, folder)
         self._asks = device.files(folder, "ask")
+        self._probing = threading.Lock()
 
     def take(self, stopping: threading.Event) -> bool:
         """Wait until no command asks and the device is free, then hold it. Returns False if the daemon is to stop."""
@@ -64,7 +65,8 @@ class Stay:
 
     def asked(self) -> bool:
         """Return whether a command asks for the device, or has it."""
-        return any(map(_is_held, self._asks))
+        with self._probing:  # a second thread would take the first one's probe for a command
+            return any(map(_is_held, self._asks))
 
     def note(self, text: str) -> None:
         """Write the purpose of the hold for waiting commands."""

@@ -1,5 +1,6 @@
 """A command that judges beside a running daemon: an idle daemon lends its device, a busy daemon is waited for."""
 
+import fcntl
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.daemon.loan import CHANGE_S, Patience, borrowed
+from runner.daemon.loan import CHANGE_S, Patience, Stay, borrowed
 from runner.errors import DeviceBusy
 from runner.host.accelerators import Device, DeviceLock
 from tests.runner.fake_site import FakeSite
@@ -106,6 +107,22 @@ def test_holder_without_a_name_is_not_waited_for_much_longer_than_asked(locks: P
         ):
             pytest.fail("both have the device")
         assert time.monotonic() - began < CHANGE_S + 3
+
+
+def test_two_threads_of_a_daemon_are_no_command(locks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stay, found, flock = Stay(CPU, locks), list[bool](), fcntl.flock
+
+    def linger(descriptor: int, operation: int) -> None:
+        flock(descriptor, operation)
+        time.sleep(0.1)
+
+    monkeypatch.setattr(fcntl, "flock", linger)
+    threads = [threading.Thread(target=lambda: found.append(stay.asked())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [False, False]
 
 
 def test_two_commands_have_the_device_in_turn(locks: Path) -> None:
