@@ -25,7 +25,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -222,7 +222,7 @@ def dump(url: str, file: Path, recipient: Any = None) -> dict[str, Any]:
 
 def load(place: Place, file: Path) -> str:
     """Fill a fresh database from a backup, migrate and check it; return its name. The present database is unchanged."""
-    with _opened(file, place.environment) as archive:
+    with opened(file, place.environment) as archive:
         manifest = read_manifest(archive, file)
         refuse_newer(place, manifest)
         fresh = f"{place.name}_fresh_{_stamp()}"
@@ -381,24 +381,23 @@ def _postgres(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]
 
 
 @contextmanager
-def _opened(file: Path, environment: Mapping[str, str]) -> Iterator[zipfile.ZipFile]:
+def opened(file: Path, environment: Mapping[str, str]) -> Iterator[zipfile.ZipFile]:
+    """Open a backup, encrypted or not. Raises SetupError for a file that is none."""
     if not file.is_file():
         raise SetupError(f"FILE={file} is not there")
-    if file.suffix == sealing.SUFFIX:
-        with (
-            sealing.unsealed(file, sealing.identity_of(environment.get("BACKUP_IDENTITY", ""))) as plain,
-            _opened(plain, environment) as archive,
-        ):
-            yield archive
-        return
-    with file.open("rb") as raw:
+    content: AbstractContextManager[IO[bytes]] = (
+        sealing.unsealed(file, sealing.identity_of(environment.get("BACKUP_IDENTITY", "")))
+        if file.suffix == sealing.SUFFIX
+        else file.open("rb")
+    )
+    with content as raw:
         if raw.read(5) == b"PGDMP":
             raise SetupError(f"{file} is a dump without a manifest: restore it with the code that made it")
-    try:
-        with zipfile.ZipFile(file) as archive:
-            yield archive
-    except zipfile.BadZipFile as error:
-        raise SetupError(f"{file} is damaged or no backup ({error}): nothing was changed") from None
+        try:
+            with zipfile.ZipFile(raw) as archive:
+                yield archive
+        except zipfile.BadZipFile as error:
+            raise SetupError(f"{file} is damaged or no backup ({error}): nothing was changed") from None
 
 
 @contextmanager

@@ -77,15 +77,19 @@ def sealed(target: IO[bytes], recipient: Any) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def unsealed(file: Path, identity: Any) -> Iterator[Path]:
-    """Decrypt a file into a private temporary file beside it, where it has room. The file is gone at the end."""
+def unsealed(file: Path, identity: Any) -> Iterator[IO[bytes]]:
+    """Decrypt a file into a temporary file without a name, on the same disk, where it has room.
+
+    No copy job finds the content, and it is gone with this process, however that ends.
+    """
     import pyrage
 
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".restore-", dir=file.parent))
-            plain = Path(folder) / "plain"
-            pyrage.decrypt_file(str(file), str(plain), [identity])
+            plain = stack.enter_context(tempfile.TemporaryFile(dir=file.parent))
+            with file.open("rb") as source:
+                pyrage.decrypt_io(source, plain, [identity])
+            plain.seek(0)  # writes what is left in its buffer
         except pyrage.DecryptError as error:
             raise SetupError(f"{file} is damaged, or not for this private key ({error}): nothing was changed") from None
         except OSError as error:

@@ -148,6 +148,17 @@ def test_a_backup_shows_nothing_without_the_private_key(site: Place, tmp_path: P
             backup.load(stranger, file)
 
 
+def test_a_restore_that_is_killed_leaves_nothing_decrypted_beside_its_backup(site: Place, tmp_path: Path) -> None:
+    """A decrypted dump without a name goes with its process, and no copy job finds it meanwhile."""
+    backup.nightly()
+    (file,) = backups(tmp_path)
+    before = set((tmp_path / "backups").rglob("*"))
+    environment = site.environment | {"BACKUP_IDENTITY": str(tmp_path / "key.txt")}
+    with backup.opened(file, environment) as archive:
+        assert archive.namelist() == [backup.DUMP, backup.MANIFEST]
+        assert set((tmp_path / "backups").rglob("*")) == before
+
+
 def nightly_later() -> None:
     """Back up in another second than before: it is part of the name."""
     time.sleep(1 - time.time() % 1)
