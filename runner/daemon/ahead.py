@@ -2,8 +2,8 @@
 
 While a job is judged, the site names the attempts that this runner would claim next. Those that need a compiler are
 built, a few side by side, on cores that neither judge nor tenant uses, each in a container without the device
-(runner/job/build.py). Meanwhile the next container is prepared. A claim then finds the archive. A build that failed, or
-was for nothing, costs no submission anything: its tenant builds.
+(runner/job/build.py). Meanwhile the next container is prepared. A claim then finds the archive, which a judge of
+the same image uses. A build that failed, or was for nothing, costs no submission anything: its tenant builds.
 """
 
 from __future__ import annotations

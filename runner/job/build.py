@@ -1,11 +1,11 @@
 """Build of a submission ahead of its job, in a container without a device, as a process of its own.
 
     python -m runner.job.build CORES        prepares a container, takes a Job as a line of JSON on stdin, and writes to
-                                            stdout an archive of the files that its import and its Triton kernels left
-                                            (sandbox/inside/built.py)
+                                            stdout a line with the image's id, and an archive of the files that its
+                                            import and its Triton kernels left (sandbox/inside/built.py)
 
 It holds no secret of the job, not even a seed. The archive is the sandbox's word: nothing here reads it, and only the
-same submission's own tenant gets it.
+same submission's own tenant gets it, of the same image: a compiled file may not load beside another torch.
 """
 
 import json
@@ -56,9 +56,9 @@ class Builder:
         with ExitStack() as stack:
             self._client = helper.Client(settings.runner_helper) if settings.runner_helper else container.connect()
             stack.callback(self._client.close)
-            self._image = chosen_image(self._client, settings)[0]
+            self.image = chosen_image(self._client, settings)[0]
             uid, cpus = accelerators.draw_uid(), accelerators.cpuset(cores)
-            wanted = policy.builder(self._image, uid, cpus, self._make.equipment(settings))
+            wanted = policy.builder(self.image, uid, cpus, self._make.equipment(settings))
             self._made = stack.enter_context(container.Container(self._client, wanted, settings.runner_id))
             self._made.start()
             connection = connect(self._made, accelerators.CPU.memory(ALL), 0, 0, (), self._tell_device)
@@ -79,7 +79,7 @@ class Builder:
     def build(self, job: Job) -> bytes:
         """Import a job's submission, and return an archive of the files that it left. Ends the container. Raises
         NotBuilt, SandboxError, ConfigError, ProblemError."""
-        if chosen_image(self._client, self._settings)[0] != self._image:
+        if chosen_image(self._client, self._settings)[0] != self.image:
             raise NotBuilt("the image has changed since the container was started")
         problem = Problem.from_bundle(job.problem)
         load, kernels = to_load(problem, job.source, self._compiler), None
@@ -122,7 +122,8 @@ def main() -> None:
         os.sched_setaffinity(0, cores)
         with Builder(config.load_judge(), cores) as builder:
             if line := sys.stdin.buffer.readline():
-                sys.stdout.buffer.write(builder.build(Job.from_json(json.loads(line))))
+                built = builder.build(Job.from_json(json.loads(line)))
+                sys.stdout.buffer.write(builder.image.encode() + b"\n" + built)
     except (NotBuilt, SandboxError, ConfigError, ProblemError, WireError, ValueError, OSError) as error:
         log.error("not built: %s", error)
         raise SystemExit(1) from None

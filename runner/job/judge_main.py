@@ -1,9 +1,9 @@
 """Judge process of runner/daemon/judge_handle.py: prepare containers, wait for a job, judge it, report, clear away.
 
     python -m runner.job.judge_main         prepares, prints {"ready": {"fingerprint", "epoch", "images"}}; takes a Job
-                                            as a line of JSON on stdin, perhaps with an archive of runner/job/build.py
-                                            as `built`, in base64; prints JSON lines {"event": …}, at last
-                                            {"report": …}; only then removes its containers
+                                            as a line of JSON on stdin, perhaps with the output of
+                                            runner/job/build.py as `built`, in base64; prints JSON lines {"event": …},
+                                            at last {"report": …}; only then removes its containers
     python -m runner.job.judge_main --tests the same with one side instead of two, which is all that a test needs. After
                                             a test an empty line on stdin has it replace the submission's container and
                                             be ready again: the next test of the same problem finds the oracle loaded.
@@ -88,7 +88,7 @@ def stand_by(settings: config.JudgeSettings, sides: Sequence[str], spares: int =
 
 
 def _await_job(ready: Prepared) -> tuple[Job, bytes] | None:
-    """Return the job and what was built for it ahead; None if the daemon ended without a job."""
+    """Return the job and what was built for it ahead in this image; None if the daemon ended without a job."""
     while not select.select([sys.stdin], [], [], LOOK_S)[0]:
         _leave_if_unfit(ready)
     data = sys.stdin.buffer.readline()
@@ -96,13 +96,13 @@ def _await_job(ready: Prepared) -> tuple[Job, bytes] | None:
         return None
     try:
         given = json.loads(data)
-        built = base64.b64decode(given.pop("built", ""))
+        image, _, built = base64.b64decode(given.pop("built", "")).partition(b"\n")
         job = Job.from_json(given)
     except (ValueError, WireError) as err:
         log.error("not a job: %s", err)
         raise SystemExit(2) from None
     _leave_if_unfit(ready)
-    return job, built
+    return job, built if image == ready.image.encode() else b""
 
 
 def _leave_if_unfit(ready: Prepared) -> None:

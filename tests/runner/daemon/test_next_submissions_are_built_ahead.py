@@ -1,18 +1,25 @@
 """The next submissions are built beside a judged job: a claim waits for its own build, a failed build costs nothing."""
 
+import base64
+import json
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from runner.daemon.ahead import MOST_KEPT, Ahead, BuildProcess
 from runner.daemon.worker import Daemon
 from runner.errors import SiteUnreachable
-from runner.host.accelerators import building_cores
+from runner.host.accelerators import building_cores, spans
+from runner.job import build, judge_main
 from runner.wire import Job
 from tests.runner.fake_site import FakeSite
 
@@ -389,6 +396,48 @@ def test_the_judge_gets_the_archive_with_the_job(site: FakeSite, start: Callable
     daemon.judge_until_idle()
     assert attempt.report is not None
     assert attempt.report.evidence["built"] == "built of s-1"
+
+
+@pytest.mark.parametrize(("image", "used"), [("sha256:1", b"an archive\n"), ("sha256:2", b"")])
+def test_a_judge_uses_an_archive_of_its_own_image_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    image: str,
+    used: bytes,
+) -> None:
+    """The image may change while the archive is kept."""
+
+    class Builder:
+        image = "sha256:1"
+
+        def __init__(self, *given: object) -> None: ...
+
+        def __enter__(self) -> "Builder":
+            return self
+
+        def __exit__(self, *exc_info: object) -> None: ...
+
+        def build(self, job: Job) -> bytes:
+            return b"an archive\n"
+
+    @contextmanager
+    def given(line: dict[str, Any]) -> Iterator[None]:
+        (tmp_path / "stdin").write_text(json.dumps(line) + "\n")
+        with (tmp_path / "stdin").open() as stdin, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", stdin)
+            yield
+
+    sent = job("s1").to_json()
+    monkeypatch.setattr(build, "Builder", Builder)
+    monkeypatch.setattr(signal, "signal", lambda *handled: None)
+    monkeypatch.setattr(sys, "argv", ["build", spans(sorted(os.sched_getaffinity(0)))])
+    with given(sent):
+        build.main()
+    sys.stdout.flush()
+    ready: Any = SimpleNamespace(image=image, unfit=lambda: "")
+    with given({**sent, "built": base64.b64encode(capfdbinary.readouterr().out).decode()}):
+        assert judge_main._await_job(ready) == (job("s1"), used)
 
 
 def test_a_claim_names_the_submissions_that_are_being_built(
