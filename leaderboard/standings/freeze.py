@@ -17,6 +17,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.record import record
 from leaderboard.competitions.calendar import Phase, Stage, is_frozen_at, phase_at, window_of
+from leaderboard.competitions.edit import IMPORTED
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
@@ -64,7 +65,8 @@ def _act(times: Callable[..., Times]) -> Callable[..., bool]:
         before = {field: getattr(locked, field) for field in new}
         for field, moment in new.items():
             setattr(locked, field, moment)
-        locked.save(update_fields=list(new))
+        locked.edited = sorted({*locked.edited, *new} & set(IMPORTED))  # no import takes a deadline away again
+        locked.save(update_fields=[*new, "edited"])
         after = {**new, **options}
         record(f"{name}_standing", locked, actor=actor, reason=reason, now=now, before=before, after=after)
         return True
@@ -120,8 +122,19 @@ def finalise(competition: Competition, now: datetime, *, anyway: bool = False) -
 
 @_act
 def reopen(competition: Competition, now: datetime) -> Times:
-    """Undo `finalise`: the competition is in review again. A revealed standing stays revealed."""
-    return {} if competition.final_at is None else {"final_at": None}
+    """Undo `finalise`: the competition is in review again. A revealed standing stays revealed.
+
+    A contest that ended by being final gets that moment as its deadline: later submissions stay outside of it.
+    """
+    ended = competition.final_at
+    if ended is None:
+        return {}
+    new: dict[str, datetime | None] = {"final_at": None}
+    if competition.deadline is None:
+        new["deadline"] = ended
+        if competition.freeze_at is not None and competition.freeze_at > ended:  # planned, and never came
+            new["freeze_at"] = None
+    return new
 
 
 def can_be_final(competition: Competition, now: datetime) -> bool:

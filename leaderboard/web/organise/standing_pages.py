@@ -67,7 +67,7 @@ OFFERS: Final = {
     ),
     freeze.REOPEN: Offer(
         "Back to review",
-        "The standings are no longer final. Revealed submissions stay revealed.",
+        "The standings are no longer final. Revealed submissions stay revealed; later submissions stay separate.",
         "The competition is in review again.",
         freeze.reopen,
     ),

@@ -7,7 +7,8 @@ import pytest
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
-from leaderboard.competitions.calendar import Phase, is_frozen_at, phase_at
+from leaderboard.competitions.calendar import Phase, is_frozen_at, phase_at, stage_of
+from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.errors import UserError
 from leaderboard.standings.freeze import finalise, freeze, reopen, reveal, unfreeze
@@ -100,6 +101,19 @@ def test_a_standing_is_not_final_before_its_deadline(stage: Stage) -> None:
 def test_a_contest_without_a_deadline_ends_by_being_final(stage: Stage) -> None:
     assert act(finalise, stage)
     assert phase_at(competition().schedule, stage.now) is Phase.OPEN
+
+
+def test_reopening_a_contest_without_a_deadline_keeps_later_submissions_out(stage: Stage) -> None:
+    Competition.objects.update(freeze_at=stage.later(3600))
+    stage.later(-1800)
+    assert act(finalise, stage)
+    ended = stage.now
+    stage.later(60)
+    assert act(reopen, stage)
+    found = competition()
+    assert phase_at(found.schedule, stage.now) is Phase.REVIEW
+    assert stage_of(found.schedule, stage.now) is CalendarStage.AFTERWARDS
+    assert (found.deadline, found.freeze_at, found.edited) == (ended, None, ["deadline"])
 
 
 def test_it_is_not_final_while_something_waits(stage: Stage) -> None:
