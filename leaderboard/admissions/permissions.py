@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from leaderboard.accounts.models import User
 from leaderboard.admissions.models import AdmissionTest, CompiledTiming
 from leaderboard.competitions.models import Board, ProblemVersion, Role
-from leaderboard.competitions.permissions import competitions_of
+from leaderboard.competitions.permissions import competitions_of, has_problem
 from leaderboard.errors import UserError
 
 
@@ -38,12 +38,13 @@ def check_may_ask(actor: User, *, version: ProblemVersion, hardware: str) -> Non
 
 
 def check_may_override(actor: User, test: AdmissionTest) -> None:
-    """Raise UserError unless `actor` is staff or owns every competition with this board.
+    """Raise UserError unless `actor` is staff, or owner of every competition with this board or of the problem's first.
 
     An override opens all boards of the version on this hardware.
     """
     every = Board.objects.filter(version=test.version_id, hardware=test.hardware)
     own = every.filter(competition__in=competitions_of(actor, Role.OWNER))
-    if not actor.is_staff and (not own.exists() or own.count() < every.count()):
-        who = "an administrator, or an owner of all competitions with this board"
+    owns_enough = own.exists() and (own.count() == every.count() or has_problem(actor, test.version.problem))
+    if not actor.is_staff and not owns_enough:
+        who = "an administrator, an owner of all competitions with this board, or of the problem's first competition"
         raise UserError("actor", actor.get_username(), f"only {who}, may override its admission test", status=403)

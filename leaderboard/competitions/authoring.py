@@ -22,7 +22,7 @@ from leaderboard.audit.record import record
 from leaderboard.competitions import edit
 from leaderboard.competitions.checks import check_slug
 from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion, Role
-from leaderboard.competitions.permissions import check_role, competitions_of
+from leaderboard.competitions.permissions import check_role, competitions_of, has_problem
 from leaderboard.errors import UserError
 from problems.fields import ProblemError
 from problems.formats.files import Files, parse_yaml
@@ -179,10 +179,9 @@ def create_problem(*, competition: Competition, actor: User, slug: str, draft: D
 
 
 def check_may_revise(actor: User, problem: Problem) -> None:
-    """Raise UserError unless `actor` owns every competition with this problem, whose baseline a draft shows."""
-    others = Board.objects.filter(problem=problem).exclude(competition__in=competitions_of(actor, Role.OWNER))
-    if others.exists():
-        text = "boards of other competitions have this problem, too: only an administrator may change it"
+    """Raise UserError unless `actor` owns the first competition with this problem, whose baseline a draft shows."""
+    if not has_problem(actor, problem):
+        text = "it comes from another competition: only owners of that, or an administrator, may change it"
         raise UserError("problem", problem.slug, text, status=403)
 
 
@@ -192,8 +191,8 @@ def revise_problem(
 ) -> list[Board]:
     """Point the boards of a problem to the draft's version; return the boards that changed.
 
-    Submissions stay ranked by the version that judged them until organisers re-judge them, so a reason is needed where
-    a board has submissions. `slug`: of the boards.
+    Boards of other competitions keep their version. Submissions stay ranked by the version that judged them until
+    organisers re-judge them, so a reason is needed where a board has submissions. `slug`: of the boards.
     """
     check_role(actor, competition, Role.OWNER, "change a problem")
     of_this = competition.boards.filter(slug=slug)
@@ -235,8 +234,11 @@ def delete_problem(
     problem = Problem.objects.select_for_update().get(pk=here.problem_id)
     if slug != problem.slug:
         raise UserError("slug", slug, f"type {problem.slug} to confirm")
-    check_may_revise(actor, problem)
-    boards = list(Board.objects.filter(problem=problem).select_for_update(of=("self",)).with_parts().order_by("pk"))
+    every = Board.objects.filter(problem=problem)
+    if every.exclude(competition__in=competitions_of(actor, Role.OWNER)).exists():
+        text = "boards of other competitions have this problem, too: remove this competition's, or ask an administrator"
+        raise UserError("problem", problem.slug, text, status=403)
+    boards = list(every.select_for_update(of=("self",)).with_parts().order_by("pk"))
     if used := [str(board) for board in boards if board.submissions.exists()]:
         text = f"submissions to {', '.join(used[:3])} are kept: close the boards of this problem instead"
         raise UserError("slug", slug, text, status=409)

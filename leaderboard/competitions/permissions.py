@@ -30,6 +30,7 @@ from leaderboard.competitions.models import (
     BoardQuerySet,
     Competition,
     InviteCode,
+    Problem,
     ProblemVersion,
     Role,
     Track,
@@ -69,6 +70,15 @@ def check_role(user: User, competition: Competition, least: str, act: str) -> No
     """Raise UserError (403) without the role. `act` completes "may …", for example "clear a held result"."""
     if not has_role(user, competition, least):
         raise UserError("actor", user.get_username(), f"only a {least} of {competition} may {act}", status=403)
+
+
+def has_problem(user: User, problem: Problem) -> bool:
+    """Return whether the user owns the problem's first competition: the competition with its oldest board.
+
+    Owners of other competitions add boards of any problem that they see, which gives and takes no rights.
+    """
+    first = Competition.objects.filter(boards__problem=problem).order_by("boards__pk").first()
+    return first is not None and has_role(user, first, Role.OWNER)
 
 
 def may_see(viewer: Viewer, competition: Competition) -> bool:

@@ -151,7 +151,7 @@ class Problems(Owners):
 class OneProblem(Owners):
     @extend_schema(operation_id="problem_draft", responses=ProblemDraft)
     def get(self, request: Request, slug: str, name: str) -> Response:
-        """Return the draft of a problem's present version, baseline included. Owners of all its competitions only."""
+        """Return the draft of a problem's present version, baseline included. Owners of its first competition only."""
         boards = _boards(self.competition(request, slug), name)
         authoring.check_may_revise(self.caller(request), boards[0].problem)
         return Response(ProblemDraft(authoring.draft_of(boards)).data)

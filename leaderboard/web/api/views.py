@@ -429,7 +429,7 @@ class OverrideAdmission(Organisers):
 
     @extend_schema(operation_id="override_admission", request=serializers.ReasonRequest, responses=AdmissionDetail)
     def post(self, request: Request, pk: int) -> Response:
-        """Let a version take submissions in spite of a failed admission test. Owners of all its competitions only."""
+        """Let a version take submissions despite a failed admission test. Owners of its first or all competitions."""
         found = get_object_or_404(tests_of(self.caller(request)), pk=pk)
         override(test=found, **self.by(request), **parse(serializers.ReasonRequest, request.data))
         found.refresh_from_db()

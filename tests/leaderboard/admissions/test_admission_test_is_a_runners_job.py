@@ -12,7 +12,7 @@ from leaderboard.admissions.ask import ask_for_imported, ask_for_untested, ask_t
 from leaderboard.admissions.door import refusal
 from leaderboard.admissions.models import FAILED, PASSED, AdmissionTest
 from leaderboard.audit.models import Row
-from leaderboard.competitions.models import Board
+from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.errors import StaleLease, UserError
 from leaderboard.judging.lease import renew
 from leaderboard.judging.models import AT_WORK, DONE, ERROR, QUEUED
@@ -223,6 +223,19 @@ def test_a_version_that_fails_takes_no_submissions_until_overridden(stage: Stage
     assert (row.actor_id, row.reason) == (stage.olga.pk, "zeros are right here")
     with pytest.raises(UserError):
         override(test=test, actor=stage.olga, reason="again", now=stage.now)
+
+
+def test_a_board_of_another_competition_keeps_no_owner_from_an_override(stage: Stage) -> None:
+    test = done(stage, passed=False)
+    other = Competition.objects.create(slug="other", name="Other")
+    for competition, user in ((stage.board.competition, stage.ada), (other, stage.ben)):
+        Role.objects.create(competition=competition, user=user, role=Role.OWNER)
+    pipeline.add_board(
+        competition=other, actor=stage.ben, version=stage.board.version, hardware="cpu", now=stage.later(1)
+    )
+    with pytest.raises(UserError, match="the problem's first competition"):
+        override(test=test, actor=stage.ben, reason="mine is right", now=stage.now)
+    override(test=test, actor=stage.ada, reason="zeros are right here", now=stage.now)
 
 
 def test_what_was_imported_waits_for_its_test(stage: Stage) -> None:

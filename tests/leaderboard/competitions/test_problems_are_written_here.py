@@ -90,20 +90,19 @@ def test_a_new_version_of_a_board_with_submissions_needs_a_reason(stage, owner) 
     assert pipeline.revise_problem(draft=DRAFT, reason="a wrong tolerance", **told) == [stage.board]
 
 
-def test_a_problem_of_other_competitions_is_neither_shown_nor_changed(stage, owner) -> None:
+def test_only_owners_of_its_first_competition_change_a_problem(stage, owner) -> None:
     other = Competition.objects.create(slug="other", name="Other")
-    Board.objects.create(
-        competition=other,
-        problem=stage.board.problem,
-        version=stage.board.version,
-        slug="softmax-other",
-        hardware="cpu",
-    )
-    told = {"competition": stage.board.competition, "now": stage.later(1), "slug": "softmax", "draft": DRAFT}
-    with pytest.raises(UserError) as refused:
-        pipeline.revise_problem(actor=owner, **told)
+    Role.objects.create(competition=other, user=stage.ben, role=Role.OWNER)
+    told = {"competition": other, "actor": stage.ben, "now": stage.later(1)}
+    added = pipeline.add_board(version=stage.board.version, hardware="cpu", **told)
+    told |= {"slug": added.slug, "draft": DRAFT}
+    with pytest.raises(UserError, match="comes from another competition") as refused:
+        pipeline.revise_problem(**told)
     assert refused.value.status == 403
-    assert pipeline.revise_problem(actor=stage.olga, **told) == [stage.board]
+    told |= {"competition": stage.board.competition, "slug": "softmax"}
+    assert pipeline.revise_problem(**told | {"actor": owner}) == [stage.board]
+    added.refresh_from_db()
+    assert added.version == stage.board.version, "it keeps the version that its competition chose"
 
 
 def test_only_owners_write_problems(stage) -> None:
