@@ -58,6 +58,14 @@ def check_text(field: str, value: str, *, most: int, least: int = 0) -> str:
     return value
 
 
+def check_line(field: str, value: str, *, most: int, least: int = 0) -> str:
+    """Check a text for places that take a single line: subjects of mails, headings, titles in feeds."""
+    check_text(field, value, most=most, least=least)
+    if not value.isprintable():
+        raise UserError(field, value, "give a single line of printable characters")
+    return value
+
+
 def check_slug(field: str, value: str) -> str:
     if not _SLUG.fullmatch(value) or len(value) > MAX_SLUG_CHARS:
         text = f"use small letters, digits and single dashes, at most {MAX_SLUG_CHARS}, such as spring-2027"
@@ -97,9 +105,7 @@ def check_divisions(field: str, values: Iterable[str]) -> list[str]:
 
 def check_settings(values: Mapping[str, Any]) -> None:
     """Check all editable fields of a competition together, with their new values."""
-    check_text("name", values["name"], most=MAX_NAME_CHARS, least=1)
-    if not values["name"].isprintable():  # it stands in subjects of mails
-        raise UserError("name", values["name"], "give a single line of printable characters")
+    check_line("name", values["name"], most=MAX_NAME_CHARS, least=1)
     check_text("description", values["description"], most=MAX_TEXT_CHARS)
     check_text("rules", values["rules"], most=MAX_TEXT_CHARS)
     check_choice("visibility", values["visibility"], VISIBILITIES)

@@ -32,6 +32,7 @@ from leaderboard.competitions.checks import (
     check_choice,
     check_divisions,
     check_hardware,
+    check_line,
     check_money,
     check_near,
     check_settings,
@@ -437,7 +438,7 @@ def put_prize(
         raise UserError("currency", currency, message)
     if amount is not None:
         check_money(amount, currency)
-    check_text("sponsor", sponsor, most=128)
+    check_line("sponsor", sponsor, most=128)
     check_text("text", text, most=200)
     if amount is None and not text.strip():
         raise UserError("text", text, "a prize is an amount of money, or says here what it is")
@@ -468,7 +469,7 @@ def _own_track(track: Track, actor: User, act: str) -> Track:
 
 def _checked(competition: Competition, settings: Mapping[str, Any]) -> dict[str, Any]:
     checked = dict(settings)
-    check_text("name", checked["name"], most=MAX_NAME_CHARS, least=1)
+    check_line("name", checked["name"], most=MAX_NAME_CHARS, least=1)
     check_text("description", checked["description"], most=5_000)
     check_text("eligibility", checked["eligibility"], most=5_000)
     check_choice("kind", checked["kind"], Track.KINDS)

@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from leaderboard.accounts.models import User
 from leaderboard.audit.models import Row
 from leaderboard.audit.record import record
-from leaderboard.competitions.checks import check_choice, check_text
+from leaderboard.competitions.checks import check_choice, check_line, check_text
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.entrants.models import Entrant
@@ -58,9 +58,7 @@ def message_entrants(
     """Send a message; return the number of its recipients."""
     check_role(actor, competition, Role.OWNER, "write to its entrants")
     check_choice("group", group, GROUPS)
-    check_text("subject", subject, most=MAX_SUBJECT_CHARS, least=1)
-    if not subject.isprintable():
-        raise UserError("subject", subject, "expected a single line of printable characters")
+    check_line("subject", subject, most=MAX_SUBJECT_CHARS, least=1)
     check_text("text", text, most=MAX_TEXT_CHARS, least=1)
     if not settings.MAIL_URL:
         raise UserError("text", "", "this site sends no mail: publish an announcement instead", status=409)

@@ -75,13 +75,14 @@ def records(request: HttpRequest, slug: str = "") -> HttpResponse:
         level = tied_first(seen[board.pk].of(group).current.places)
         tied = f", {level} tied for first" if level else ""
         feed.add_item(
-            title=f"{board.title} on {board.hardware}{among}: {name}, {speedup}",
+            title=_writable(f"{board.title} on {board.hardware}{among}: {name}, {speedup}"),
             link=f"{settings.SITE_URL}/entries/{entry.submission_id}",
-            description=f"{name} leads{among} {board.title} on {board.hardware} in {board.competition} with {speedup}"
-            f"{tied}.",
+            description=_writable(
+                f"{name} leads{among} {board.title} on {board.hardware} in {board.competition} with {speedup}{tied}."
+            ),
             pubdate=entry.submitted_at,
             updateddate=entry.published_at,
-            author_name=name,
+            author_name=_writable(name),
         )
     return _answer(feed)
 
@@ -96,14 +97,18 @@ def announcements(request: HttpRequest, slug: str = "") -> HttpResponse:
     for one in found[:MOST_ITEMS]:
         address = f"{settings.SITE_URL}/competitions/{one.competition.slug}#announcement-{one.pk}"
         feed.add_item(
-            title=one.title if competition else f"{one.competition}: {one.title}",
+            title=_writable(one.title if competition else f"{one.competition}: {one.title}"),
             link=address,
             unique_id=address,
-            description=UNWRITABLE.sub("", markup.markdown(one.text)),
+            description=_writable(markup.markdown(one.text)),
             pubdate=one.created_at,
             updateddate=one.created_at,
         )
     return _answer(feed)
+
+
+def _writable(text: str) -> str:
+    return UNWRITABLE.sub("", text)
 
 
 def _competition(slug: str) -> Competition | None:
@@ -114,7 +119,7 @@ def _competition(slug: str) -> Competition | None:
 def _feed(request: HttpRequest, title: str, competition: Competition | None) -> _Feed:
     path = f"/competitions/{competition.slug}" if competition else "/"
     return _Feed(
-        title=f"{competition.name if competition else 'Photofinish'}: {title.lower()}",
+        title=_writable(f"{competition.name if competition else 'Photofinish'}: {title.lower()}"),
         link=f"{settings.SITE_URL}{path}",
         description="",
         feed_url=f"{settings.SITE_URL}{request.path}",

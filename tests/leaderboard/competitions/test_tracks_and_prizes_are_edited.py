@@ -56,6 +56,7 @@ def test_each_kind_keeps_what_it_needs(stage: Stage, kind: str, given: dict[str,
     [
         ("name", {"name": " "}),
         ("name", {"name": "…"}),
+        ("name", {"name": "Gold\x01cup"}),
         ("kind", {"kind": "luck"}),
         ("tie_rule", {"tie_rule": "coin"}),
         ("divisions", {"divisions": []}),
@@ -113,6 +114,7 @@ def test_a_prize_of_a_place_is_put_changed_and_removed(stage: Stage) -> None:
         ("currency", {"currency": "EURO"}),
         ("currency", {"amount": None, "text": "A card"}),
         ("text", {"amount": None, "currency": ""}),
+        ("sponsor", {"sponsor": "Acme\nand sons"}),
     ],
 )
 def test_a_bad_prize_is_told_at_its_field(stage: Stage, field: str, told: dict[str, Any]) -> None:

@@ -143,3 +143,16 @@ def test_characters_that_xml_has_not_end_no_feed(stage, browser, text: str) -> N
     )
     for path in ("/feeds/announcements.atom", "/competitions/kernels-101/announcements.atom"):
         assert titles(browser(None).get(path))
+
+
+def test_names_kept_from_before_their_check_end_no_feed(stage, browser) -> None:
+    stage.judge(stage.submit(stage.ben), ratio=0.8)
+    news = announce(stage)
+    for row, field in ((news, "title"), (stage.board.competition, "name"), (stage.board.problem, "title")):
+        type(row).objects.filter(pk=row.pk).update(**{field: "Gold\x01cup"})
+    assert [titles(browser(None).get(path)) for path in FEEDS] == [
+        ["Goldcup on cpu: ben, 1.250×"],
+        ["Goldcup: Goldcup"],
+        ["Goldcup on cpu: ben, 1.250×"],
+        ["Goldcup"],
+    ]
