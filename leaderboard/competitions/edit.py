@@ -463,7 +463,9 @@ def remove_prize(*, prize: Prize, actor: User, now: datetime) -> None:
 
 
 def _own_track(track: Track, actor: User, act: str) -> Track:
+    """Return the locked row, after a check of the role. Its competition is locked as well, as by acts on awards."""
     check_role(actor, track.competition, Role.OWNER, act)
+    Competition.objects.select_for_update(no_key=True).get(pk=track.competition_id)
     return Track.objects.select_for_update(of=("self",)).select_related("competition").get(pk=track.pk)
 
 

@@ -12,13 +12,15 @@ from django.db import connection, transaction
 from leaderboard import pipeline, publication
 from leaderboard.accounts.logins import link
 from leaderboard.accounts.models import User
-from leaderboard.competitions.edit import close_board
+from leaderboard.awards.life import announce_award, approve_award, confirm_award, propose_award
+from leaderboard.competitions.edit import close_board, put_prize
 from leaderboard.judging import report as reports
 from leaderboard.judging.models import Attempt, Epoch, RejudgeSet
 from leaderboard.rejudging import apply
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import retract
 from leaderboard.submissions.models import Submission
+from tests.leaderboard.awarding import over, sent, track
 from tests.leaderboard.rejudging_stage import everything, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, make_board
 
@@ -213,6 +215,27 @@ def meeting(both: threading.Barrier, act: Callable[..., Any]) -> Callable[..., A
         return done
 
     return slow
+
+
+def test_put_prize_waits_for_an_award_that_is_being_announced(live_stage: Stage) -> None:
+    stage = live_stage
+    sent(stage, stage.ada, 0.6)
+    over(stage)
+    made = track(stage, 1000)
+    act: dict[str, Any] = {"actor": stage.olga, "now": stage.now}
+    prize = {"place": 1, "amount": None, "currency": "", "sponsor": "", "text": "a card"}
+    award = propose_award(track=made, **act)
+    confirm_award(award=award, **act)
+    approve_award(award=award, reason="as ranked", **act)
+    failed: list[Exception] = []
+    change = threading.Thread(target=lambda: failed.extend(together(lambda: put_prize(track=made, **act, **prize))))
+    with transaction.atomic():
+        announce_award(award=award, **act)
+        change.start()
+        change.join(0.3)
+    change.join(20)
+    assert [str(error) for error in failed if "its winners are announced" in str(error)]
+    assert made.prizes.get().text == ""
 
 
 def test_apply_rejudging_beside_a_report_in_the_same_new_epoch_does_not_deadlock(
