@@ -387,6 +387,7 @@ def create_track(*, competition: Competition, actor: User, settings: Mapping[str
 
 @transaction.atomic
 def edit_track(*, track: Track, actor: User, settings: Mapping[str, Any], now: datetime) -> Track:
+    """Change a track. Entrants must declare a changed text of eligibility anew."""
     track = _own_track(track, actor, "change a track")
     before, after = {name: getattr(track, name) for name in TRACK_FIELDS}, _checked(track.competition, settings)
     old, new = changed(before, after)
@@ -395,6 +396,8 @@ def edit_track(*, track: Track, actor: User, settings: Mapping[str, Any], now: d
         for name, value in new.items():
             setattr(track, name, value)
         track.save(update_fields=list(new))
+        if "eligibility" in new and (dropped := _drop_declarations(track)):
+            old, new = old | {"declared_by": dropped}, new | {"declared_by": []}
         record("edit_track", track, actor=actor, now=now, before=old, after=new)
     return track
 
@@ -406,12 +409,23 @@ def remove_track(*, track: Track, actor: User, now: datetime) -> None:
     check_not_awarded(track)
     before = {name: getattr(track, name) for name in TRACK_FIELDS}
     before["prizes"] = [_prize(prize) for prize in track.prizes.all()]
+    before["declared_by"] = _drop_declarations(track)
     record("remove_track", track, actor=actor, now=now, before=before)
     try:
         track.prizes.all().delete()
         track.delete()
     except ProtectedError:
         raise UserError("track", track.name, "something was awarded in it, which stays", status=409) from None
+
+
+def _drop_declarations(track: Track) -> list[int]:
+    """Drop the declarations of a text that is no longer asked for; return the entrants that had made them."""
+    entrants = track.competition.entrants.select_for_update(no_key=True).filter(declared__contains=[track.slug])
+    found = list(entrants.order_by("pk"))
+    for entrant in found:
+        entrant.declared = [slug for slug in entrant.declared if slug != track.slug]
+        entrant.save(update_fields=["declared"])
+    return [entrant.pk for entrant in found]
 
 
 @transaction.atomic

@@ -215,7 +215,7 @@ class TrackAct(Owners):
 class OneTrack(TrackAct):
     @extend_schema(operation_id="edit_track", request=TrackRequest, responses=OrganisedTrack)
     def post(self, request: Request, slug: str, track: str) -> Response:
-        """Change some settings of a track, before its winners are announced. Owners only."""
+        """Change settings of a track before winners are announced; new eligibility is declared anew. Owners only."""
         found = self.track(request, slug, track, "change a track")
         settings = _settings(_values(found) | parse(TrackRequest, request.data))
         return _answer(edit.edit_track(track=found, settings=settings, **self.by(request)))

@@ -135,7 +135,12 @@ def tracks(request: HttpRequest, competition: Competition) -> HttpResponse:
 def edit_a_track(request: HttpRequest, competition: Competition, pk: int) -> HttpResponse:
     track = _track(competition, pk)
     form = TrackForm.of(track, competition.boards.all(), posted(request))
-    answer = send(request, form, partial(edit.edit_track, track=track), done="Saved.", names=NAMES)
+
+    def save(**arguments: Any) -> str:
+        text = edit.edit_track(track=track, **arguments).eligibility
+        return "Entrants must now declare their eligibility anew." if text and text != track.eligibility else ""
+
+    answer = send(request, form, save, done="Saved. {result}", names=NAMES)
     return answer or _track_page(request, track, form, _prize_form(request, track))
 
 

@@ -261,7 +261,7 @@ class TrackForm(ActForm):
     )
     divisions = CompetitionForm.base_fields["divisions"]
     eligibility = long_text(
-        2, 5000, "What entrants must declare to be eligible, such as “I am a student”. Empty: nothing."
+        2, 5000, "What entrants declare to be eligible, such as “I am a student”, anew after a change. Empty: nothing."
     )
     tie_rule = forms.ChoiceField(choices=TIES, label="Ties")
     description = long_text(2, 5000)

@@ -8,6 +8,7 @@ import pytest
 from leaderboard.audit.models import Row
 from leaderboard.competitions.edit import create_track, edit_track, put_prize, remove_prize, remove_track
 from leaderboard.competitions.models import Prize, Role, Track
+from leaderboard.entrants.teams import declare
 from leaderboard.errors import UserError
 from tests.leaderboard.stage import NOON, Stage
 
@@ -87,6 +88,25 @@ def test_a_track_is_changed_with_a_trace(stage: Stage) -> None:
     assert track.eligibility == "Students."
     row = Row.objects.get(act="edit_track")
     assert (row.before, row.after) == ({"eligibility": ""}, {"eligibility": "Students."})
+
+
+def test_declarations_do_not_outlive_the_text_of_eligibility(stage: Stage) -> None:
+    track = create(stage, eligibility="Students.")
+    create(stage, name="Second", eligibility="Anybody.")
+    entrant = stage.submit().entrant
+    declare(entrant=entrant, actor=stage.ada, tracks=["best-of-all", "second"], now=NOON)
+    settings = SETTINGS | {"eligibility": "Students."}
+    edit_track(track=track, actor=stage.olga, settings=settings | {"position": 1}, now=NOON)
+    entrant.refresh_from_db()
+    assert entrant.declared == ["best-of-all", "second"], "the text is the same"
+    edit_track(track=track, actor=stage.olga, settings=settings | {"eligibility": "Students in France."}, now=NOON)
+    entrant.refresh_from_db()
+    assert entrant.declared == ["second"]
+    assert Row.objects.filter(act="edit_track").latest("pk").before["declared_by"] == [entrant.pk]
+    declare(entrant=entrant, actor=stage.ada, tracks=["best-of-all"], now=NOON)
+    remove_track(track=track, actor=stage.olga, now=NOON)
+    entrant.refresh_from_db()
+    assert entrant.declared == [], "a later track may take the name"
 
 
 def test_a_prize_of_a_place_is_put_changed_and_removed(stage: Stage) -> None:

@@ -188,6 +188,8 @@ def test_tracks_and_prizes_are_made_changed_and_removed(stage, owner) -> None:
     assert "EUR\u202f1,000 and a GPU" in owner.get("/organise/kernels-101/tracks").content.decode()
     assert b"Give the three letters" in owner.post(f"{address}/prizes", {"place": "2", "amount": "5"}).content
     assert b'value="1000.00"' in owner.get(f"{address}?place=1").content
+    said = owner.post(address, TRACK | {"eligibility": "Students."}, follow=True).content.decode()
+    assert "Saved. Entrants must now declare their eligibility anew." in said
     owner.post(address, TRACK)
     track.refresh_from_db()
     assert (track.kind, track.params) == ("overall", {})
