@@ -103,7 +103,7 @@ def remove_board(
     context: typer.Context,
     competition: str,
     board: str,
-    force: Annotated[bool, typer.Option("--force", help="Close boards with submissions, which stay.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Close boards that cannot be removed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove a board without submissions, on all its hardware. Owners only."""

@@ -25,16 +25,21 @@ from leaderboard.web.api.serializers import Keyed, optional_text
 
 @transaction.atomic
 def remove_boards(boards: list[Board], *, actor: User, reason: str, force: bool, now: datetime) -> tuple[int, int]:
-    """Remove boards without submissions; return the numbers of removed and of closed boards.
+    """Remove all boards or none; return the numbers of removed and of closed boards.
 
-    With `force`, boards with submissions are closed, because every submission stays.
+    With `force`, boards that cannot be removed are closed: submissions, posts, quotas and tracks stay.
     """
     removed = closed = 0
     for board in boards:
         if not (force and board.submissions.exists()):
-            edit.remove_board(board=board, actor=actor, now=now)
-            removed += 1
-        elif board.closes_at is None or board.closes_at > now:
+            try:
+                edit.remove_board(board=board, actor=actor, now=now)
+                removed += 1
+                continue
+            except UserError as error:
+                if not force or error.status != 409:
+                    raise
+        if board.closes_at is None or board.closes_at > now:
             edit.close_board(board=board, actor=actor, reason=reason, now=now)
             closed += 1
     return removed, closed
@@ -101,7 +106,7 @@ class BoardRequest(BoardName):
 
 class RemoveRequest(drf.Serializer[Any]):
     board = drf.CharField(max_length=64)
-    force = drf.BooleanField(default=False, help_text="Close boards with submissions, which cannot be removed.")
+    force = drf.BooleanField(default=False, help_text="Close boards that cannot be removed.")
     reason = optional_text(MAX_REASON_CHARS)
 
 

@@ -67,7 +67,7 @@ class AnySubmission(Admin, views.OneSubmission):
 
 class OneLeaderboard(Admin):
     def delete(self, request: Request, leaderboard: str) -> Response:
-        """Remove the boards of a leaderboard. With `force`, boards with submissions are closed, because they stay."""
+        """Remove the boards of a leaderboard. With `force`, boards that cannot be removed are closed."""
         actor = self.caller(request)
         remove_boards(
             views.boards_named(actor, leaderboard),

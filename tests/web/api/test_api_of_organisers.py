@@ -2,6 +2,8 @@
 
 from django.utils import timezone
 
+from tests.leaderboard.stage import make_board
+
 
 def send(client, path, **sent):
     return client.post(f"/api/v1/{path}", sent, content_type="application/json")
@@ -43,6 +45,32 @@ def test_a_board_with_submissions_is_closed_by_force(stage, tool) -> None:
     assert done.json() == {"removed": 0, "closed": 1}
     stage.board.refresh_from_db()
     assert stage.board.closes_at <= timezone.now()
+
+
+def test_boards_of_a_name_are_removed_together_or_not_at_all(stage, tool) -> None:
+    """By force, a board is closed that cannot be removed, here for a person's own quota."""
+    from datetime import timedelta
+
+    from leaderboard.competitions.models import Board
+    from leaderboard.submissions.models import QuotaException
+
+    client, board = tool(owner_of(stage, stage.ben), "review"), stage.board
+    make_board(hardware="a100")  # comes before cpu
+    QuotaException.objects.create(
+        user=stage.ada,
+        competition=board.competition,
+        board=board,
+        mode="ranked",
+        capacity=1,
+        per_day=1,
+        created_at=stage.now,
+        ends_at=stage.now + timedelta(days=1),
+    )
+    refused = send(client, "organise/kernels-101/boards/remove", board="softmax")
+    assert (refused.status_code, Board.objects.filter(slug="softmax").count()) == (409, 2)
+    done = send(client, "organise/kernels-101/boards/remove", board="softmax", force=True)
+    assert done.json() == {"removed": 1, "closed": 1}
+    assert Board.objects.get(slug="softmax") == board
 
 
 def test_administrators_stop_count_and_start(stage, tool) -> None:
