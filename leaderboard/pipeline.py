@@ -474,7 +474,7 @@ def _take_report(runner: Runner, report: Report, content: Content | None, now: d
     elif isinstance(work, Confirmation):
         record_confirmation(work, report=report, now=now, content=content)
         if work.outcome == FAILED:
-            held = holds.hold_failed_record(work, now=now)
+            held = holds.hold_failed_record(work, runs=publication.lock_runs(work.candidate), now=now)
             publication.stand_each(held, now)
             tell_reviews(held, now)
     return work is not None
@@ -534,7 +534,7 @@ def reject_result(
 
     `hold_others`: hold the kernel's remaining runs, which leave the board until a person decides on each.
     """
-    runs = publication.lock_runs(result)
+    runs = publication.lock_runs(result.attempt.submission)
     others = publication.others_of(result, runs) if hold_others else []
     decision = acts.reject(
         result=result,
@@ -555,7 +555,7 @@ def reject_result(
 @transaction.atomic
 def undo_decision(*, result: Result, actor: User, reason: str, now: datetime, seen: int | None = None) -> Decision:
     """Undo a decision: lines that it published go; results that it took down or held along come back."""
-    runs = publication.lock_runs(result)
+    runs = publication.lock_runs(result.attempt.submission)
     decision = acts.undo(result=result, actor=actor, reason=reason, now=now, seen=seen)
     released = holds.release_along(rejection=decision.about_id, actor=actor, reason=reason, now=now)
     decided = [result, *(run for run in runs if run.pk in released)]

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from django.db import transaction
+
 from leaderboard.accounts.logins import lock_accounts, logins_and_agents
 from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Stage
@@ -54,6 +56,8 @@ def look(result: Result, now: datetime) -> None:
         holds.open_case(result=result, now=now, by_itself=True)
     elif could_rank(result):
         submission = result.attempt.submission
+        lock_accounts([submission.owner.account_id])
+        lock_entrants([submission.entrant_id])  # against a concurrent decision on the kernel (lock_runs)
         best = incumbent_ratio(epoch=result.epoch, without=submission)
         findings = screen(result=result, incumbent_ratio=best, now=now)
         if holds.note_stopped_before(results=[result], now=now) or findings:
@@ -126,11 +130,22 @@ def stand_each(results: Iterable[Result], now: datetime) -> None:
         stand(result, now)
 
 
-def lock_runs(result: Result) -> list[Result]:
-    """Lock and return all runs of the result's kernel, in key order: concurrent decisions never deadlock."""
-    attempts = [run.attempt_id for run in kernel_runs(result.attempt.submission)]
-    list(Attempt.objects.select_for_update().filter(pk__in=attempts).order_by("pk").values_list("pk"))
-    return kernel_runs(result.attempt.submission)
+def lock_runs(submission: Submission) -> list[Result]:
+    """Lock and return all runs of the submission's kernel, in key order: concurrent decisions never deadlock.
+
+    The entrant's lock waits for a report that is settling a further run. That run's attempt must be locked before the
+    entrant, so all locks are let go and taken anew.
+    """
+    while True:
+        before = transaction.savepoint()
+        runs = kernel_runs(submission)
+        attempts = Attempt.objects.select_for_update().filter(pk__in=[run.attempt_id for run in runs])
+        list(attempts.order_by("pk").values_list("pk"))
+        lock_all(runs)
+        if kernel_runs(submission) == runs:
+            transaction.savepoint_commit(before)
+            return runs
+        transaction.savepoint_rollback(before)
 
 
 def others_of(result: Result, runs: Iterable[Result]) -> list[Result]:

@@ -17,6 +17,7 @@ from leaderboard.competitions.edit import close_board, put_prize
 from leaderboard.judging import report as reports
 from leaderboard.judging.models import Attempt, Epoch, RejudgeSet
 from leaderboard.rejudging import apply
+from leaderboard.review.models import Case
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import retract
 from leaderboard.submissions.models import Submission
@@ -236,6 +237,21 @@ def test_put_prize_waits_for_an_award_that_is_being_announced(live_stage: Stage)
     change.join(20)
     assert [str(error) for error in failed if "its winners are announced" in str(error)]
     assert made.prizes.get().text == ""
+
+
+def test_reject_result_beside_a_report_on_the_same_kernel_sees_it_or_is_seen(
+    live_stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = live_stage
+    held = stage.judge(stage.submit(stage.ada, kernel=7), ratio=0.2)
+    stage.submit(stage.ada, kernel=7)
+    job, both = stage.claim(), threading.Barrier(2)
+    monkeypatch.setattr(publication, "look", meeting(both, publication.look))
+    monkeypatch.setattr(publication, "others_of", meeting(both, publication.others_of))
+    told: dict[str, Any] = {"result": held, "actor": stage.olga, "reason": "made for the tests", "now": stage.now}
+    assert not together(lambda: stage.report(job), lambda: pipeline.reject_result(**told))
+    assert not Entry.objects.exists()
+    assert Case.objects.get(result__attempt=int(job.attempt_id)).state == "waiting"
 
 
 def test_apply_rejudging_beside_a_report_in_the_same_new_epoch_does_not_deadlock(

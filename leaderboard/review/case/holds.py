@@ -21,7 +21,7 @@ from leaderboard.audit.record import record
 from leaderboard.confirmations.models import Confirmation
 from leaderboard.errors import UserError
 from leaderboard.judging.models import Attempt, Result
-from leaderboard.judging.verdicts import kernel_runs, newest_verdicts
+from leaderboard.judging.verdicts import newest_verdicts
 from leaderboard.review import permissions
 from leaderboard.review.case import log, states
 from leaderboard.review.models import Case, Decision, Finding
@@ -177,15 +177,14 @@ def _append(row: Case, act: str, about: Decision, actor: User, reason: str, befo
     record(name, row.result, actor=actor, reason=reason, now=now, before={"review": before}, after=after)
 
 
-def hold_failed_record(asked: Confirmation, *, now: datetime) -> list[Result]:
-    """Hold the candidate's kernel for a person, even if it was cleared before; a rejection stays.
+def hold_failed_record(asked: Confirmation, *, runs: Iterable[Result], now: datetime) -> list[Result]:
+    """Hold these runs of the candidate's kernel for a person, even if cleared before; a rejection stays.
 
     Return the results that wait now. A reviewer who clears a result then knows of the failure: it causes no further
     hold.
     """
     held = []
-    for run in kernel_runs(asked.candidate):
-        Attempt.objects.select_for_update().get(pk=run.attempt_id)  # against a concurrent decision
+    for run in runs:
         decided = Case.objects.filter(result=run).exclude(state__in=(*states.HELD, *states.STANDS))
         if run.ratio is None or decided.exists():
             continue
