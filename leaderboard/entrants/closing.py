@@ -7,8 +7,9 @@ the drafts; those of a team stay. Rosters lose the person, and extensions their 
 text and its remarks go with the worklog, and the text of an appeal goes with its author.
 """
 
+import itertools
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
@@ -18,7 +19,7 @@ from django.apps import apps
 from django.contrib.auth.hashers import make_password
 from django.contrib.sessions.models import Session
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
 from leaderboard.accounts.logins import end_sessions, lock_accounts, logins_of
@@ -69,7 +70,8 @@ def _erase(account: User, logins: list[int]) -> list[int]:
         cursor.execute("SELECT photofinish_erase_worklogs(%s)", [account.pk])
     entrants = list(Entrant.objects.filter(is_team=False, memberships__user__in=logins).distinct())
     for entrant in entrants:
-        entrant.name, entrant.pseudonym, entrant.affiliation = GONE.format(entrant.pk), "", ""
+        rivals = Entrant.objects.filter(competition=entrant.competition_id).alias(low=Lower("name"))
+        entrant.name, entrant.pseudonym, entrant.affiliation = _free_name(entrant, rivals), "", ""
         entrant.save(update_fields=["name", "pseudonym", "affiliation"])
     Session.objects.filter(session_key__in=UserSession.objects.filter(user__in=logins).values("session_key")).delete()
     apps.get_model("web.KeyedAnswer").objects.filter(account__in=logins).delete()  # of an app above
@@ -86,11 +88,24 @@ def _erase(account: User, logins: list[int]) -> list[int]:
     for table in (EmailAddress, SocialAccount, Authenticator, UserSession):
         table.objects.filter(user__in=logins).delete()
     ApiToken.objects.filter(owner__in=logins).delete()
-    for login in logins:
-        User.objects.filter(pk=login).update(
-            username=GONE.format(login), first_name="", last_name="", email="", password=make_password(None)
+    users = User.objects.alias(low=Lower("username"))
+    for login in User.objects.filter(pk__in=logins):
+        User.objects.filter(pk=login.pk).update(
+            username=_free_name(login, users), first_name="", last_name="", email="", password=make_password(None)
         )
     return [entrant.pk for entrant in entrants]
+
+
+def _free_name(erased: Entrant | User, named: QuerySet[Any, Any]) -> str:
+    """Return `deleted-N`, or the first free name of `deleted-N-2`, `deleted-N-3`, …
+
+    An account or entrant may have such a name from before they were reserved. `named`: the rows among which a name is
+    unique, with their names in small letters as `low`.
+    """
+    name = GONE.format(erased.pk)
+    later = (f"{name}-{number}" for number in itertools.count(2))
+    rest = named.exclude(pk=erased.pk)
+    return next(free for free in itertools.chain([name], later) if not rest.filter(low=free).exists())
 
 
 def _erase_from_classes(logins: list[int]) -> None:

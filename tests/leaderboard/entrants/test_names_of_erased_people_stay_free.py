@@ -5,7 +5,7 @@ import pytest
 from leaderboard.entrants.names import is_reserved
 
 
-@pytest.mark.parametrize("name", ["deleted-12", "Deleted 7", "deleted-10o1", "deIeted-5", "deleted"])
+@pytest.mark.parametrize("name", ["deleted-12", "deleted-12-2", "Deleted 7", "deleted-10o1", "deIeted-5", "deleted"])
 def test_names_of_erased_people_are_reserved(name: str) -> None:
     assert is_reserved(name)
 

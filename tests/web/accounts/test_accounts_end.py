@@ -69,6 +69,15 @@ def test_an_erased_person_stays_on_boards_by_a_pseudonym(stage, browser, tool, c
         assert not apps.get_model(model).objects.exists(), model
 
 
+def test_a_name_from_before_it_was_reserved_keeps_nobody_from_an_erasure(stage, client) -> None:
+    entrants = [stage.submit(owner).entrant for owner in (stage.ada, stage.ben)]
+    User.objects.create_user(f"Deleted-{stage.ada.pk}")
+    Entrant.objects.filter(pk=entrants[1].pk).update(name=f"deleted-{entrants[0].pk}")
+    assert b"Your account is erased." in end(client, "erase").content
+    assert User.objects.get(pk=stage.ada.pk).username == f"deleted-{stage.ada.pk}-2"
+    assert Entrant.objects.get(pk=entrants[0].pk).name == f"deleted-{entrants[0].pk}-2"
+
+
 PLACES_OF = """
 SELECT table_name, column_name
   FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
