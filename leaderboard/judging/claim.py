@@ -35,11 +35,23 @@ IDLE_TAKES: Final = timedelta(seconds=3)  # until an idle runner has claimed new
 ALIVE: Final = timedelta(minutes=2)  # a runner silent for longer is no alternative
 
 # Conditions for a runner to take a waiting attempt of its hardware; all must hold. A runner gets a submission that it
-# could not measure before only if every other living runner has tried it too, and an attempt that is wanted on another
-# device only if no other runner is alive. Only an attempt with a predecessor can have been tried. OFFSET 0 forces a
-# lookup for each of these few attempts: PostgreSQL would otherwise read all unmeasurable attempts of the runner into a
-# hash table.
-_TRIED_ELSEWHERE: Final = """
+# could not measure before only if every spare runner has tried it too, and an attempt that is wanted on another device
+# only if there is no spare runner: a living one that may take the attempt (for timed work, of the same epoch:
+# _OF_ITS_EPOCH). Only an attempt with a predecessor can have been tried. OFFSET 0 forces a lookup for each of these few
+# attempts: PostgreSQL would otherwise read all unmeasurable attempts of the runner into a hash table.
+_SPARE: Final = """
+    SELECT 1
+      FROM judging_runner AS spare
+     WHERE spare.hardware = attempt.hardware AND spare.last_seen_at > %(alive)s AND spare.id <> %(runner)s
+       AND spare.suspended_at IS NULL AND spare.set_aside_at IS NULL
+       AND spare.draining_at IS NULL AND spare.revoked_at IS NULL AND spare.skew = ''
+       AND (spare.epoch = %(epoch)s
+            OR EXISTS (
+                SELECT 1
+                  FROM submissions_submission AS untimed
+                 WHERE untimed.id = attempt.submission_id AND untimed.mode IN ('test', 'profile')))
+"""
+_TRIED_ELSEWHERE: Final = f"""
 (attempt.number = 1
  OR NOT EXISTS (
     SELECT 1
@@ -48,26 +60,14 @@ _TRIED_ELSEWHERE: Final = """
        AND mine.is_shadow = attempt.is_shadow AND mine.outcome = 'unmeasurable'
     OFFSET 0)
  OR NOT EXISTS (
-    SELECT 1
-      FROM judging_runner AS spare
-     WHERE spare.hardware = attempt.hardware AND spare.last_seen_at > %(alive)s
-       AND spare.suspended_at IS NULL AND spare.set_aside_at IS NULL
-       AND spare.draining_at IS NULL AND spare.revoked_at IS NULL AND spare.skew = ''
+    {_SPARE}
        AND NOT EXISTS (
            SELECT 1
              FROM judging_attempt AS tried
             WHERE tried.submission_id = attempt.submission_id AND tried.runner_id = spare.id
               AND tried.is_shadow = attempt.is_shadow AND tried.outcome = 'unmeasurable')))
-"""
-_NOT_KEPT_AWAY: Final = """
-(attempt.away_from_id IS DISTINCT FROM %(runner)s
- OR NOT EXISTS (
-    SELECT 1
-      FROM judging_runner AS other
-     WHERE other.hardware = attempt.hardware AND other.last_seen_at > %(alive)s AND other.id <> %(runner)s
-       AND other.suspended_at IS NULL AND other.set_aside_at IS NULL
-       AND other.draining_at IS NULL AND other.revoked_at IS NULL AND other.skew = ''))
-"""
+"""  # noqa: S608 - the condition above and no value
+_NOT_KEPT_AWAY: Final = f"(attempt.away_from_id IS DISTINCT FROM %(runner)s OR NOT EXISTS ({_SPARE}))"
 _IS_DUE: Final = "(attempt.not_before IS NULL OR attempt.not_before <= %(now)s)"
 # A runner gets timed work only of its own epoch (epochs.measurable); tests and profiles run in any epoch. If every
 # board ranks the runner's epoch, `any_epoch` avoids reading the submissions.
@@ -184,6 +184,7 @@ def _figures(runner: Runner, now: datetime) -> dict[str, Any]:
         "queued": QUEUED,
         "runner": runner.pk,
         "hardware": runner.hardware,
+        "epoch": runner.epoch,
         "owners": list(used),
         "seconds": list(used.values()),
         "beyond": device_time.beyond_share(hardware=runner.hardware, now=now),

@@ -180,6 +180,25 @@ def test_the_same_runner_takes_it_where_the_other_is_of_no_use(stage: Stage, why
     assert stage.claim().submission_id == str(submission.pk)
 
 
+@pytest.mark.parametrize("mode", ["test", "benchmark", "ranked"])
+@pytest.mark.parametrize("why", ["spoiled", "away_from"])
+def test_a_runner_of_another_epoch_keeps_no_timed_attempt_from_the_ranked_epoch(
+    stage: Stage, why: str, mode: str
+) -> None:
+    rex, tex = stage.rex, make_runner("tex")
+    for runner, epoch in ((rex, "driver-1"), (tex, "driver-2")):
+        greet(runner=runner, fingerprint={"driver": epoch}, epoch=epoch, now=stage.now)
+        runner.refresh_from_db()
+    submission = stage.submit(mode=mode)
+    if why == "spoiled":
+        stage.report(stage.claim(rex), runner=rex, outcome="unmeasurable", reason="voids", epoch="driver-1")
+    else:
+        stage.report(stage.claim(rex), runner=rex, epoch="driver-1")
+        rejudge(submission=submission, actor=stage.olga, reason="check it", now=stage.now, away_from=rex)
+    taken_by = next(runner for runner in (rex, tex) if claim_work(runner=runner, now=stage.now))
+    assert taken_by == (tex if mode == "test" else rex)
+
+
 def test_a_line_that_was_earned_before_stays(stage: Stage) -> None:
     submission = stage.submit()
     stage.judge(submission)
