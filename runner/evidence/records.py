@@ -25,6 +25,7 @@ from runner.evidence.schema import Confirmation, Evidence, Timing
 
 INCUMBENT_FAILED: Final = "incumbent"  # reason code of a run that its incumbent ended
 LEAST_RUNS: Final = 5
+RATIO_RULES: Final = 9  # from these on, a mean is of the cases' ratios to the baseline, as on the board
 LEAST_GAIN: Final = 0.005  # share of the incumbent's time
 LEAST_WINS: Final = 0.8  # share of the runs
 LEAST_QUADS: Final = 3  # of a case, with both sides in them
@@ -142,7 +143,8 @@ def run_difference(run: Evidence, alone: Evidence | None = None) -> tuple[float,
         else:
             raise RunFailed("incumbent", f"Case {case}: the incumbent was in too few valid blocks.")
         ratios.append(math.exp(difference))
-        weights.append(ours[case].candidate_ns / math.exp(difference))  # the incumbent's own time
+        counts = ours[case].ratio if run.rules >= RATIO_RULES else ours[case].candidate_ns
+        weights.append(counts / math.exp(difference))  # the incumbent's own ratio to the baseline, or its time
     if run.ranking_by == "mean":  # the ratio of the two scores
         weighted = [ratio * weight for ratio, weight in zip(ratios, weights, strict=True)]
         return math.log(sum(weighted) / sum(weights)), shared

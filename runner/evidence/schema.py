@@ -30,7 +30,7 @@ from runner.evidence.starved import Count, Share
 from runner.evidence.throttle import STRICT, Window
 
 VERSION: Final = 3
-RULES: Final = 8  # rules by which verdict.py decides; 1 in reports without this field
+RULES: Final = 9  # rules by which verdict.py decides; 1 in reports without this field
 TEXT_CHARS: Final = 20_000
 MOST_SHOWN: Final = 5  # errors in one message
 PLACE_CHARS: Final = 80  # of a key; an untrusted program may have chosen it
@@ -251,7 +251,7 @@ class Evidence(_Strict):
     """Evidence of one attempt: all data from which its verdict was decided."""
 
     version: Literal[3]
-    rules: Literal[1, 2, 3, 4, 5, 6, 7, 8] = Field(default=1, description="of verdict.py that decided")
+    rules: Literal[1, 2, 3, 4, 5, 6, 7, 8, 9] = Field(default=1, description="of verdict.py that decided")
     mode: Literal["test", "benchmark", "ranked", "profile"]
     ranking_by: Literal["geom", "mean", "last"]
     clock: Literal["wall", "event"] = Field(description="which time counts: the judge's, or the device's raised to it")

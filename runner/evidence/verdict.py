@@ -8,7 +8,8 @@ kernel is `self_disturbed`; a kernel is erratic if it scatters far more than the
 measurements of a run that cannot rank are shown. Rules 3: more of a queued call's time could be forged. Rules 4: lean
 calls certify. Rules 5: under a mean of ratios, a case's noise counts by its ratio. Rules 6: all reported times are
 compared with the judge's clock. Rules 7: the judge's copying counts for less (certificate.py). Rules 8: small
-differences between contexts no longer count. Pure.
+differences between contexts no longer count. Rules 9: under a mean of ratios, a record compares ratios, not times
+(records.py). Pure.
 """
 
 import math

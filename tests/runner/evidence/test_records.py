@@ -118,10 +118,12 @@ def test_a_drifting_machine_makes_no_record() -> None:
 def test_cases_count_as_the_problem_ranks() -> None:
     fast, slow = run(gain=0.5)["timing"][0], run(gain=0.0, baseline_ns=40e6, seed=2)["timing"][0]
     both = run() | {"timing": [{**fast, "case": "a"}, {**slow, "case": "b"}]}
-    differences = {by: records.run_difference(parsed(both | {"ranking_by": by}))[0] for by in ("geom", "mean", "last")}
-    assert math.exp(differences["geom"]) == pytest.approx(math.sqrt(0.5), rel=0.01)
-    assert math.exp(differences["mean"]) == pytest.approx((2 + 40) / 44, rel=0.01)
-    assert math.exp(differences["last"]) == pytest.approx(1.0, rel=0.01)
+    expected = {"geom": math.sqrt(0.5), "mean": (0.5 + 1) / 2, "last": 1.0}
+    for by, ratio in expected.items():
+        difference, _ = records.run_difference(parsed(both | {"ranking_by": by, "rules": records.RATIO_RULES}))
+        assert math.exp(difference) == pytest.approx(ratio, rel=0.01)
+    older = parsed(both | {"ranking_by": "mean", "rules": records.RATIO_RULES - 1})
+    assert math.exp(records.run_difference(older)[0]) == pytest.approx((2 + 40) / 44, rel=0.01)
 
 
 def test_a_candidate_that_fails_in_any_run_is_no_record() -> None:
