@@ -274,7 +274,8 @@ class Watch(models.Model):
     """Last activity of the site and of the sweepers, in one row (pk 1); see sweep.py."""
 
     site_at = models.DateTimeField(null=True)  # last heartbeat of any web process; null: never
-    swept_at = models.DateTimeField(null=True)  # last sweep while the site was up
+    swept_at = models.DateTimeField(null=True)  # last sweep while the site was up, even if it failed
+    whole_sweep_at = models.DateTimeField(null=True)  # end of the last sweep that did not fail
     back_at = models.DateTimeField(null=True)  # end of the last pause
     backed_up_at = models.DateTimeField(null=True)  # last backup of the database
 

@@ -165,7 +165,7 @@ def _site_figures(now: datetime) -> Iterator[Metric]:
     yield GaugeMetricFamily("photofinish_mail_oldest_seconds", text, (now - oldest).total_seconds())
     watch = Watch.objects.filter(pk=1).first() or Watch()
     for name, at, text in (
-        ("sweep", watch.swept_at, "Time since the last sweep."),
+        ("sweep", watch.whole_sweep_at, "Time since the last sweep that did not fail."),
         ("backup", watch.backed_up_at, "Time since the last backup."),
     ):
         if at:

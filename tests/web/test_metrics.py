@@ -13,8 +13,9 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from leaderboard.judging.management.commands import sweep
 from leaderboard.judging.models import LOST, Attempt, Runner, Watch
-from leaderboard.judging.sweep import beat, may_expire
+from leaderboard.judging.sweep import beat
 from leaderboard.operations.models import Mail
 from leaderboard.web import metrics
 from tests.leaderboard.stage import Stage
@@ -74,12 +75,24 @@ def test_lost_attempts_and_backups_are_counted(stage: Stage, figures) -> None:
     Attempt.objects.filter(pk=job.attempt_id).update(state=LOST, finished_at=stage.now, is_current=False)
     now = timezone.now()
     beat(now=now)
-    may_expire(now=now)
+    sweep.sweep_once()
     Watch.objects.update(backed_up_at=now - timedelta(hours=2))
     found = figures()
     assert found["photofinish_attempts_lost", "cpu"] == 1
     assert found["photofinish_backup_age_seconds",] == pytest.approx(7200, abs=60)
     assert found["photofinish_sweep_age_seconds",] < 60
+
+
+def test_a_sweep_that_fails_does_not_renew_the_age_of_the_last_sweep(
+    db: None, figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*, now: object) -> None:
+        raise RuntimeError("a batch that cannot be settled")
+
+    monkeypatch.setattr(sweep.batches, "settle_unsettled", fail)
+    with pytest.raises(RuntimeError):
+        sweep.sweep_once()
+    assert ("photofinish_sweep_age_seconds",) not in figures()
 
 
 def test_the_age_of_waiting_mail_is_shown(db: None, figures) -> None:
@@ -110,7 +123,7 @@ def test_the_number_of_queries_does_not_grow(stage: Stage, figures, django_asser
 
 def test_alerts_and_dashboard_ask_for_figures_that_exist(stage: Stage, figures) -> None:
     beat(now=timezone.now())
-    may_expire(now=timezone.now())
+    sweep.sweep_once()
     call_command("note_backup")
     stage.judge(stage.submit())
     Runner.objects.update(health={"disk_free_bytes": 4_000_000_000})

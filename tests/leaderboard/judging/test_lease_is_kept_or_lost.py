@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -9,11 +10,13 @@ from django.db import connection
 
 from leaderboard.audit.models import Row
 from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging import sweep
 from leaderboard.judging.attempts import cancel
 from leaderboard.judging.lease import Renewal, renew
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.report import announce
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.operations.models import Notice
 from leaderboard.standings.read.status import status_of
 from runner.wire import Event, Job
 from tests.leaderboard.stage import Stage, current, make_runner
@@ -105,6 +108,22 @@ def test_sweepers_at_once_replace_a_lost_attempt_once(live_stage: Stage) -> None
         thread.join(20)
     assert sorted(counts) == [0, 0, 0, 1]
     assert submission.attempts.count() == 2
+
+
+def test_an_expiry_that_fails_holds_up_no_other_and_is_noticed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck, lost = stage.submit(), stage.submit()
+    stage.claim(), stage.claim()
+    usual = sweep.end
+
+    def end(attempt: Attempt, **told: Any) -> None:
+        if attempt.submission == stuck:
+            raise RuntimeError("a fault of ours")
+        usual(attempt, **told)
+
+    monkeypatch.setattr(sweep, "end", end)
+    assert expire_leases(now=stage.later(61)) == 1
+    assert (current(stuck).state, current(lost).losses) == ("claimed", 1)
+    assert Notice.objects.get(event="lease_not_expired").subject == f"attempt {current(stuck).pk}"
 
 
 def test_the_replacement_is_judged_and_one_result_ranks(stage: Stage) -> None:

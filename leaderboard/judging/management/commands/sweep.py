@@ -67,7 +67,8 @@ def sweep_once() -> tuple[int, int]:
     lost = sweep.expire_leases(now=clock())
     batches.settle_unsettled(now=clock())
     rung = sweep.ring_idle()
-    Watch.objects.filter(pk=1).update(swept_at=clock())  # a long sweep is not a pause
+    ended_at = clock()
+    Watch.objects.filter(pk=1).update(swept_at=ended_at, whole_sweep_at=ended_at)  # a long sweep is not a pause
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung
