@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Count, Min, Q
+from django.db.models.functions import Coalesce
 
 from leaderboard.judging.lease import kinds
 from leaderboard.judging.models import AT_WORK, QUEUED, RUNNING, Attempt, Epoch, Leased, Requested, Runner
@@ -31,7 +32,7 @@ class Queue:
     hardware: str
     queued: int
     running: int
-    oldest_at: datetime | None  # creation of the oldest queued attempt
+    oldest_at: datetime | None  # since when the oldest attempt could have been claimed; shadow attempts come last
     runners: int  # able to take work now
     own_queued: int  # of the requested competition
     own_running: int
@@ -59,7 +60,9 @@ def queues(hardware: Collection[str], *, competition_id: int, now: datetime) -> 
     own = Count("pk", filter=Q(competition=competition_id))
     attempts = Attempt.objects.filter(hardware__in=hardware).order_by().values("hardware")
     # Two queries, since each state has an index of its own; one query of both would read every attempt.
-    waits = attempts.filter(state=QUEUED).annotate(queued=Count("pk"), own_queued=own, oldest_at=Min("created_at"))
+    could_be_claimed = Q(is_shadow=False) & (Q(not_before=None) | Q(not_before__lte=now))
+    oldest_at = Min(Coalesce("not_before", "created_at"), filter=could_be_claimed)
+    waits = attempts.filter(state=QUEUED).annotate(queued=Count("pk"), own_queued=own, oldest_at=oldest_at)
     runs = attempts.filter(state__in=RUNNING).annotate(at_work=Count("pk"), own_at_work=own)
     found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
     for row in waits:

@@ -7,7 +7,7 @@ PostgreSQL in a fixed number of queries; it is the same from every process.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
@@ -43,6 +43,7 @@ from runner.wire import Report
 
 SHARED_DIR: Final = env.text("PROMETHEUS_MULTIPROC_DIR", "")  # the library reads the variable itself
 NEWEST: Final = 200  # results from which waits are computed: the cost does not grow with the site
+FAILED_WITHIN: Final = timedelta(minutes=30)  # as the alert OurFailures
 QUANTILES: Final = (0.5, 0.95)
 PHASES: Final = ("start", "building", "oracle", "checking", "timing", "copies", "all")  # of a report's phases_s
 
@@ -130,7 +131,8 @@ def _site_figures(now: datetime) -> Iterator[Metric]:
         rows = ((queue.hardware, getattr(queue, name)) for queue in queues)
         yield _gauge(f"photofinish_queue_{name}", text, ("hardware",), rows)
     ages = ((queue.hardware, (now - queue.oldest_at).total_seconds() if queue.oldest_at else 0) for queue in queues)
-    yield _gauge("photofinish_queue_oldest_seconds", "Age of the oldest queued attempt.", ("hardware",), ages)
+    text = "Time for which the oldest attempt could have been claimed, without re-judged sets."
+    yield _gauge("photofinish_queue_oldest_seconds", text, ("hardware",), ages)
     waits = _waits()
     yield _gauge(
         "photofinish_wait_seconds",
@@ -142,6 +144,13 @@ def _site_figures(now: datetime) -> Iterator[Metric]:
     lost |= dict(Attempt.objects.filter(state=LOST).order_by().values_list("hardware").annotate(Count("pk")))
     text = "Attempts whose runner stopped answering."
     yield _gauge("photofinish_attempts_lost", text, ("hardware",), lost.items())
+    failed = dict.fromkeys(hardware, 0)
+    # Without re-judged sets, as the index of finished attempts is; photofinish_verdicts counts their reports.
+    ours = Attempt.objects.filter(outcome="infra_error", hardware__in=hardware, rejudge_set=None)
+    ours = ours.filter(finished_at__gt=now - FAILED_WITHIN).order_by()
+    failed |= dict(ours.values_list("hardware").annotate(Count("pk")))
+    text = "Attempts that ended as our own failure within the last 30 minutes, without those of re-judged sets."
+    yield _gauge("photofinish_attempts_failed", text, ("hardware",), failed.items())
     hosts = [(host.name, host.hardware, host.state) for host in live.hosts(hardware, now=now)]
     states = ((*host, 1) for host in hosts)
     yield _gauge("photofinish_runner_state", "1 for the state of the runner.", ("runner", "hardware", "state"), states)

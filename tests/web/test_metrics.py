@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from leaderboard.judging.management.commands import sweep
 from leaderboard.judging.models import LOST, Attempt, Runner, Watch
-from leaderboard.judging.sweep import beat
+from leaderboard.judging.sweep import beat, expire_leases
 from leaderboard.operations.models import Mail
 from leaderboard.web import metrics
 from tests.leaderboard.stage import Stage
@@ -83,6 +83,20 @@ def test_lost_attempts_and_backups_are_counted(stage: Stage, figures) -> None:
     assert found["photofinish_sweep_age_seconds",] < 60
 
 
+def test_failures_of_ours_are_counted_with_submissions_given_up_for_half_an_hour(stage: Stage, figures) -> None:
+    stage.now = timezone.now() - timedelta(minutes=10)
+    key = ("photofinish_attempts_failed", "cpu")
+    stage.submit(mode="test")
+    assert figures()[key] == 0
+    stage.report(stage.claim(), outcome="infra_error", reason="judge_died")
+    for _ in range(3):
+        stage.claim()
+        expire_leases(now=stage.later(61))
+    assert figures()[key] == 2
+    Attempt.objects.filter(outcome="infra_error").update(finished_at=timezone.now() - timedelta(minutes=31))
+    assert figures()[key] == 0
+
+
 def test_a_sweep_that_fails_does_not_renew_the_age_of_the_last_sweep(
     db: None, figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +131,7 @@ def test_without_the_database_the_process_still_answers(db: None, figures, monke
 def test_the_number_of_queries_does_not_grow(stage: Stage, figures, django_assert_max_num_queries) -> None:
     for _ in range(3):
         stage.submit()
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         figures()
 
 

@@ -10,6 +10,7 @@ from leaderboard.competitions.models import Competition, Role
 from leaderboard.judging import runners
 from leaderboard.judging.live import SILENT, hosts, queues
 from leaderboard.judging.models import Runner
+from tests.leaderboard.rejudging_stage import set_of
 from tests.leaderboard.stage import make_board, make_runner
 from tests.web.test_pages_are_strict import check
 
@@ -29,6 +30,20 @@ def test_the_queue_by_hardware(stage) -> None:
     other = Competition.objects.create(slug="other", name="Other")
     assert queues(["cpu"], competition_id=other.pk, now=stage.now)[0].own_queued == 0
     assert queues(["cpu"], competition_id=other.pk, now=stage.now + 2 * SILENT)[0].runners == 0
+
+
+def test_only_attempts_that_could_be_claimed_in_the_open_make_a_queue_old(stage, settings) -> None:
+    settings.REMEASURE_AFTER_S = 600
+    submission = stage.submit()
+    stage.judge(submission)
+    set_of(stage, submission)
+    [cpu] = queues(["cpu"], competition_id=stage.board.competition_id, now=stage.now)
+    assert (cpu.queued, cpu.oldest_at) == (1, None), "a shadow attempt comes last"
+    stage.judge(stage.submit(), outcome="unmeasurable", reason="voids")
+    due = stage.now + timedelta(seconds=600)
+    for moved, oldest_at in ((-1, None), (1, due)):
+        now = due + timedelta(seconds=moved)
+        assert queues(["cpu"], competition_id=stage.board.competition_id, now=now)[0].oldest_at == oldest_at
 
 
 def test_what_each_runner_does(stage) -> None:
