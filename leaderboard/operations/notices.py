@@ -1,7 +1,8 @@
 """Notices to operators, by mail and webhook: OPERATOR_MAIL, OPERATOR_WEBHOOK.
 
 A notice is a row, written in the transaction of its cause. It is neither lost with the broker nor sent for an act that
-was rolled back. The sweeper sends; a failed try is repeated, at last once an hour.
+was rolled back. The sweeper sends; a failed try is repeated, at last once an hour. The mail goes at the first try, as
+the outbox keeps it: a webhook that is broken repeats no mail.
 """
 
 from collections.abc import Sequence
@@ -60,13 +61,19 @@ def send_notices(*, now: datetime) -> int:
 
 
 def _send(notices: Sequence[Notice]) -> None:
-    first, more = notices[0], f" and {len(notices) - 1} more" if len(notices) > 1 else ""
-    title = f"Photofinish: {first}{more}"
-    body = "\n\n".join(f"{one.created_at:%Y-%m-%d %H:%M:%S} UTC  {one}\n{one.text}" for one in notices)
-    body += f"\n\n{settings.SITE_URL}/status"
-    if settings.OPERATOR_MAIL:
-        send_mail(" ".join(title.split()), body, None, settings.OPERATOR_MAIL)
+    fresh = [notice for notice in notices if not (notice.tries and settings.OPERATOR_WEBHOOK)]
+    if settings.OPERATOR_MAIL and fresh:
+        send_mail(*_written(fresh), None, settings.OPERATOR_MAIL)
     if settings.OPERATOR_WEBHOOK:
-        answer = httpx.post(settings.OPERATOR_WEBHOOK, json={"text": f"{title}\n{body}"}, timeout=WEBHOOK_S)
+        text = "\n".join(_written(notices))
+        answer = httpx.post(settings.OPERATOR_WEBHOOK, json={"text": text}, timeout=WEBHOOK_S)
         if not answer.is_success:  # raise_for_status() names the address, which is a secret
             raise httpx.HTTPError(f"OPERATOR_WEBHOOK answered {answer.status_code}")
+
+
+def _written(notices: Sequence[Notice]) -> tuple[str, str]:
+    """Return title and body of a message."""
+    first, more = notices[0], f" and {len(notices) - 1} more" if len(notices) > 1 else ""
+    title = " ".join(f"Photofinish: {first}{more}".split())
+    body = "\n\n".join(f"{one.created_at:%Y-%m-%d %H:%M:%S} UTC  {one}\n{one.text}" for one in notices)
+    return title, f"{body}\n\n{settings.SITE_URL}/status"

@@ -94,6 +94,19 @@ def test_a_failed_try_is_repeated_ever_more_rarely(db: None, hook: Hook) -> None
     assert send_notices(now=now) == 1
 
 
+def test_a_hook_that_fails_repeats_no_mail(db: None, settings, hook: Hook) -> None:
+    settings.OPERATOR_MAIL = ["ops@example.org"]
+    hook.status = 500
+    tell()
+    assert send_notices(now=NOON) == 0
+    tell("mia")
+    assert send_notices(now=NOON + timedelta(hours=1)) == 0
+    assert [letter.subject.rpartition(": ")[2] for letter in mail.outbox] == ["rex", "mia"]
+    hook.status = 200
+    assert send_notices(now=NOON + timedelta(hours=3)) == 2
+    assert len(mail.outbox) == 2
+
+
 def test_a_hook_that_is_away_is_a_failed_try(db: None, settings) -> None:
     settings.OPERATOR_WEBHOOK = "http://127.0.0.1:9/hook"
     tell()
