@@ -61,6 +61,8 @@ MOST_CANARIES: Final = 20
 MOST_CHECKS: Final = 64
 FIT: Final = ("ok", "warning")  # results of the doctor's lines with which a host may judge for a site
 LEAST_POSITIVE: Final = 1e-9  # of a time or a ratio: a smaller value is no measurement
+MOST_POSITIVE: Final = 1e15
+CASE_FIGURES: Final = ("measured_us", "baseline_us", "ratio", "half_width", "forgeable")  # numbers of a timed case
 
 DIGEST: Final = "sha256:[0-9a-f]{64}"  # of an image
 CORES: Final = r"([0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*)?"  # the kernel's short form, or nothing
@@ -201,7 +203,7 @@ Filename = Annotated[str, partial(_text, most=255)]
 Sentence = Annotated[str, partial(_text, most=500)]
 Source = Annotated[str, partial(_text, most=MAX_SOURCE_BYTES)]
 Token = Annotated[int, partial(_whole, least=0)]  # fencing token: every event and report carries it
-Positive = Annotated[float | None, partial(_number, least=LEAST_POSITIVE, most=1e15)]
+Positive = Annotated[float | None, partial(_number, least=LEAST_POSITIVE, most=MOST_POSITIVE)]
 Version = Annotated[int, _version]
 
 
@@ -377,7 +379,12 @@ class Report:
 
     @classmethod
     def from_json(cls, data: object) -> Report:
-        return _parsed(cls, "report", data)
+        report = _parsed(cls, "report", data)
+        for index, case in enumerate(report.cases):
+            for name in CASE_FIGURES:
+                if case.get(name) is not None:
+                    _number(f"report.cases[{index}].{name}", case[name], least=0, most=MOST_POSITIVE)
+        return report
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from runner.evidence import profiled
 from runner.evidence.diagnostics import diagnostics
 from runner.evidence.schema import Check, Evidence, ReportError, parse
 from runner.evidence.speed_of_light import CaseLimits
+from runner.wire import LEAST_POSITIVE, MOST_POSITIVE
 
 NAME: Final = "feedback/1"
 Stage = Literal["sent", "parsed", "built", "ran", "correct", "timed"]
@@ -284,10 +285,10 @@ def _errors(evidence: Evidence | None) -> Iterator[Errors]:
 
 
 def _times(case: Mapping[str, Any], evidence: Evidence | None) -> Times:
-    name, ratio, half_width = str(case.get("name") or ""), _positive(case.get("ratio")), _finite(case.get("half_width"))
+    name, ratio = str(case.get("name") or ""), _positive(case.get("ratio"))
     measured, baseline = _positive(case.get("measured_us")) or 0.0, _positive(case.get("baseline_us")) or 0.0
     ratio = ratio or (measured / baseline if baseline else 0.0)
-    width = math.exp(min(half_width or 0.0, WIDEST))
+    width = math.exp(min(_positive(case.get("half_width")) or 0.0, WIDEST))
     hard = (evidence.limits.of(name) if evidence else CaseLimits(name)).hard
     return Times(
         case=name,
@@ -296,19 +297,24 @@ def _times(case: Mapping[str, Any], evidence: Evidence | None) -> Times:
         ratio=ratio,
         low=ratio / width,
         high=ratio * width,
-        light_share=hard.ns / 1e3 / measured if hard and measured else None,
+        light_share=_positive(hard.ns / 1e3 / measured) if hard and measured else None,
         limited_by=hard.resource if hard else "",
     )
 
 
 def _finite(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number beyond any float
+        return None
 
 
 def _positive(value: object) -> float | None:
+    """Return a number within the wire's bounds of times and ratios, so that no arithmetic leaves the finite numbers."""
     number = _finite(value)
-    return number if number is not None and number > 0 else None
+    return number if number is not None and LEAST_POSITIVE <= number <= MOST_POSITIVE else None
 
 
 # -- as text -----------------------------------------------------------------------------------------------------------

@@ -201,6 +201,7 @@ def _relayed(run: Run, measured: list[Measure]) -> Iterator[Measure]:
         if (rule, case) in borne_out:
             continue
         value, sentence = figures.pop("value", None), finding.sentence
+        figures.pop("case", None)  # the finding names it
         if rule not in RULES:
             rule, value, sentence = "runner_finding", 1.0, f"{rule}: {sentence}"
         number = float(value) if isinstance(value, int | float) else math.nan

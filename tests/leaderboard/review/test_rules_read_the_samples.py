@@ -190,6 +190,9 @@ def test_a_finding_of_the_judge_that_we_do_not_understand_holds() -> None:
     bare = {"rule": "bimodal", "case": "n=8", "figures": {}, "sentence": "Two groups."}
     (found,) = held(evidence(case(), findings=[bare]))
     assert (found.rule, found.figures["value"]) == ("bimodal", None)
+    for name in ("n=8", ""):
+        (found,) = held(evidence(case(), findings=[bare | {"case": name, "figures": {"case": ["x"], "value": "many"}}]))
+        assert found.figures == {"value": None} | ({"case": name} if name else {})
 
 
 def test_a_figure_that_its_own_samples_do_not_bear_out_is_held() -> None:

@@ -121,6 +121,24 @@ def test_times_carry_interval_and_share_of_light() -> None:
     assert found.ratio == pytest.approx(time.ratio)
 
 
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"half_width": -1000.0},
+        {"half_width": 20.0, "ratio": 1e308},
+        {"measured_us": 1e308, "baseline_us": 1e-300, "ratio": None},
+        dict.fromkeys(("measured_us", "baseline_us", "ratio", "half_width"), 10**400),
+        dict.fromkeys(("measured_us", "baseline_us", "ratio", "half_width"), "many"),
+    ],
+)
+@pytest.mark.parametrize("light_ns", [-1.0, 1e308])
+def test_nonsense_in_a_stored_case_leaves_finite_numbers(figures: dict[str, Any], light_ns: float) -> None:
+    report = report_of("beyond_measured_ceiling-runner-within")
+    report["cases"] = [case | figures for case in report["cases"]]
+    report["evidence"]["limits"]["cases"][0]["hard"]["ns"] = light_ns
+    json.dumps(feedback(report).model_dump(), allow_nan=False)
+
+
 def with_figures(*, public: bool) -> dict[str, Any]:
     """Return a report of a wrong output, with everything that its judge knows about it."""
     report = report_of("wrong-nan")
