@@ -38,6 +38,8 @@ def rerun(timing: Timing, evidence: Evidence) -> list[Difference]:
             return [Difference(f"case {timing.case}: {name}", said, apart)]
     if not timing.ended and (evidence.fault is not None or not evidence.is_good or evidence.set_aside):
         return []
+    if not timing.idle:
+        return [Difference(f"case {timing.case}: idle", "no calls", "calls, which come first in each case")]
     again = _Again(timing, evidence)
     try:
         end = again.run()

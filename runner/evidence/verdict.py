@@ -75,6 +75,8 @@ def _timed(evidence: Evidence) -> Verdict:
     is_first = evidence.rules == 1
     times, refusals = list[CaseTime](), list[Verdict]()
     for timing in evidence.timing:
+        if not timing.idle:  # they come first
+            return Verdict("infra_error", "nothing_timed", f"Case {timing.case} was not timed: no idle calls.")
         certified = certify(timing, evidence)
         if certified.mismatch:
             why = "the device's events tell less time than the judge's clock saw pass."

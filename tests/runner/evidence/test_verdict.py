@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from runner.evidence import schedule, stats, verdict
-from tests.runner.evidence.whole import parsed
+from runner.evidence import replay, schedule, stats, verdict
+from runner.evidence.schema import parse_run
+from tests.runner.evidence.whole import parsed, whole
 
 
 def decide(found: dict[str, Any]) -> verdict.Verdict:
@@ -64,6 +65,18 @@ def test_the_constant_is_taken_off_before_the_ratio() -> None:
     assert [time.ratio for time in found.times] == pytest.approx([1.0, 0.25], rel=0.01)
     assert found.ratio == pytest.approx(0.5, rel=0.01)
     assert found.score_us == pytest.approx(2000, rel=0.01)
+
+
+@pytest.mark.parametrize("clock", ["wall", "event"])
+@pytest.mark.parametrize("summary", [{}, {"quads": 6}])
+def test_a_case_without_idle_calls_was_not_timed_and_that_is_our_failure(clock: str, summary: dict[str, int]) -> None:
+    quads = timing("b", 0.25)["quads"] if summary else []
+    given = whole(evidence(clock=clock, timing=[timing("a", 1.0), timing("b", 0.25) | {"quads": quads, "ended": ""}]))
+    given["timing"][1] |= {"idle": [], "summary": summary}
+    stored = parse_run(given)
+    found = verdict.decide(stored)
+    assert (found.outcome, found.reason) == ("infra_error", "nothing_timed")
+    assert [one.what for one in replay.rerun(stored.timing[1], stored)] == ["case b: idle"]
 
 
 def test_score_us_is_the_measured_time_whatever_the_reference_time_is() -> None:
