@@ -20,7 +20,8 @@ call of the case took.
 
 Of the `wanted` inputs the oracle makes as many as the regions and the time allow, at least one. Each begins where the
 previous input ends.
-`near`: the data of `seed` with a few elements changed; where that cannot be, fresh data of the seed `near`.
+`near`: the data of `seed` with a few elements changed, which keeps zeros and structures (`has_structure`); where that
+cannot be, fresh data of the seed `near`.
 With several ranks (world.py) each region has a part for each, and the descriptors come region by region. There are
 no outputs in double precision then.
 
@@ -71,6 +72,8 @@ MOST_SLOTS_AT_ONCE = 4_000  # in the answer to one request, which has a size lim
 TIMED = 8  # makes of a case in a row whose reference is timed; timing costs as much as making a small input
 MOST_CHANGED = 8  # elements of a near-duplicate
 CANDIDATES = 16  # values looked at for each element; it takes the value farthest from its old value
+CORNER = 4096  # elements of a tensor that are looked at first for a structure
+ROUNDINGS = 8  # in the format of the tensor and of its largest element: by so much a symmetric matrix may miss
 GROUPS = (  # folder of the container's control group, and its limit and use of memory, in either version
     ("/sys/fs/cgroup", "memory.max", "memory.current"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -161,7 +164,9 @@ class Oracle:
         self.roles: dict[tuple[str, tuple[Any, ...]], roles.Roles] = {}
         self.places: dict[str, roles.Place] = {}  # of the last draw
         self.fixed: frozenset[int] = frozenset()  # slots that a near-duplicate leaves: Model's parameters, places
-        self.known: dict[tuple[str, tuple[Any, ...]], Known] = {}  # by case without its seed, and shapes
+        # By case without its seed, and shapes.
+        self.known: dict[tuple[str, tuple[Any, ...]], Known] = {}
+        self.structured: dict[tuple[str, tuple[Any, ...]], set[int]] = {}  # slots that a near-duplicate leaves
         self.eager_ns = 0  # of the reference, in the last make that was timed
         self.case, self.timed = "", 0  # case of the last makes, and how many of them were timed
         # Of the present make, as text: its case, its arguments other than sizes, its case without the seed.
@@ -179,7 +184,7 @@ class Oracle:
             self.files = request["files"]
         elif request["files"] != self.files:
             raise ValueError("another problem is loaded here")
-        self.roles, self.known, self.kept = {}, {}, {}
+        self.roles, self.known, self.structured, self.kept = {}, {}, {}, {}
         self.case, self.timed = "", 0
         return {"checks": self.problem.checks, "constructed_ns": self.problem.constructed_ns}
 
@@ -225,9 +230,15 @@ class Oracle:
         drawn = self._draw(case, seed)
         answer: dict[str, Any] = {"near": False}
         read = [index for index in drawn.bases if drawn.slots[index]["role"] != "out" and index not in self.fixed]
-        copies = [drawn.bases[index] for index in read]
-        changed = [] if changes is None else changed_elements(copies, random.Random(changes))  # noqa: S311  the judge drew it
-        drawn.bases |= {read[place]: copies[place] for place in changed}
+        key = self.unseeded, tuple(tuple(slot["shape"]) for slot in drawn.slots)
+        if changes is not None and key not in self.structured:  # a kernel may rely on what all data of a case obey
+            owners = [slot.get("of", index) for index, slot in enumerate(drawn.slots)]
+            pairs = zip(owners, drawn.views(), strict=True)
+            self.structured[key] = {owner for owner, tensor in pairs if owner in read and has_structure(tensor)}
+        free = [] if changes is None else [index for index in read if index not in self.structured[key]]
+        copies = [drawn.bases[index] for index in free]
+        changed = changed_elements(copies, random.Random(changes)) if free else []  # noqa: S311  the judge drew it
+        drawn.bases |= {free[place]: copies[place] for place in changed}
         if changed:
             try:
                 answer |= {"layout": self._write(request["number"], case, drawn), "near": self._is_sound(drawn)}
@@ -437,16 +448,45 @@ def outputs_in(region: Any, layout: Layout) -> dict[int, torch.Tensor]:
     return {n: slots.view(region, slot, "output") for n, slot in enumerate(layout["slots"]) if slots.is_output(slot)}
 
 
+def can_change(tensor: torch.Tensor) -> bool:
+    """Return whether a near-duplicate may change elements of the tensor. Whole numbers may be positions."""
+    return (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype.itemsize > 1 and tensor.numel() > 1
+
+
+def has_structure(tensor: torch.Tensor) -> bool:
+    """Return whether numbers are sorted along a dimension, or symmetric in two dimensions: a changed element ends that.
+
+    A corner comes first: it shows that a tensor has no structure, and spares a look at all elements. A product of a
+    matrix and its transpose is symmetric up to rounding.
+    """
+    if not can_change(tensor):
+        return False
+    once = tensor[tuple(slice(None if step else 1) for step in tensor.stride())]  # one place of an expanded dimension
+    edge = max(2, int(CORNER ** (1 / once.dim())))
+    corner = once[(slice(edge),) * once.dim()].cpu()
+    largest = corner.to(torch.complex128).abs().nan_to_num(0.0, 0.0).max().item()
+    rounding = ROUNDINGS * torch.finfo(tensor.dtype).eps * largest
+    return _has_structure(corner, rounding) and _has_structure(once, rounding)
+
+
+def _has_structure(tensor: torch.Tensor, rounding: float) -> bool:
+    broken = []
+    for dim, size in enumerate(tensor.shape):
+        if size > 1 and not tensor.is_complex():
+            before, after = tensor.narrow(dim, 0, size - 1), tensor.narrow(dim, 1, size - 1)
+            broken += [(before > after).any(), (before < after).any()]
+        for turned in [tensor.transpose(dim, at) for at in range(dim) if tensor.shape[at] == size > 1]:
+            both = {turned, turned.conj()}  # one object if it is real
+            broken += [((tensor - one).abs() > rounding).any() for one in both]
+    return bool(broken) and not torch.stack(broken).all()  # one wait for a device
+
+
 def changed_elements(tensors: list[torch.Tensor], chance: random.Random) -> list[int]:
     """Replace tensors of the list by changed copies and return their indices; empty if no element can change.
 
-    Tensors are dense. Only floating-point and complex tensors are taken, and of these only finite values.
+    Tensors are dense. Only finite values other than zero are taken: zeros may be half of a triangular matrix.
     """
-    fit = [
-        index
-        for index, tensor in enumerate(tensors)
-        if (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype.itemsize > 1 and tensor.numel() > 1
-    ]
+    fit = [index for index, tensor in enumerate(tensors) if can_change(tensor)]
     wanted = chance.randint(1, MOST_CHANGED)
     tries = []  # a tensor, the place of an element, and the places of the values that it may take
     for _ in range(4 * wanted if fit else 0):
@@ -473,9 +513,11 @@ def changed_elements(tensors: list[torch.Tensor], chance: random.Random) -> list
 
 
 def _farthest(tensor: torch.Tensor, rows: list[list[int]]) -> list[int | None]:
-    """Return each row's place whose value is farthest from the value at its first place; None where all are equal."""
+    """Return each row's place whose value is farthest from the value at its first place; None where all are equal, or
+    zero."""
     values = slots.elements(tensor)[torch.tensor(rows, device=tensor.device)].cpu().to(torch.complex128)
     distance = (values - values[:, :1]).abs().nan_to_num(0.0, 0.0, 0.0)
+    distance[(values == 0) | (values[:, :1] == 0)] = 0.0
     most, at = distance.max(dim=1)
     return [row[n] if apart > 0 else None for row, n, apart in zip(rows, at.tolist(), most.tolist(), strict=True)]
 

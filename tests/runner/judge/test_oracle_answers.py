@@ -106,6 +106,78 @@ def ref_kernel(x):
         assert not oracle.make({"n": 1000}, 1, near=2).near
 
 
+STRUCTURED = """
+import torch
+
+def generate_input(*, kind, seed, n=24):
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, n, generator=g)
+    z = torch.randn(n, n, generator=g, dtype=torch.complex64)
+    rules = {
+        "triangular": x.triu(),
+        "banded": x.triu(-2).tril(2),
+        "one hot": torch.eye(n)[torch.randint(n, (n,), generator=g)],
+        "mask": torch.where(x > 0, 0.0, float("-inf")),
+        "symmetric": x + x.T,
+        "symmetric up to rounding": (x + x.T) * (1 + 2.0**-22 * torch.ones(n, n).triu()),
+        "symmetric inside": (x[:, :, None] + x[:, None]).permute(1, 2, 0),
+        "hermitian": z + z.mH,
+        "ascending": x.flatten().sort().values,
+        "descending columns": x.sort(0, descending=True).values,
+        "signs": x.sign(),
+        "repeated": x[0].expand(n, n),
+    }
+    plain = torch.randn(n - 1, generator=g).half()
+    return rules[kind], plain
+
+def ref_kernel(data):
+    return data[1] * 2
+"""
+SORTED = ["ascending", "descending columns"]
+SYMMETRIC = ["symmetric", "symmetric up to rounding", "symmetric inside", "hermitian"]
+
+
+@pytest.fixture(scope="module")
+def structured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    with oracle_of(STRUCTURED, tmp_path_factory.mktemp("structured")) as oracle:
+        yield oracle
+
+
+def with_nears(oracle: Oracle, kind: str) -> tuple[list[np.ndarray[Any, Any]], list[np.ndarray[Any, Any]]]:
+    """Tensor of this kind, and the plain tensor: of one input in the first row, of its near-duplicates below."""
+    made = [oracle.make({"kind": kind}, 1), *(oracle.make({"kind": kind}, 1, near=seed) for seed in range(5))]
+    assert all(one.near for one in made[1:])
+    read = sorted((slot for slot in made[0].layout.slots if slot.role == "in"), key=lambda slot: -slot.nbytes)
+    first, second = ([one.inputs[at.input : at.input + at.nbytes].view(at.dtype) for one in made] for at in read)
+    return first, second
+
+
+@pytest.mark.parametrize("kind", ["one hot", "mask", *SORTED, *SYMMETRIC])
+def test_a_near_duplicate_leaves_a_tensor_with_a_structure(structured: Oracle, kind: str) -> None:
+    (given, *nears), (plain, *changed) = with_nears(structured, kind)
+    assert all(np.array_equal(given, near) for near in nears)
+    assert not any(np.array_equal(plain, near) for near in changed)
+
+
+@pytest.mark.parametrize("kind", ["triangular", "banded"])
+def test_a_near_duplicate_keeps_zeros(structured: Oracle, kind: str) -> None:
+    (given, *nears), _ = with_nears(structured, kind)
+    assert all(np.array_equal(given == 0, near == 0) for near in nears)
+    assert any((given != near).any() for near in nears)
+
+
+@pytest.mark.parametrize("kind", ["signs", "repeated"])
+def test_a_near_duplicate_changes_a_tensor_without_a_structure(structured: Oracle, kind: str) -> None:
+    (given, *nears), _ = with_nears(structured, kind)
+    assert any((given != near).any() for near in nears)
+
+
+def test_data_with_structures_alone_are_fresh(tmp_path: Path) -> None:
+    source = STRUCTURED.replace("return rules[kind], plain", "return rules[kind]").replace("data[1]", "data")
+    with oracle_of(source, tmp_path) as oracle:
+        assert not oracle.make({"kind": "symmetric"}, 1, near=2).near
+
+
 def test_the_time_of_the_reference_comes_along(sums: Oracle) -> None:
     given = sums.make({"rows": 500, "cols": 4000}, 3)
     assert 10_000 < given.eager_ns < sums.took_ns
