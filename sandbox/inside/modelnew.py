@@ -19,6 +19,7 @@ import sys
 import time
 from typing import Any
 
+import slots
 import torch
 import tree
 from torch.func import functional_call
@@ -75,10 +76,19 @@ class Reference:
     def ref_kernel(self, data: dict[str, Any]) -> Any:
         assert self._index is not None
         self._attributes.renew()
-        return functional_call(self._model, unpack(self._index, data["state"]), tuple(data["inputs"]))
+        sent = unpack(self._index, data["state"])
+        state = dict(sent)  # the call puts assigned tensors into it
+        result = functional_call(self._model, state, tuple(data["inputs"]))
+        for name in _changing_in(self._index):
+            if state[name] is not sent[name]:
+                sent[name].copy_(state[name].detach())
+        return result
 
     def _changing(self, inputs: list[Any]) -> set[str]:
-        """Return the buffers that a call changes. Raises TreeError where two calls on the same data differ."""
+        """Return the buffers that a call changes.
+
+        Raises TreeError where two calls on the same data differ, or where a buffer gets another shape or dtype.
+        """
         first, _ = self._called(inputs, 1)
         second, state = self._called(inputs, 2)
         if not _are_all_same(first, second):
@@ -86,8 +96,11 @@ class Reference:
             why = "its forward draws random numbers" if repeats else "it keeps something from one call to the next"
             raise tree.TreeError(f"two calls of Model on the same data differ: {why}")
         self._renewed = self._attributes.changed()
-        own = _tensors_of(self._model)
-        return {name for name, _ in self._model.named_buffers() if not torch.equal(state[name], own[name])}
+        own = dict(self._model.named_buffers())
+        if changed := [name for name, made in own.items() if not _are_alike(state[name], made)]:
+            fault = f"a call of Model changes shape or dtype of its buffer {_listed(changed)}"
+            raise tree.TreeError(f"{fault}; let it be a plain attribute")
+        return {name for name, made in own.items() if not torch.equal(state[name], made)}
 
     def _called(self, inputs: list[Any], chance: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
         """Call the model after seeding with `chance`; return its result, and parameters and buffers after the call."""
@@ -133,8 +146,7 @@ class Attributes:
         return [
             full
             for full, (holder, name, made) in self._found.items()
-            if not (isinstance(holder[name], torch.Tensor) and _are_alike(holder[name], made))
-            or not torch.equal(holder[name], made)
+            if not _are_alike(holder[name], made) or not torch.equal(holder[name], made)
         ]
 
 
@@ -145,6 +157,7 @@ class Candidate:
         self.make = make
         self._model: Any = None
         self._attributes: Attributes | None = None
+        self._changing: list[tuple[dict[str, Any], str, torch.Tensor, torch.Tensor, str]] = []
         self._told = False
 
     def lay_out(self, data: dict[str, Any]) -> None:
@@ -163,7 +176,8 @@ class Candidate:
         index = json.loads("".join(data["index"]))
         sent = unpack(index, data["state"])
         fits = {name for name, tensor in sent.items() if name in own and _are_alike(own[name], tensor)}
-        missing = [name for name, kind, _, _ in index if kind.endswith(CHANGING) and name not in fits]
+        changing = _changing_in(index)
+        missing = [name for name in changing if name not in fits]
         if missing:
             raise NotConstructed(
                 f"{self.make.__name__} has no buffer {_listed(missing)} of the shape and dtype that Model has; a call "
@@ -171,6 +185,12 @@ class Candidate:
             )
         for name in fits:
             own[name].data = sent[name]
+        self._changing = []
+        for name in changing:
+            path, _, leaf = name.rpartition(".")
+            module = self._model.get_submodule(path)
+            holder = module._buffers if leaf in module._buffers else module._parameters
+            self._changing.append((holder, leaf, own[name], sent[name], name))
         others = [name for name in sent if name not in fits]
         if others and not self._told:
             print(
@@ -187,7 +207,14 @@ class Candidate:
         if self._attributes is not None:
             self._attributes.renew()
         with torch.no_grad():
-            return self._model(*data["inputs"])
+            result = self._model(*data["inputs"])
+            for holder, leaf, own, sent, name in self._changing:
+                found = holder.get(leaf)
+                if found is not own or own.data_ptr() != sent.data_ptr():  # assigned, instead of changed in place
+                    slots.keep({"kind": "tensor", "slot": 0}, [sent], found, f"the buffer {name}")
+                    own.data = sent
+                    holder[leaf] = own
+        return result
 
 
 def construct(make: Any, init: list[Any], seed: int) -> Any:
@@ -228,6 +255,10 @@ def unpack(index: list[Row], packs: dict[str, torch.Tensor]) -> dict[str, torch.
     return {name: packs[kind][at : at + math.prod(shape)].view(shape) for name, kind, shape, at in index}
 
 
+def _changing_in(index: list[Row]) -> list[str]:
+    return [name for name, kind, _, _ in index if kind.endswith(CHANGING)]
+
+
 def fixed_slots(node: dict[str, Any]) -> frozenset[int]:
     """Return the state's slots in the node of the data: a near-duplicate changes inputs, never weights."""
     state = dict(node["of"])["state"]
@@ -254,8 +285,8 @@ def _each(inputs: list[Any], change: Any) -> list[Any]:
     return built
 
 
-def _are_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
-    return left.shape == right.shape and left.dtype == right.dtype
+def _are_alike(left: Any, right: torch.Tensor) -> bool:
+    return isinstance(left, torch.Tensor) and left.shape == right.shape and left.dtype == right.dtype
 
 
 def _are_all_same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:

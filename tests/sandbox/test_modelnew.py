@@ -53,6 +53,7 @@ class Broken(Model):
 
 @pytest.fixture
 def modelnew(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(INSIDE.parent)
     monkeypatch.syspath_prepend(INSIDE)
     return importlib.import_module("modelnew")
 

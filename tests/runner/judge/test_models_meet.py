@@ -164,6 +164,67 @@ def test_a_hidden_state_in_an_attribute_starts_afresh_in_every_call(tmp_path: Pa
                 assert np.allclose(values(slot, output), values(slot, given.expected), atol=1e-6)
 
 
+AVERAGE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super(Model, self).__init__()
+        self.norm = nn.Module()
+        self.norm.register_buffer("mean", torch.ones(8))
+        self.norm.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, x):
+        self.norm.mean.mul_(0.9).add_(0.1 * x.mean(0))
+        self.norm.calls.add_(1)
+        return x - self.norm.mean * self.norm.calls
+
+def get_inputs():
+    return [torch.rand(4, 8)]
+
+def get_init_inputs():
+    return []
+"""
+CHANGES = {
+    "in place": ("mean.mul_(0.9).add_(", "calls.add_("),
+    "assigned": ("mean = self.norm.mean * 0.9 + (", "calls = self.norm.calls + ("),
+    "as data": ("mean.data = self.norm.mean * 0.9 + (", "calls.data = self.norm.calls + ("),
+}
+
+
+def averaging(source: str, how: str) -> str:
+    for plain, changed in zip(CHANGES["in place"], CHANGES[how], strict=True):
+        assert plain in source
+        source = source.replace(plain, changed)
+    return source
+
+
+@pytest.mark.parametrize("theirs", CHANGES)
+@pytest.mark.parametrize("how", ["in place", "assigned"])
+def test_a_buffer_may_be_assigned_or_changed_in_place(tmp_path: Path, how: str, theirs: str) -> None:
+    with (
+        oracle_of(averaging(AVERAGE, how), tmp_path, init_seed=3) as oracle,
+        tenant_of(tmp_path / "tenant") as tenant,
+    ):
+        source = averaging(kernelbench.starter(AVERAGE), theirs)
+        tenant.load({"submission.py": source}, "submission.py", "ModelNew", "model", LIMIT_S)
+        for seed in (1, 2):
+            given = oracle.make({}, seed)
+            output = output_of(tenant, given)
+            assert len(given.layout.outputs) == 3, "both buffers, and the result"
+            for slot in given.layout.outputs:
+                assert np.allclose(values(slot, output), values(slot, given.expected), atol=1e-6)
+
+
+def test_a_buffer_of_another_shape_is_named(tmp_path: Path) -> None:
+    source = averaging(kernelbench.starter(AVERAGE), "assigned").replace("0.1 * x.mean(0)", "0.1 * x")
+    with oracle_of(AVERAGE, tmp_path, init_seed=3) as oracle, pytest.raises(Fault) as fault:
+        judged(oracle, tmp_path / "tenant", source)
+    assert fault.value.reason == "shape"
+    assert "the buffer norm.mean has shape (4, 8), expected (8,)" in fault.value.message
+
+
 def test_whoever_leaves_the_state_as_it_was_is_told_that_it_counts(oracle: Oracle, tmp_path: Path) -> None:
     with tenant_of(tmp_path) as tenant:
         trial = Trial(Calls(PROBLEM, oracle, {B: tenant}, Memory()), "test", profile=CPU, emit=lambda *told: None)

@@ -135,6 +135,13 @@ def test_what_else_is_kept_between_calls_is_named(tmp_path: Path) -> None:
         oracle.make({}, 1)
 
 
+def test_a_buffer_that_gets_another_shape_is_named(tmp_path: Path) -> None:
+    growing = RECURRENT.replace("self.hidden = torch.randn(4, 8)", "self.register_buffer('hidden', torch.zeros(1, 8))")
+    growing = growing.replace("self.hidden), 1)", "self.hidden.expand(4, 8)), 1)")
+    with oracle_of(growing, tmp_path, init_seed=1) as oracle, pytest.raises(OracleFailed, match="its buffer hidden"):
+        oracle.make({}, 1)
+
+
 def test_a_model_may_have_a_thousand_parameters(tmp_path: Path) -> None:
     line = "self.line = nn.Linear(16, 8)"
     rest = "self.a_name_of_some_length = nn.ModuleList([nn.Linear(1, 1) for _ in range(500)])"
