@@ -357,9 +357,17 @@ def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: 
         raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
     returned = returned.reshape(slot.shape) if "shape" in node else returned
     if returned.dtype != slot.dtype:
-        slot.copy_(returned.detach())  # else the slot would hold the graphs of all calls
-    elif returned.data_ptr() != slot.data_ptr() or returned.stride() != slot.stride():
-        copy(slot, returned.detach().resolve_conj().resolve_neg())
+        slot.copy_(returned)
+    elif (
+        returned.data_ptr() != slot.data_ptr()
+        or returned.stride() != slot.stride()
+        or returned.is_conj()
+        or returned.is_neg()
+    ):
+        source = returned.detach().resolve_conj().resolve_neg()
+        is_shared = source.untyped_storage().data_ptr() == slot.untyped_storage().data_ptr()  # seldom, and quick to see
+        overlaps = is_shared and len(_overlapping([slot, source])) == 1
+        copy(slot, clone(source) if overlaps else source)
 
 
 def name_of(value: Any) -> str:

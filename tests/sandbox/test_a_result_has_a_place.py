@@ -117,6 +117,30 @@ def test_one_number_may_be_returned_in_the_references_shape_or_its_places(inside
         inside["slots"].keep(node, [X, place], torch.ones(1, 1))
 
 
+LOOKS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "conjugate": lambda place: place.conj(),
+    "negative": lambda place: place._neg_view(),
+    "transpose": lambda place: place.t(),
+    "conjugate transpose": lambda place: place.mH,
+    "one row": lambda place: place[1].expand(3, 3),
+    "itself": lambda place: place,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.float32, torch.bfloat16])
+def test_a_view_of_the_place_is_written_as_it_reads(
+    inside: Inside, look: Callable[[torch.Tensor], torch.Tensor], dtype: torch.dtype
+) -> None:
+    memory = torch.randn(12, dtype=dtype)
+    before, place = memory[:3].clone(), memory[3:].view(3, 3)
+    expected = look(place).clone().resolve_conj().resolve_neg()
+    inside["slots"].keep({"kind": "tensor", "slot": 0}, [place], look(place))
+    assert torch.equal(place, expected)
+    inside["slots"].keep({"kind": "tensor", "slot": 0}, [place[0]], memory[:3])
+    assert torch.equal(place[0], before)
+
+
 def test_whole_numbers_have_places_too(inside: Inside) -> None:
     bins, counts = torch.tensor([0, 2, 2]), torch.zeros(3, dtype=torch.int64)
     found, _, expected = solved(inside, lambda data: torch.bincount(data[0], minlength=3), bins, counts)
