@@ -148,6 +148,8 @@ class Problem:
     def _checked(self, data: Any, output: Any) -> dict[str, Any]:
         assert self._check is not None
         verdict = self._check(data, output)
+        if hasattr(verdict, "item"):  # a tensor, or a number of numpy's: torch.all and numpy.all return no Python bool
+            verdict = verdict.item()
         if isinstance(verdict, bool):
             verdict = (verdict, "")
         good, message = verdict if isinstance(verdict, tuple) else (not verdict, verdict)

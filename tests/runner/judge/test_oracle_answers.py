@@ -334,6 +334,18 @@ def test_data_are_kept_for_a_check_until_they_are_released(tmp_path: Path) -> No
             oracle.check(first.number, first.layout, right[1])
 
 
+SAME = "(output == ref_kernel(data)).all()"
+
+
+@pytest.mark.parametrize("verdict", [SAME, f"{SAME}[None]", f"{SAME}.numpy()[()]", f"{SAME}.item()", f"({SAME}, '')"])
+def test_a_check_may_return_a_bool_of_torch_or_numpy(tmp_path: Path, verdict: str) -> None:
+    source = f"{SUMS}def check_implementation(data, output):\n    return {verdict}\n"
+    with oracle_of(source, tmp_path) as oracle:
+        given = oracle.make(CASE, 1)
+        assert oracle.check(given.number, given.layout, given.expected) == (True, "")
+        assert not oracle.check(given.number, given.layout, given.expected ^ 1)[0]
+
+
 def test_a_check_whose_reference_changes_its_data_answers_alike_every_time(tmp_path: Path) -> None:
     source = CHECKED[: CHECKED.index("def ref_kernel")] + (
         "def ref_kernel(data):\n    return data[0].add_(1)\n" + CHECKED[CHECKED.index("def check_implementation") :]
