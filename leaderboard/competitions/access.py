@@ -146,7 +146,8 @@ def grant_role(*, competition: Competition, actor: User, username: str, role: st
         raise UserError("username", username, "nobody of this name has an account here; they sign up first", status=404)
     user = user.account
     if user.agent_of is not None and role != Role.VIEWER:
-        raise UserError("role", role, f"{user} is an agent: give this role to a person, or make it a viewer", status=409)
+        text = f"{user} is an agent: give this role to a person, or make it a viewer"
+        raise UserError("role", role, text, status=409)
     known = Role.objects.filter(competition=competition, user=user).first()
     if known is None and competition.roles.count() >= MAX_ROLES:
         raise UserError("username", username, f"{MAX_ROLES} people have a role here, which is the most", status=409)

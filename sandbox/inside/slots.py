@@ -357,7 +357,7 @@ def _keep_tensor(node: dict[str, Any], slot: torch.Tensor, returned: Any, path: 
         raise Refused(protocol.DTYPE, f"{path} has dtype {returned.dtype}, expected {slot.dtype}")
     returned = returned.reshape(slot.shape) if "shape" in node else returned
     if returned.dtype != slot.dtype:
-        slot.copy_(returned)
+        slot.copy_(returned.detach())  # else the slot would hold the graphs of all calls
     elif (
         returned.data_ptr() != slot.data_ptr()
         or returned.stride() != slot.stride()
