@@ -43,13 +43,13 @@ class TensorArrays(Arrays):
         return array.double()
 
     def row_squares(self, array: torch.Tensor, width: int) -> torch.Tensor:
-        # Without the squares as an array of their own.
-        return torch.linalg.vector_norm(array.view(-1, width), dim=1).double().square_()
+        norms: torch.Tensor = torch.linalg.vector_norm(array.view(-1, width), dim=1)  # needs no array of squares
+        return norms.double().square_()
 
     def same(self, slot: Slot, left: torch.Tensor, right: torch.Tensor) -> bool:
         """Compare by words where they fit, in parts: a comparison takes a byte per element."""
         word = torch.uint8 if (slot.output | slot.nbytes) % 8 else torch.int64
-        one, other = (_bytes(slot, region).view(word).split(PART) for region in (left, right))
+        one, other = (torch.split(_bytes(slot, region).view(word), PART) for region in (left, right))
         return all(map(torch.equal, one, other))
 
     def numbers(self, *single: torch.Tensor) -> list[float]:
