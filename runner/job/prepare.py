@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from problems.spec import MODEL, Problem
+from problems.spec import Problem
 from runner import config
 from runner.errors import ConfigError
 from runner.evidence.schedule import A, B, Profile
@@ -192,9 +192,9 @@ class Prepared:
             self._compare(few=True)
 
     def take_problem(self, problem: Problem, *, may_rank: bool) -> None:
-        """Replace an oracle that another problem was loaded into, or one whose Model has a seed of its own. End a
-        baseline of another problem; if this job may rank, end a baseline that had any job."""
-        if self.oracle.problem and (self.oracle.problem != problem.digest or problem.interface == MODEL):
+        """Replace an oracle that another problem was loaded into. End a baseline of another problem; if this job may
+        rank, end a baseline that had any job."""
+        if self.oracle.problem and self.oracle.problem != problem.digest:
             self.another_oracle()
         self.oracle.problem = problem.digest
         baseline = self.sides.get(A)

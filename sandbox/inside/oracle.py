@@ -177,13 +177,16 @@ class Oracle:
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Import the problem, once; the answer holds whether it has its own check.
 
-        Loaded again, it begins anew: all that was found with earlier data is forgotten.
+        Loaded again, it begins anew: all that was found with earlier data is forgotten, and a Model of another seed is
+        constructed.
         """
         if self.problem is None:
             self.problem = problem_code.Problem(request["files"], self.device, WORK, request["init_seed"], self.ranks)
             self.files = request["files"]
         elif request["files"] != self.files:
             raise ValueError("another problem is loaded here")
+        elif self.problem.is_model and self.problem.init_seed != request["init_seed"]:
+            self.problem.construct(request["init_seed"])
         self.roles, self.known, self.structured, self.kept = {}, {}, {}, {}
         self.case, self.timed = "", 0
         return {"checks": self.problem.checks, "constructed_ns": self.problem.constructed_ns}

@@ -1,4 +1,5 @@
-"""The problem's own code: makes data, computes the expected result, may check an output. A container loads it once."""
+"""The problem's own code: makes data, computes the expected result, may check an output. A container imports it
+once."""
 
 import importlib
 import inspect
@@ -34,15 +35,14 @@ class Problem:
         self._device = device
         if device == "cpu" and stand_in.is_wanted(files):
             stand_in.install()
-        self._module: Any = importlib.import_module("reference")
-        self.constructed_ns = 0
+        self._file: Any = importlib.import_module("reference")
+        self.constructed_ns, self.is_model = 0, init_seed is not None
+        self._module: Any = self._file
+        self._reference: Callable[[Any], Any] | None = getattr(self._file, "ref_kernel", None)
         if init_seed is not None:
-            self._module = modelnew.Reference(self._module, init_seed, device)
-            self.constructed_ns = self._module.constructed_ns
-        self._reference: Callable[[Any], Any] | None = getattr(self._module, "ref_kernel", None)
-        if self._reference is None:
+            self.construct(init_seed)
+        elif self._reference is None:
             raise tree.TreeError("reference.py defines no ref_kernel(data)")
-        self.is_model = isinstance(self._module, modelnew.Reference)
         self._check = getattr(self._module, "check_implementation", None)
         self.checks = self._check is not None
         self.answered_on_host = False  # the reference's last result lay on the host, though the data lie on a device
@@ -50,6 +50,13 @@ class Problem:
         taken = inspect.signature(self._module.generate_input).parameters
         self._takes_seed, self._takes_world = "seed" in taken, "world_size" in taken
         self._takes_any = any(one.kind is one.VAR_KEYWORD for one in taken.values())
+
+    def construct(self, init_seed: int) -> None:
+        """Construct Model with this seed. An earlier Model goes first: there may not be room for both."""
+        self._module = self._reference = None
+        self._module = modelnew.Reference(self._file, init_seed, self._device)
+        self._reference, self.init_seed = self._module.ref_kernel, init_seed
+        self.constructed_ns = self._module.constructed_ns
 
     def generate(self, case: dict[str, Any], seed: int) -> Any:
         """Draw fresh data of this seed, from any generator. The case's own seed is passed unchanged."""

@@ -77,6 +77,23 @@ def test_another_seed_draws_other_weights(normed: Oracle, tmp_path: Path) -> Non
         assert any(not np.array_equal(one, two) for one, two in pairs)
 
 
+def test_loaded_again_it_constructs_the_model_of_the_next_run(tmp_path: Path) -> None:
+    """The next job of a judge that stays finds torch and the reference imported, and nothing else of the last."""
+    folders = tmp_path / "kept", tmp_path / "fresh"
+    for folder in folders:
+        folder.mkdir()
+    with oracle_of(NORMED, folders[0], init_seed=11) as kept:
+        before = kept.make({}, 1, fp64="spread")
+        kept.load({"reference.py": NORMED}, 12)
+        after = kept.make({}, 1, fp64="spread")
+        with oracle_of(NORMED, folders[1], init_seed=12) as fresh:
+            given = fresh.make({}, 1, fp64="spread")
+        assert after.layout.text == given.layout.text
+        for name in ("inputs", "expected", "expected64"):
+            assert np.array_equal(getattr(after, name), getattr(given, name)), name
+        assert not np.array_equal(before.expected, after.expected)
+
+
 def test_a_forward_that_draws_random_numbers_is_named(tmp_path: Path) -> None:
     with oracle_of(DROPPED, tmp_path, init_seed=1) as oracle, pytest.raises(OracleFailed, match="random numbers"):
         oracle.make({}, 1)
