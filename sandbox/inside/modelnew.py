@@ -17,12 +17,14 @@ import math
 import random
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import slots
 import torch
 import tree
 from torch.func import functional_call
+from torch.utils._pytree import tree_map_only
 
 ALIGN_BYTES = 256  # of a parameter in its pack: the alignment of a separate tensor
 CHANGING = " changing"
@@ -79,9 +81,13 @@ class Reference:
         sent = unpack(self._index, data["state"])
         state = dict(sent)  # the call puts assigned tensors into it
         result = functional_call(self._model, state, tuple(data["inputs"]))
-        for name in _changing_in(self._index):
-            if state[name] is not sent[name]:
-                sent[name].copy_(state[name].detach())
+        assigned = {
+            name: state[name].detach().clone() for name in _changing_in(self._index) if state[name] is not sent[name]
+        }
+        if assigned:
+            result = apart_from(sent.values(), result)
+        for name, value in assigned.items():
+            sent[name].copy_(value)
         return result
 
     def _changing(self, inputs: list[Any]) -> set[str]:
@@ -208,13 +214,29 @@ class Candidate:
             self._attributes.renew()
         with torch.no_grad():
             result = self._model(*data["inputs"])
+            assigned = []  # instead of changed in place
             for holder, leaf, own, sent, name in self._changing:
-                found = holder.get(leaf)
-                if found is not own or own.data_ptr() != sent.data_ptr():  # assigned, instead of changed in place
-                    slots.keep({"kind": "tensor", "slot": 0}, [sent], found, f"the buffer {name}")
-                    own.data = sent
-                    holder[leaf] = own
+                found = holder[leaf] if leaf in holder else None  # noqa: SIM401 - TorchScript's modules have no `get`
+                if found is not own or own.data_ptr() != sent.data_ptr():
+                    value = found.detach().clone() if isinstance(found, torch.Tensor) else found
+                    assigned.append((holder, leaf, own, sent, name, value))
+            if assigned:
+                result = apart_from([sent for *_, sent, _ in self._changing], result)
+            for holder, leaf, own, sent, name, value in assigned:
+                slots.keep({"kind": "tensor", "slot": 0}, [sent], value, f"the buffer {name}")
+                own.data = sent
+                holder[leaf] = own
         return result
+
+
+def apart_from(state: Iterable[torch.Tensor], result: Any) -> Any:
+    """Return the result with copies of those tensors that lie in the state's memory, which is about to change."""
+    places = {tensor.untyped_storage().data_ptr() for tensor in state}
+
+    def apart(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.clone() if tensor.untyped_storage().data_ptr() in places else tensor
+
+    return tree_map_only(torch.Tensor, apart, result)
 
 
 def construct(make: Any, init: list[Any], seed: int) -> Any:
