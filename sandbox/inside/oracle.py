@@ -73,7 +73,9 @@ TIMED = 8  # makes of a case in a row whose reference is timed; timing costs as 
 MOST_CHANGED = 8  # elements of a near-duplicate
 CANDIDATES = 16  # values looked at for each element; it takes the value farthest from its old value
 CORNER = 4096  # elements of a tensor that are looked at first for a structure
-ROUNDINGS = 8  # in the format of the tensor and of its largest element: by so much a symmetric matrix may miss
+# By so much a symmetric matrix may miss: roundings of its largest element in float32, of each in its own format.
+ROUNDINGS, OWN_ROUNDINGS = 8, 2
+SORTED = 8  # elements; fewer are sorted by chance too often
 GROUPS = (  # folder of the container's control group, and its limit and use of memory, in either version
     ("/sys/fs/cgroup", "memory.max", "memory.current"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -185,9 +187,9 @@ class Oracle:
             self.files = request["files"]
         elif request["files"] != self.files:
             raise ValueError("another problem is loaded here")
-        elif self.problem.is_model and self.problem.init_seed != request["init_seed"]:
-            self.problem.construct(request["init_seed"])
         self.roles, self.known, self.structured, self.kept = {}, {}, {}, {}
+        if self.problem.is_model and self.problem.init_seed != request["init_seed"]:
+            self.problem.construct(request["init_seed"])
         self.case, self.timed = "", 0
         return {"checks": self.problem.checks, "constructed_ns": self.problem.constructed_ns}
 
@@ -468,19 +470,19 @@ def has_structure(tensor: torch.Tensor) -> bool:
     edge = max(2, int(CORNER ** (1 / once.dim())))
     corner = once[(slice(edge),) * once.dim()].cpu()
     largest = corner.to(torch.complex128).abs().nan_to_num(0.0, 0.0).max().item()
-    rounding = ROUNDINGS * torch.finfo(tensor.dtype).eps * largest
+    rounding = ROUNDINGS * torch.finfo(torch.float32).eps * largest
     return _has_structure(corner, rounding) and _has_structure(once, rounding)
 
 
 def _has_structure(tensor: torch.Tensor, rounding: float) -> bool:
-    broken = []
+    broken, share = [], OWN_ROUNDINGS * torch.finfo(tensor.dtype).eps
     for dim, size in enumerate(tensor.shape):
-        if size > 1 and not tensor.is_complex():
+        if size > 1 and tensor.numel() >= SORTED and not tensor.is_complex():
             before, after = tensor.narrow(dim, 0, size - 1), tensor.narrow(dim, 1, size - 1)
             broken += [(before > after).any(), (before < after).any()]
         for turned in [tensor.transpose(dim, at) for at in range(dim) if tensor.shape[at] == size > 1]:
             both = {turned, turned.conj()}  # one object if it is real
-            broken += [((tensor - one).abs() > rounding).any() for one in both]
+            broken += [((tensor - one).abs() > share * tensor.abs() + rounding).any() for one in both]
     return bool(broken) and not torch.stack(broken).all()  # one wait for a device
 
 

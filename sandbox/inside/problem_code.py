@@ -1,6 +1,7 @@
 """The problem's own code: makes data, computes the expected result, may check an output. A container imports it
 once."""
 
+import gc
 import importlib
 import inspect
 import os
@@ -52,11 +53,15 @@ class Problem:
         self._takes_any = any(one.kind is one.VAR_KEYWORD for one in taken.values())
 
     def construct(self, init_seed: int) -> None:
-        """Construct Model with this seed. An earlier Model goes first: there may not be room for both."""
+        """Construct Model with this seed. An earlier Model goes first: there may not be room for both.
+
+        `constructed_ns` stays that of the longest construction: the first loads what a tenant has yet to load.
+        """
         self._module = self._reference = None
+        gc.collect()  # a Model may be in a cycle
         self._module = modelnew.Reference(self._file, init_seed, self._device)
         self._reference, self.init_seed = self._module.ref_kernel, init_seed
-        self.constructed_ns = self._module.constructed_ns
+        self.constructed_ns = max(self.constructed_ns, self._module.constructed_ns)
 
     def generate(self, case: dict[str, Any], seed: int) -> Any:
         """Draw fresh data of this seed, from any generator. The case's own seed is passed unchanged."""

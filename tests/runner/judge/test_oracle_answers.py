@@ -125,6 +125,8 @@ def generate_input(*, kind, seed, n=24):
         "ascending": x.flatten().sort().values,
         "descending columns": x.sort(0, descending=True).values,
         "signs": x.sign(),
+        "nearly equal": (1 + 0.05 * x.clamp(-1, 1)).bfloat16(),
+        "an outlier": torch.cat((1e3 + 0 * x[:1], x[1:])).half(),
         "repeated": x[0].expand(n, n),
     }
     plain = torch.randn(n - 1, generator=g).half()
@@ -166,7 +168,7 @@ def test_a_near_duplicate_keeps_zeros(structured: Oracle, kind: str) -> None:
     assert any((given != near).any() for near in nears)
 
 
-@pytest.mark.parametrize("kind", ["signs", "repeated"])
+@pytest.mark.parametrize("kind", ["signs", "nearly equal", "an outlier", "repeated"])
 def test_a_near_duplicate_changes_a_tensor_without_a_structure(structured: Oracle, kind: str) -> None:
     (given, *nears), _ = with_nears(structured, kind)
     assert any((given != near).any() for near in nears)
