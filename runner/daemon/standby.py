@@ -166,7 +166,7 @@ class Standby:
         if now >= self._no_full_before and self._used():
             return True
         for one, is_full in list(self._preparing.items()):  # the bell's thread may just have given some up
-            if not one.cancelled() and not (one.done() and one.exception()):
+            if not (one.done() and (one.cancelled() or one.exception())):  # what is done stays as it is
                 kinds.append(is_full)
         is_missing = kinds.count(False) < self._spares or (True not in kinds and now >= self._no_full_before)
         return bool(self._spares) and is_missing and now >= self._not_before
