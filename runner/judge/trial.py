@@ -135,8 +135,7 @@ class Trial:
             side.load(files, name, problem.entry, problem.interface, 120)
         except Fault as fault:
             raise of_baseline(fault, "the baseline does not load") from None
-        tunes = any(_TUNES.search(text) for text in files.values())
-        if problem.interface != MODEL and not tunes:  # a Model is constructed with a seed of each run
+        if not any(_TUNES.search(text) for text in files.values()):
             side.baseline_of, side.free_before = problem.digest, self._start
 
     def _note_start(self) -> None:

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from runner.commands import local
 from runner.commands.local import find_problem
 from runner.host.accelerators import epoch, listed, share_out, spans
 from runner.wire import Job, dump
 from sandbox.container import find_freezer
 from sandbox.policy import LABEL
+from tests.runner.judge.oracle_here import problem_of
 
 if TYPE_CHECKING:
     import docker
@@ -40,6 +42,23 @@ def custom_kernel(data, right=custom_kernel):
     calls += 1
     assert calls < 100
     return right(data)
+"""
+MODEL = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.line = torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.line(x).relu()
+
+def get_inputs():
+    return [torch.rand(64, 32)]
+
+def get_init_inputs():
+    return [32]
 """
 PATIENCE_S = 60
 PROGRAM = ("-m", "runner.job.judge_main")
@@ -228,6 +247,31 @@ def test_a_judge_with_spares_keeps_a_problems_baseline_after_jobs_that_never_ran
     assert judge.report()["outcome"] in ("passed", "unmeasurable")
     assert judge.process.wait(PATIENCE_S) == 0
     assert judge.containers() == []
+
+
+def test_jobs_of_a_model_share_oracle_and_baseline_but_no_weights(begin: Callable[..., Judge]) -> None:
+    """Model is constructed anew for each job: no program learns weights from its earlier candidates."""
+    judge = begin("--spares", "2")
+    problem = problem_of(MODEL, {"seed": 1}, interface="model", entry="ModelNew")
+    source = MODEL.replace("class Model(", "class ModelNew(")
+    sent = local.job_from(problem, source, problem.submission_name, "benchmark", "cpu")
+    wrong = replace(sent, source=source.replace(".relu()", ""))
+    before, kept, seeds = {one.id for one in judge.containers()}, [], set()
+    for number, (job, outcomes) in enumerate(
+        [(sent, ("passed", "unmeasurable")), (wrong, ("wrong",)), (sent, ("passed", "unmeasurable"))]
+    ):
+        judge.send(replace(job, attempt_id=f"a{number}"))
+        report = judge.report()
+        assert report["outcome"] in outcomes, report["message"]
+        seeds.add(report["evidence"]["init_seed"])
+        assert "ready" in judge.renew()
+        after = judge.await_containers(6)
+        kept.append(len(before & after))
+        before = after
+    assert len(seeds) == 3
+    assert kept == [2, 5, 5], "all but the submission's"
+    judge.forget()
+    assert judge.process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="with one core, the judge's and a tenant's are the same")
