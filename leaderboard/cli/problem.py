@@ -139,7 +139,10 @@ def judge(*arguments: str) -> NoReturn:
     runner = _runner()
     if runner is None:
         raise Misuse(NO_JUDGE.format(arguments=shlex.join(arguments)))
-    os.execv(runner, [runner, *arguments])  # noqa: S606 - no shell
+    try:
+        os.execv(runner, [runner, *arguments])  # noqa: S606 - no shell
+    except OSError as error:  # an environment that was moved, for example
+        raise Misuse(f"{runner} does not start: {error.strerror}; install the judge anew") from None
 
 
 def _runner() -> str | None:

@@ -137,8 +137,10 @@ def _find(text: str) -> InviteCode | None:
 
 @transaction.atomic
 def grant_role(*, competition: Competition, actor: User, username: str, role: str, now: datetime) -> Role:
-    """Give a person a role, or change the role they have. An agent reads at the most: with its owner it would count as
-    the two people that decide together."""
+    """Give a person a role, or change the role they have.
+
+    An agent can only be a viewer: with its owner it would pass for the two people who decide together.
+    """
     _lock(competition, actor)
     check_choice("role", role, Role.ROLES)
     user = User.objects.filter(username__iexact=username, is_active=True).first()

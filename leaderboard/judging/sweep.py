@@ -82,11 +82,15 @@ def expire_leases(*, now: datetime) -> int:
             try:
                 count += _expire(kind, key, now)
             except Exception as error:  # any: an operator hears of it, and the next sweep tries again
-                text = f"Its lease has expired, but the loss could not be recorded: {error!r}. See the sweeper's log."
-                tell_operators(
-                    "lease_not_expired", text, subject=f"{kind.__name__.lower()} {key}", now=now, exc_info=True
-                )
+                name = kind.__name__.lower()
+                text = f"The lease of {name} {key} has expired, but the loss could not be recorded: {error!r}."
+                tell_operators("lease_not_expired", text, subject=name, now=now, exc_info=True)
     return count
+
+
+def has_expired(*, now: datetime) -> bool:
+    """Return whether work with an expired lease is left: its loss could not be recorded."""
+    return any(kind.running().filter(lease_expires_at__lte=now).exists() for kind in kinds())
 
 
 @transaction.atomic

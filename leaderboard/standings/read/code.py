@@ -51,7 +51,7 @@ def is_public(entry: Entry, now: datetime) -> bool:
 
 
 def readable_among(keys: Collection[int], viewer: Viewer, now: datetime) -> set[int]:
-    """Return the submissions whose code is public, or belongs to the viewer or their team. Two queries at most."""
+    """Return the submissions whose code is public, or the viewer's, their agents' or teams'. Two queries at most."""
     if not keys:
         return set()
     entries = Entry.objects.filter(submission__in=keys, board__in=boards_seen_by(viewer)).select_related(*PARTS)

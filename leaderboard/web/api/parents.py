@@ -59,7 +59,7 @@ class ParentsQuery(drf.Serializer[Any]):
 
 class ParentKernel(drf.Serializer[Any]):
     submission = drf.IntegerField(source="submission.pk")
-    own = drf.BooleanField(source="is_own", help_text="Whether it is the caller's or their team's.")
+    own = drf.BooleanField(source="is_own", help_text="Whether it is the caller's, their agent's or their team's.")
     user = drf.CharField(source="submission.entrant.shown_name", help_text="Public name of the entrant.")
     ratio = drf.FloatField(help_text="Candidate / baseline, below 1 faster; geometric mean over `runs`.")
     runs = drf.IntegerField(help_text="Timed runs of the kernel.")

@@ -15,7 +15,7 @@ from leaderboard.judging.attempts import cancel
 from leaderboard.judging.lease import Renewal, renew
 from leaderboard.judging.models import Attempt, Result
 from leaderboard.judging.report import announce
-from leaderboard.judging.sweep import expire_leases
+from leaderboard.judging.sweep import expire_leases, has_expired
 from leaderboard.operations.models import Notice
 from leaderboard.standings.read.status import status_of
 from runner.wire import Event, Job
@@ -123,7 +123,11 @@ def test_an_expiry_that_fails_holds_up_no_other_and_is_noticed(stage: Stage, mon
     monkeypatch.setattr(sweep, "end", end)
     assert expire_leases(now=stage.later(61)) == 1
     assert (current(stuck).state, current(lost).losses) == ("claimed", 1)
-    assert Notice.objects.get(event="lease_not_expired").subject == f"attempt {current(stuck).pk}"
+    assert f"attempt {current(stuck).pk}" in Notice.objects.get(event="lease_not_expired").text
+    assert has_expired(now=stage.now), "so the alert SweeperStopped comes"
+    monkeypatch.setattr(sweep, "end", usual)
+    assert expire_leases(now=stage.now) == 1
+    assert not has_expired(now=stage.now)
 
 
 def test_the_replacement_is_judged_and_one_result_ranks(stage: Stage) -> None:

@@ -64,11 +64,13 @@ def sweep_once() -> tuple[int, int]:
     """
     if not sweep.may_expire(now=clock()):
         return 0, 0
-    lost = sweep.expire_leases(now=clock())
+    began_at = clock()
+    lost = sweep.expire_leases(now=began_at)
     batches.settle_unsettled(now=clock())
     rung = sweep.ring_idle()
     ended_at = clock()
-    Watch.objects.filter(pk=1).update(swept_at=ended_at, whole_sweep_at=ended_at)  # a long sweep is not a pause
+    whole = {} if sweep.has_expired(now=began_at) else {"whole_sweep_at": ended_at}
+    Watch.objects.filter(pk=1).update(swept_at=ended_at, **whole)  # a long sweep is not a pause
     if lost or rung:
         log.info("swept", lost=lost, rung=rung)
     return lost, rung
