@@ -3,9 +3,9 @@
 A candidate is looked up when its batch is sent, and as long as it waits, whenever a verdict of its batch comes: equal
 candidates of one batch are judged once.
 
-A stored verdict answers in mode test alone, as times must be measured anew. It is one on a submission of the
-sender, their agents or their teams: an answer from somebody else's kernel would tell that this kernel exists. Both sources have the
-same tokens, and it was judged by the same version of the problem, on the same hardware, in the timing epoch that is
+A stored verdict answers in mode test alone, as times must be measured anew. It is one on a submission of the sender,
+their agents or their teams: an answer from a stranger's kernel would tell that this kernel exists. Both sources have
+the same tokens, and it was judged by the same version of the problem, on the same hardware, in the timing epoch that is
 current there, so by the same software. Only `passed` and `wrong` answer: other outcomes may be due to the host.
 
 Each judgement draws secret seeds. A contest with an end or a prize promises fresh ones to each submission, so nothing
