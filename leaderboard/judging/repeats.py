@@ -8,8 +8,8 @@ their agents or their teams: an answer from a stranger's kernel would tell that 
 the same tokens, and it was judged by the same version of the problem, on the same hardware, in the timing epoch that is
 current there, so by the same software. Only `passed` and `wrong` answer: other outcomes may be due to the host.
 
-Each judgement draws secret seeds. A contest with an end or a prize promises fresh ones to each submission, so nothing
-is answered there.
+Each judgement draws secret seeds. A contest with an end or a prize promises fresh seeds to each submission: there, each
+candidate is judged.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Feedback on a judged submission for a program that writes the next one: `feedback/1`, as JSON or as text. Pure.
 
 `feedback` derives everything from the stored report. Of a secret case it holds its number and the judge's sentence,
-without shape, seed, index or value. Of review it holds the state and the rules about the run. Rules that compare with
-other entrants stay with the reviewers, so that nobody can try how much of a copy must change.
+without shape, seed, index or value. Of review it holds the state and the rules about the run. Reviewers alone
+see rules that compare entrants: feedback on them would show how much of a copy must change.
 `python -m runner.evidence.feedback` prints the JSON schema: docs/feedback.schema.json.
 """
 

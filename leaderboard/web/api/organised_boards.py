@@ -55,7 +55,7 @@ def boards_of(competition: Competition, slug: str) -> list[Board]:
 def version_of(user: User, digest: str) -> ProblemVersion:
     """Return the version with this digest, if the user may choose it for a board. Raise UserError.
 
-    A digest may be its beginning, such as sha256:9f86d081, if no other version begins so.
+    The first characters of a digest are enough, such as sha256:9f86d081, if they fit one version alone.
     """
     text = "no version of a problem that you see has this digest; `photofinish admin boards` lists digests"
     if re.fullmatch(r"sha256:[0-9a-f]{8,64}", digest):
