@@ -124,6 +124,7 @@ MODELS = {
     "broken": MODEL.format(body="return forward(self, *given, None)"),
     "cheating: keeps its first result": MODEL.format(body="return kept.setdefault(0, forward(self, *given))"),
 }
+PARTS = ("building", "checking", "timing")  # phases of a candidate that each line shows
 EVERY_CUDA = 16  # candidates, of which one is in CUDA: nvcc takes longer than all else
 
 
@@ -201,6 +202,11 @@ def main() -> None:
         f"{3600 * len(told) / took:.0f} an hour; kernels ran for {busy:.1f} s of {known:.1f} s known, "
         f"{judges.prepared} judges prepared in {judges.prepared_s:.1f} s"
     )
+    spent = Counter[str]()
+    for report, _, seconds in told:
+        spent.update(report.evidence["phases_s"] | {"as a whole": seconds})
+    spent["between"] = spent["as a whole"] - spent["all"] - judges.prepared_s
+    print("all candidates, s:", ", ".join(f"{part} {value:.1f}" for part, value in spent.items()))
 
 
 def _say(name: str, found: list[tuple[Report, float]]) -> None:
@@ -208,9 +214,7 @@ def _say(name: str, found: list[tuple[Report, float]]) -> None:
     early = sum("stopped_early" in report.flags for report, _ in found)
     ratios = " ".join(f"{report.ratio:.3f}" for report, _ in found if report.ratio)
     phases = [report.evidence.get("phases_s", {}) for report, _ in found]
-    spent = {
-        part: sum(one.get(part, 0.0) for one in phases) / len(phases) for part in ("building", "checking", "timing")
-    }
+    spent = {part: sum(one.get(part, 0.0) for one in phases) / len(phases) for part in PARTS}
     seconds = " ".join(f"{one:.1f}" for _, one in found)
     shares = ", ".join(f"{part} {value:.2f}" for part, value in spent.items())
     print(f"{name} | {dict(verdicts)} | early {early} | ratio {ratios} | s {seconds} | mean s: {shares}")

@@ -355,6 +355,13 @@ def slowed_by_ns(timing: Timing, quads: Sequence[Quad], evidence: Evidence) -> f
     return max(0.0, stats.midmean(grown) - EVENT_DRIFT_NS)
 
 
+def is_long(evidence: Evidence) -> bool:
+    """Return whether the baseline's calls take so long in every case that offsets between containers are lost."""
+    told = [[sample.inner_ns for sample in timing.calls_of(BASELINE, valid=True)] for timing in evidence.timing]
+    longest_ns = evidence.profile.lean_to_ns  # of a call that lean calls bound
+    return bool(longest_ns and told) and all(times and stats.median(times) > longest_ns for times in told)
+
+
 def _gap(sample: Sample) -> float:
     return sample.spent_ns(certified=True) - sample.inner_ns
 

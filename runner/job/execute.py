@@ -15,7 +15,7 @@ from problems.fields import ProblemError
 from problems.spec import Problem, in_python, needs_gpu
 from runner import config
 from runner.admission import examine
-from runner.evidence import rules, speed_of_light, verdict
+from runner.evidence import certificate, rules, speed_of_light, verdict
 from runner.evidence.recorder import Recorder
 from runner.evidence.records import INCUMBENT_FAILED
 from runner.evidence.schedule import A, B, I
@@ -92,7 +92,7 @@ def execute(
                     ready = stack.enter_context(prepare.prepared(settings, sides_of(job), problem.ranks))
                 ready.take_problem(problem, may_rank=not job.never_ranks)
                 for name in set(sides_of(job)) - set(ready.sides):
-                    ready.add_side(name)
+                    ready.add_side(name, few=job.never_ranks)
             report = course.admit(problem, ready) if job.task == ADMISSION else course.judge(problem, ready)
     except (ProblemError, OracleFailed) as err:
         log.error("problem failed: %s", err)
@@ -169,6 +169,8 @@ class _Course:
                 raise
             recorder.add_fault("infra_error", "problem", PROBLEM_FAILED, failed.share)
             recorder.add_circumstances(operator=str(failed)[-OPERATOR_CHARS:])
+        if certificate.is_long(recorder.evidence):
+            ready.long_problem = job.problem_digest
         end_foreign_code(ready.sides, recorder)
         with self.phase("copies"), ready.spares.frozen():
             trial.time_copies()

@@ -70,6 +70,10 @@ class OwnCalls:
     own_long: Samples = field(default_factory=dict)  # of longer vectors
     own_lean: Samples = field(default_factory=dict)  # the same, lean
 
+    def of(self, side: str) -> OwnCalls:
+        """Return those of one side."""
+        return OwnCalls(*({side: found[side]} if side in found else {} for found in vars(self).values()))
+
 
 Launches = list[tuple[float, float]]  # ns of a launch of two kernels of the harness
 CopyTimes = dict[str, list[tuple[int, int]]]  # putting and taking, in ns, by side

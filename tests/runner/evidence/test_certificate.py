@@ -1,12 +1,13 @@
 """The clock that counts on a GPU: events, raised to the time that the judge's wall clock vouches for."""
 
+import dataclasses
 import math
 import random
 from typing import Any
 
 import pytest
 
-from runner.evidence import certificate
+from runner.evidence import certificate, schedule
 from runner.evidence.certificate import (
     LARGE_BYTES,
     LEAST_AT_ONE_PLACE_NS,
@@ -24,7 +25,7 @@ from runner.evidence.certificate import (
     Certified,
 )
 from runner.evidence.sample import Sample
-from tests.runner.evidence.whole import parsed_timing
+from tests.runner.evidence.whole import parsed, parsed_timing
 
 GAP_NS = 300_000.0  # between the two clocks, on a device
 
@@ -389,3 +390,14 @@ def test_forging_one_block_of_most_quads_is_found(left_honest: int) -> None:
             call[3] = 10_000.0
     found = certify(case)
     assert found.mismatch
+
+
+@pytest.mark.parametrize(
+    ("event_us", "is_long"), [([1001, 2000], True), ([2000, 999], False), ([], False), ([2000, None], False)]
+)
+def test_offsets_of_containers_are_lost_where_each_case_takes_long(event_us: list[int | None], is_long: bool) -> None:
+    """A case that was not timed is not known to be long."""
+    cases = [timing(50_000.0, event_a=us * 1000.0) if us else {"quads": []} for us in event_us]
+    profile = dataclasses.asdict(schedule.GPU)
+    assert certificate.is_long(parsed({"timing": cases, "profile": profile})) is is_long
+    assert not certificate.is_long(parsed({"timing": cases, "profile": dataclasses.asdict(schedule.CPU)}))

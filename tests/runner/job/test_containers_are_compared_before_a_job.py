@@ -66,3 +66,31 @@ def test_all_sides_of_a_set_draw_contexts_like_the_first(monkeypatch: pytest.Mon
     with prepare.prepared(judge_settings(), (B,)) as ready:
         ready.add_side(A)
         assert [draws for _, draws, _ in connected] == [False, False], "the first has no times to be like"
+
+
+def test_beside_a_baseline_of_long_calls_none_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[str]] = []
+
+    def compared(sides: Mapping[str, Tenant], *, few: bool) -> OwnCalls:
+        asked.append(set(sides))
+        return OwnCalls({name: [[len(asked)]] for name in sides})  # type: ignore[list-item]
+
+    monkeypatch.setattr(tenant, "own_calls", compared)
+    monkeypatch.setattr(prepare, "COMPARED_S", 0.0)
+    monkeypatch.setattr(Tenant, "begin_anew", lambda side: bool(side.baseline_of))
+    with prepare.prepared(judge_settings(), (B, A)) as ready:
+
+        def renew(long_problem: str, *, stays: bool) -> list[set[str]]:
+            """Renew it after a job of the problem "first"; return how often which sides were compared."""
+            asked.clear()
+            ready.sides[B].had_job = ready.sides[A].had_job = True
+            ready.sides[A].baseline_of = "first" if stays else ""
+            ready.oracle.problem, ready.long_problem = "first", long_problem
+            ready.renew(timed=True)
+            return [*asked]
+
+        assert renew("first", stays=True) == []
+        assert ready.compared().own_calls == {A: [[1]]}, "of the first comparison, and none is due"
+        assert renew("another", stays=True) == [{A, B}]
+        assert renew("first", stays=False) == [{A, B}], "the baseline is new"
+        assert set(ready.compared().own_calls) == {A, B}
