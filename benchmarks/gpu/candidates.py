@@ -203,7 +203,7 @@ def main() -> None:
         f"{judges.prepared} judges prepared in {judges.prepared_s:.1f} s"
     )
     spent = Counter[str]()
-    for report, _, seconds in told:
+    for _, report, seconds in told:
         spent.update(report.evidence["phases_s"] | {"as a whole": seconds})
     spent["between"] = spent["as a whole"] - spent["all"] - judges.prepared_s
     print("all candidates, s:", ", ".join(f"{part} {value:.1f}" for part, value in spent.items()))
