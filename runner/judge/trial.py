@@ -55,7 +55,8 @@ BASELINE: Final = "submission.py"  # its file's name; it is Python in every prob
 REFERENCE: Final = "reference.py"
 NOT_THE_TENANTS: Final = (REFERENCE, "eval.py")  # except a reference that is imported
 _ASKS: Final = re.compile(r"^[^\S\n]*+(from|import)[^\S\n]++reference\b", re.MULTILINE)  # within a line: linear
-_TUNES: Final = re.compile(r"autotune|benchmark|compile")  # such code chooses its kernels by times of its first calls
+# Such code chooses its kernels by times of its first calls.
+_TUNES: Final = re.compile(r"autotune|(benchmark|do_bench)\b|compile")
 _DEFINES: Final = re.compile(  # also a call of `type` with a name and bases
     r"^[^\S\n]*+class\s|(?i:namedtuple)|make_dataclass|(?<![\w.])type\([^(),]*+,", re.MULTILINE
 )

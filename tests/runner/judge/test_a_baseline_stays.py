@@ -34,14 +34,17 @@ def tenant(tmp_path: Path) -> Iterator[Tenant]:
 
 
 def test_a_further_job_loads_the_same_baseline_at_once(tmp_path: Path, tenant: Tenant) -> None:
-    trial = loaded(tmp_path, tenant)
+    source = "# from an implementation for benchmarking\ndef custom_kernel(x):\n    return x * 2\n"
+    trial = loaded(tmp_path, tenant, baseline=source)
     assert tenant.begin_anew()
     assert not tenant.is_loaded, "until the job needs it"
     trial.load_baseline()
     assert tenant.is_loaded
 
 
-@pytest.mark.parametrize("word", ["@triton.autotune", "torch.compile", "torch.backends.cudnn.benchmark = True"])
+@pytest.mark.parametrize(
+    "word", ["@triton.autotune", "torch.compile", "torch.backends.cudnn.benchmark = True", "triton.testing.do_bench(f)"]
+)
 def test_a_baseline_that_tunes_itself_serves_one_job(tmp_path: Path, tenant: Tenant, word: str) -> None:
     loaded(tmp_path, tenant, baseline=f"# {word}\ndef custom_kernel(x):\n    return x * 2\n")
     assert not tenant.begin_anew()
