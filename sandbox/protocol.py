@@ -33,7 +33,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-VERSION = 21  # of this file and the harness: the judge refuses an image that speaks another
+VERSION = 22  # of this file and the harness: the judge refuses an image that speaks another
 
 ORDERS_BYTES = 1 << 20
 ANSWERS_BYTES = 128 << 10

@@ -178,7 +178,7 @@ class _Course:
         if job.mode == PROFILE and trial.counts:
             self.emit("checking", "The profilers are at work", {"profiling": True})
             with self.phase("profiling"):
-                profiled = profile(job, trial, ready).model_dump(mode="json")
+                profiled = profile(job, trial, ready, self._built).model_dump(mode="json")
         parts = {
             "calls": sum(side.device_s for side in ready.sides.values()),
             "steps": sum(side.steps_s for side in ready.sides.values()),

@@ -19,6 +19,7 @@ from runner.job.prepare import Prepared
 from runner.judge.data.call import Input
 from runner.judge.data.memory import Memory, SharedPages
 from runner.judge.sides.arena import connect
+from runner.judge.sides.tenant import in_memory
 from runner.judge.trial import Trial
 from runner.wire import Job
 from sandbox import protocol
@@ -43,8 +44,9 @@ class _Failed(Exception):
     """Why a profiler gave no figures, as a sentence for the submission's author."""
 
 
-def profile(job: Job, trial: Trial, ready: Prepared) -> Profiled:
-    """Return the profile of the submission. Raises OracleFailed and SandboxError for the problem's code alone."""
+def profile(job: Job, trial: Trial, ready: Prepared, built: bytes = b"") -> Profiled:
+    """Return the profile of the submission. `built`: the files that its import left before (runner/job/build.py).
+    Raises OracleFailed and SandboxError for the problem's code alone."""
     if trial.problem.ranks > 1:
         return profiled.on_cpu("", None, None, [OF_SEVERAL])
     given = _largest(trial)
@@ -59,7 +61,7 @@ def profile(job: Job, trial: Trial, ready: Prepared) -> Profiled:
         notes: list[str] = []
         limit_s = LIMIT_S + trial.compiling_s(job.source)
         try:
-            traced = _told(Traced, ready, memory, {**sent, "counters": False}, pages, limit_s)
+            traced = _told(Traced, ready, memory, {**sent, "counters": False}, pages, limit_s, built)
             files |= traced.files
         except _Failed as failed:
             notes.append(str(failed))
@@ -70,7 +72,7 @@ def profile(job: Job, trial: Trial, ready: Prepared) -> Profiled:
         try:
             if not ready.settings.runner_counters:
                 raise _Failed(NOT_SET)
-            counted = _told(Counted, ready, memory, {**sent, "counters": True}, pages, limit_s)
+            counted = _told(Counted, ready, memory, {**sent, "counters": True}, pages, limit_s, built)
             files |= counted.files
             kernels = _kernels(counted)
         except _Failed as failed:
@@ -91,14 +93,22 @@ def _largest(trial: Trial) -> Input:
 
 
 def _told(
-    kind: type[Told], ready: Prepared, memory: Memory, sent: dict[str, Any], pages: SharedPages, limit_s: float
+    kind: type[Told],
+    ready: Prepared,
+    memory: Memory,
+    sent: dict[str, Any],
+    pages: SharedPages,
+    limit_s: float,
+    built: bytes = b"",
 ) -> Told:
     """Run a profiler in its container and return its answer. Raises _Failed."""
     try:
         with ExitStack() as stack:
             container = stack.enter_context(closing(ready.start_profiler(counters=sent["counters"])))
             connection = stack.enter_context(closing(connect(container, memory, pages.size, 0, (pages.fd,))))
-            protocol.send(connection, sent, container.printed)
+            archive = stack.enter_context(in_memory(built))
+            descriptors = (*container.printed, *([archive] if built else []))
+            protocol.send(connection, {**sent, "has_built": bool(built)}, descriptors)
             told, _ = protocol.receive(connection, deadline_ns=time.monotonic_ns() + int(limit_s * 1e9))
     except TimeoutError:
         raise _Failed(f"The profiler did not end within {limit_s:g} s.") from None

@@ -1,7 +1,8 @@
 """First program of a profile's container: runs a case of the submission under a profiler and sends its figures.
 
-It shares no memory with the judge. The inputs come in a file in memory that nobody can write any more; the answer is a
-single message of limited size, over the connection that this container made. With `counters`, this program starts
+It shares no memory with the judge. The inputs come in a file in memory that nobody can write any more, and so does what
+was built of the submission ahead; the answer is a single message of limited size, over the connection that this
+container made. With `counters`, this program starts
 itself once more under Nsight Compute. It holds no secret and, like the harness, is assumed to be hostile from the
 moment it imports the submission: the judge believes no number of its answer.
 """
@@ -20,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import built
 import harness
 import native
 import protocol
@@ -172,10 +174,12 @@ def main() -> None:
     protocol.send(connection, {"ready": protocol.VERSION})
     _, (fd,) = protocol.receive(connection, descriptors=1)
     protocol.send(connection, {"mapped": True})
-    job, printed = protocol.receive(connection, descriptors=2)
-    harness.print_into(printed)
+    job, fds = protocol.receive(connection, descriptors=3)
+    harness.print_into(fds[:2])
     inputs = f"/proc/{os.getpid()}/fd/{fd}"
     try:
+        if job["has_built"]:
+            built.unpack(fds[2], harness.HOME)
         answer = counted(job, inputs) if job["counters"] else traced(Profiled(job, inputs))
     except BaseException as err:  # the submission may raise any exception
         answer = {"failed": harness.explain(err, protocol.CALL, job["submission"])[1]}

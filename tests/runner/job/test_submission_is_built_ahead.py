@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from problems.formats.gpumode import load_problem
 from problems.spec import case_name
 from runner import config
 from runner.commands.local import LIBRARY, job_from, job_of, replace_id
+from runner.evidence import profiled
 from runner.job.build import Builder, NotBuilt, likely_cases
 from runner.job.execute import execute
 from runner.wire import Job, Report
@@ -67,6 +69,16 @@ def test_an_extension_that_was_built_ahead_is_not_compiled_again(tmp_path: Path)
     assert first.outcome == second.outcome == "passed"
     seconds = [one.evidence["phases_s"]["building"] for one in (first, second)]
     assert seconds[1] < seconds[0] / 3, seconds
+
+
+def test_a_profiler_finds_what_was_built_ahead(tmp_path: Path) -> None:
+    problem = load_problem(VECTORADD)
+    small = replace(problem, benchmarks=problem.benchmarks[:1])
+    sent = job_from(small.on("cpu"), INLINE.read_text(), "submission.py", "profile", "cpu")
+    first, second = judged(sent), judged(sent, build(sent))
+    assert profiled.read(first.profile).notes == profiled.read(second.profile).notes == ()
+    seconds = [one.evidence["phases_s"]["profiling"] for one in (first, second)]
+    assert seconds[1] < seconds[0] / 2, seconds
 
 
 def test_a_file_in_cpp_that_was_built_ahead_is_not_compiled_again() -> None:
