@@ -228,10 +228,10 @@ class DaemonSettings(SiteSettings):
     runner_standby: int = Field(
         default=2,
         ge=0,
-        le=8,
+        le=4,
         description="judges for tests that wait on `cpu`, each with two containers and some 400 MB of memory, beside "
-        "the judge for timed work; on a GPU, containers that import torch ahead (3 s; wrong candidates use one "
-        "a second), while the only judge stays for several jobs that never rank; 0: each job has a judge of its own",
+        "the judge for timed work; on a GPU, containers that import torch ahead, while the only judge stays for "
+        "several jobs that never rank; 0: each job has a judge of its own",
     )
     runner_build_cores: int = Field(
         default=6,
