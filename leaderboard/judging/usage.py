@@ -45,9 +45,8 @@ def check_token(token: ApiToken, *, wanted: int, budget_s: float, now: datetime)
         recent = list(sent.filter(created_at__gt=now - WINDOW).values_list("created_at", flat=True))
         over = len(recent) + wanted - token.per_hour
         if wanted > token.per_hour:
-            raise UserError(
-                "token", token.name, f"may send {token.per_hour} submissions an hour, and these are {wanted}"
-            )
+            text = f"token {token.name!r} may send {token.per_hour} submissions an hour, and these are {wanted}"
+            raise UserError("candidates", wanted, f"{text}; send at most {token.per_hour}")
         if over > 0:
             wait_s = _seconds(recent[over - 1] + WINDOW - now)
             text = f"has sent {len(recent)} submissions in the last hour, and may send {token.per_hour}"

@@ -208,6 +208,41 @@ def test_quota_bounds_a_round_and_a_limit_is_waited_for(
     assert len(judging.codes) == 3
 
 
+@pytest.mark.parametrize(("status", "code", "field"), [(400, "invalid", "candidates"), (429, "quota_used_up", "mode")])
+def test_batch_beyond_quota_or_rate_is_sent_in_parts(
+    site: FakeSite, photofinish: Photofinish, proposer: str, judging: Judging, status: int, code: str, field: str
+) -> None:
+    def act(path: str, body: dict[str, Any], key: str) -> tuple[int, object]:
+        if path == "/batches" and len(body["candidates"]) > 2:
+            errors = [{"field": field, "message": "too many"}]
+            return status, {"detail": f"{field}: too many", "code": code, "errors": errors}
+        return judging.act(path, body, key)
+
+    site.act = act
+    for number in range(5):
+        Path(f"{number}.py").write_text(f"mine = {number}  # ratio 3.{number}\n")
+    starts = [word for number in range(5) for word in ("--start", f"{number}.py")]
+    common = ("search", "softmax", "--proposer", proposer, "--rounds", "1", "--per-round", "4", "--time", "25")
+    ended = photofinish(*common, *starts)
+    assert ended.code == 0, ended.err
+    assert [len(batch["candidates"]) for batch in judging.batches] == [2, 2, 1, 2, 2]
+    assert "too many" in ended.err
+    assert "The search sends 2 at once." in ended.err
+
+
+def test_search_ends_without_a_place_in_the_quota(
+    site: FakeSite, photofinish: Photofinish, proposer: str, judging: Judging
+) -> None:
+    spent = {"detail": "mode: none left", "code": "quota_used_up"}
+    judging.limits = [(429, spent)] * 3
+    common = ("search", "softmax", "--proposer", proposer, "--rounds", "1", "--per-round", "4")
+    ended = photofinish(*common, "--time", "25")
+    assert ended.code == 4, ended.err
+    assert "The search sends 1 at once." in ended.err
+    assert photofinish(*common).code == 0
+    assert [len(batch["candidates"]) for batch in judging.batches] == [4]
+
+
 def test_copies_and_refused_kernels_are_not_sent(photofinish: Photofinish, judging: Judging, tmp_path: Path) -> None:
     lines = ["a = 1  # ratio 2.0", "# a comment\na = 1   # ratio 2.0\n", "b = 2", "c = 3"]
     judging.refused = {"b = 2": "too odd"}

@@ -87,6 +87,7 @@ class Search:
             text = "has a record that this version does not read; start a new search with --into"
             raise Misuse(f"{self.journal.path}: {text}") from None
         self._began, self._before_s, self._empty = time.monotonic(), self.state.elapsed_s, 0
+        self._most = MOST_SENT  # candidates of a batch, in this round
         if self.state.settings is None:
             self._add("search", format=FORMAT, settings=asdict(self.settings))
             return
@@ -134,7 +135,7 @@ class Search:
     # -- a round -------------------------------------------------------------------------------------------------------
 
     async def _round(self, round: int) -> None:
-        sent_before = self.state.sent
+        sent_before, self._most = self.state.sent, MOST_SENT
         if self.state.open_batch is None:
             if round == 0:
                 self._take_start()
@@ -289,7 +290,7 @@ class Search:
         numbers, size = list[int](), 0
         for one in self.state.waiting():
             size += len(one.code.encode())
-            if len(numbers) == MOST_SENT or size > MOST_SENT_BYTES:
+            if len(numbers) == self._most or size > MOST_SENT_BYTES:
                 break
             numbers.append(one.number)
         left_s = self.budget.device_s - self.state.spent_s
@@ -311,8 +312,8 @@ class Search:
     async def _send(self, batch: Batch) -> None:
         """Send a batch. Candidates that the site refuses by their code are left out, and the batch is dropped.
 
-        After a refusal that says nothing about an earlier try with this key, the batch stays open: the search, begun
-        again, repeats it.
+        A batch that is refused by its size is dropped too, and the next one has half as many. After a refusal that says
+        nothing about an earlier try with this key, the batch stays open: the search, begun again, repeats it.
         """
         sent = [self._sent(self.state.candidates[one]) for one in batch.numbers]
         try:
@@ -335,8 +336,13 @@ class Search:
                 self._leave_out(self.state.candidates[batch.numbers[place]], f"the site refuses it: {message}")
             if is_theirs or refused.code in _NOT_TAKEN:
                 self._add("dropped", key=batch.key)
-            if not is_theirs:
+            if is_theirs:
+                return
+            is_size = refused.code == "quota_used_up" or any(one.get("field") == "candidates" for one in refused.errors)
+            if refused.code not in _NOT_TAKEN or not is_size or len(sent) == 1:
                 raise
+            self._most = len(sent) // 2
+            self._say(f"{refused}. The search sends {self._most} at once.")
             return
         self._add("sent", key=batch.key, id=answer["id"])
         self._say(f"Batch {answer['id']} is sent: {len(sent)} candidates.")

@@ -162,7 +162,7 @@ def test_a_token_has_a_rate_of_its_own(stage: Stage, agent: User) -> None:
     assert refused.value.retry_after_s == pytest.approx(3600 - (stage.now - first).total_seconds() + 1, abs=2)
     send(stage, agent, mode="test", token=other)
     uploads = [Upload("softmax", "cpu", "test", "k.py", SOURCE, lineage={"model": "m"})] * 3
-    with pytest.raises(UserError, match="may send 2 submissions an hour, and these are 3"):
+    with pytest.raises(UserError, match=r"^candidates: token 'search' may send 2 submissions an hour, and these are 3"):
         pipeline.submit_batch(uploads, mode="test", budget_s=1, owner=agent, now=stage.later(1), token=slow)
     stage.later(3600)
     send(stage, agent, mode="test", token=slow)
