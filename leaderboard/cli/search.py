@@ -30,7 +30,7 @@ from ..client.search import (
     summary,
 )
 from ..client.search import journal as journals
-from ..client.search.state import SHOWN
+from ..client.search.state import SHOWN, outcomes
 from ..client.values import mapping, number
 from ..source import MAX_SOURCE_BYTES
 from ..wording.figures import interval, speedup
@@ -214,27 +214,28 @@ def _view(screen: Screen, as_json: bool) -> Iterator[Any]:
     if not screen.err.is_terminal:
         yield lambda state, news: screen.note(line(news))
         return
-    began, seen, lines = monotonic(), State(), deque[str](maxlen=SHOWN_LINES)
+    began, lines = monotonic(), deque[str](maxlen=SHOWN_LINES)
+    head, body = "", Group()
 
     def shown() -> Group:
-        elapsed = f"{monotonic() - began:.0f} s"
-        return Group(*_now(seen, elapsed), *(Text(text, style="dim") for text in lines))
+        """Return the last view. A thread of rich draws it, and must not read the state that the search changes."""
+        return Group(Text(f"{head}{monotonic() - began:.0f} s"), body)
 
     def tell(state: State, news: str) -> None:
-        nonlocal seen
-        seen = state
+        nonlocal head, body
         lines.append(line(news))
+        batch = state.open_batch
+        judged = f"judging, {batch.arrived} of {len(batch.numbers)}" if batch else "asking the proposer"
+        head = f"round {state.round} · {judged} · {state.sent} sent · {state.spent_s:.0f} device seconds · "
+        body = Group(*_now(state), *(Text(text, style="dim") for text in lines))
 
     with Live(console=screen.err, refresh_per_second=4, transient=True, get_renderable=shown):
         yield tell
 
 
-def _now(state: State, elapsed: str) -> Iterator[Text | Table]:
-    """Yield the state of a search for the live view."""
-    found, batch = summary(state), state.open_batch
-    judged = f"judging, {batch.arrived} of {len(batch.numbers)}" if batch else "asking the proposer"
-    yield Text(f"round {state.round} · {judged} · {state.sent} sent · {state.spent_s:.0f} device seconds · {elapsed}")
-    yield Text(_counted(found["outcomes"]))
+def _now(state: State) -> Iterator[Text | Table]:
+    """Yield the outcomes and the best kernels of a search for the live view."""
+    yield Text(_counted(outcomes(state.candidates.values())))
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("candidate", "speedup", "idea"):
         table.add_column(heading, overflow="fold")

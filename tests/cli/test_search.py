@@ -1,5 +1,6 @@
 """`photofinish search` against a site that judges kernels by a comment in them."""
 
+import io
 import json
 import re
 import signal
@@ -12,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from leaderboard.cli.render import Screen
+from leaderboard.cli.search import _view
+from leaderboard.client.search import State, summary
+from leaderboard.client.search.archive import Candidate
 from leaderboard.client.search.journal import NAME
 from tests.cli.chat_server import chat_server
 from tests.cli.conftest import Photofinish, Terminal
@@ -344,6 +350,33 @@ def test_live_view_on_a_terminal_has_state_and_best_kernels(terminal: Terminal, 
     assert "device seconds" in seen
     assert "speedup" in seen
     assert "# Search for softmax on cpu" in seen
+
+
+def test_live_view_reads_a_state_in_the_thread_of_its_search_alone() -> None:
+    readers = set[threading.Thread]()
+
+    class Candidates(dict[int, Candidate]):
+        def values(self) -> Any:
+            readers.add(threading.current_thread())
+            return super().values()
+
+    screen, drawn = Screen(), io.StringIO()
+    screen.err = Console(file=drawn, force_terminal=True)
+    with _view(screen, False) as tell:
+        tell(State(candidates=Candidates()), "news of the search")
+        await_that(lambda: drawn.getvalue().count("news of the search") >= 2)
+    assert readers == {threading.current_thread()}
+
+
+def test_summary_of_many_rounds_is_linear() -> None:
+    def took(rounds: int) -> float:
+        state = State(candidates={number: Candidate(number, number, "x = 1") for number in range(rounds)})
+        began = time.process_time()
+        assert len(summary(state)["by_round"]) == rounds
+        return time.process_time() - began
+
+    # Work that grows with the square takes 16 times as long.
+    assert min(took(4_000) for _ in range(3)) < 8 * min(took(1_000) for _ in range(3)) + 0.01
 
 
 # -- kills -------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """State of a search: what follows from the records of its journal, and its summary."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -147,7 +147,7 @@ def summary(state: State) -> dict[str, Any]:
         "faults": len(state.faults),
         "best": [kernel(one) for one in state.best()[:SHOWN]],
         "ideas": [asdict(one) for one in state.ideas()[:SHOWN]],
-        "by_round": [by_round(state, number) for number in sorted({one.round for one in state.candidates.values()})],
+        "by_round": by_round(state),
     }
 
 
@@ -165,16 +165,16 @@ def kernel(one: Candidate) -> dict[str, Any]:
     }
 
 
-def by_round(state: State, round: int) -> dict[str, Any]:
-    """Return the candidates of a round by outcome, and the best ratio until its end."""
-    mine = [one for one in state.candidates.values() if one.round == round]
-    best = min((one.ratio for one in state.candidates.values() if one.ratio and one.round <= round), default=None)
-    return {
-        "round": round,
-        "candidates": sum(bool(one.verdict) for one in mine),
-        "outcomes": outcomes(mine),
-        "best_ratio": best,
-    }
+def by_round(state: State) -> list[dict[str, Any]]:
+    """Return the candidates of each round by outcome, and the best ratio until its end."""
+    rounds, best, found = defaultdict[int, list[Candidate]](list), None, list[dict[str, Any]]()
+    for one in state.candidates.values():
+        rounds[one.round].append(one)
+    for round, mine in sorted(rounds.items()):
+        best = min(filter(None, (best, *(one.ratio for one in mine))), default=None)
+        judged = sum(bool(one.verdict) for one in mine)
+        found.append({"round": round, "candidates": judged, "outcomes": outcomes(mine), "best_ratio": best})
+    return found
 
 
 def outcomes(candidates: Any) -> dict[str, int]:
