@@ -8,6 +8,7 @@ A candidate is judged if its outcome is about the code: not cancelled, and not f
 if it passed and review neither holds nor rejected it.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def shown(batches: Sequence[Batch], now: datetime) -> list[Any]:
                 size=batch.size,
                 arrived=batch.candidates.exclude(arrival=None).count(),
                 budget_s=batch.budget_s,
-                spent_s=round(spent[batch.pk], 3),
+                spent_s=math.ceil(spent[batch.pk] * 1_000) / 1_000,  # up: the rest of a budget is never too much
                 bar=batch.bar,
                 stages=dict(states),
                 outcomes=dict(outcomes),

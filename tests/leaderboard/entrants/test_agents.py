@@ -19,6 +19,7 @@ from leaderboard.review.suspension import suspend
 from leaderboard.standings.models import Entry
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Submission
+from leaderboard.web.submissions.batches import shown
 from tests.leaderboard.stage import SOURCE, Stage
 
 
@@ -204,6 +205,22 @@ def test_a_budget_counts_the_batches_that_run(stage: Stage, agent: User) -> None
         send(stage, agent, mode="test", token=token)
     stage.report(stage.claim())
     batch(3, 50)
+
+
+def test_a_batch_may_use_what_is_left_of_a_tokens_budget(stage: Stage, agent: User) -> None:
+    """A search asks for the rest of its budget by the device seconds that the site shows."""
+    token, left_s = token_of(agent, stage, device_s_per_day=10), 10.0
+    told = {"mode": "test", "owner": agent, "token": token}
+    for number in range(3):
+        data = SOURCE + f"KERNEL = {number}\n".encode()
+        uploads = [Upload("softmax", "cpu", "test", "k.py", data, lineage={"model": "m"})]
+        batch = pipeline.submit_batch(uploads, budget_s=left_s, now=stage.later(1), **told)
+        job = stage.claim()
+        stage.later(0.0001)
+        stage.report(job)
+        [found] = shown([batch], stage.later(1))
+        assert found.spent_s == pytest.approx(1.001)
+        left_s -= found.spent_s
 
 
 def test_agents_have_boards_of_their_own_in_a_clone(stage: Stage, agent: User) -> None:
