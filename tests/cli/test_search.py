@@ -301,6 +301,27 @@ def test_endpoint_searches_with_a_key_that_is_written_nowhere(
     assert "tokens" in texts[0] + texts[1] + texts[2]
 
 
+def test_tokens_and_dollars_count_every_answer(photofinish: Photofinish) -> None:
+    def script(prompt: str, number: int) -> Any:
+        if "Name " in prompt:
+            return f"- idea {number}"
+        return "I write no code." if number % 2 else f"```\nx = {number}  # ratio 0.9\n```"
+
+    common = ("search", "softmax", "--per-round", "4", "--at-once", "1", "--model", "m", "--json", "--proposer")
+    with chat_server(script) as server:
+        found = json.loads(photofinish(*common, server.url, "--rounds", "2").out)
+        asked = len(server.requests)
+    assert found["faults"] > 0
+    assert found["tokens"] == 110 * asked
+    assert found["cost_usd"] == pytest.approx(0.001 * asked)
+    # A journal of an earlier version names usage and cost with each kernel alone.
+    earlier = [{name: one[name] for name in one if name not in ("tokens", "cost_usd")} for one in journal()]
+    (Path("search-softmax-cpu") / NAME).write_text("".join(json.dumps(one) + "\n" for one in earlier))
+    again = json.loads(photofinish(*common, server.url, "--rounds", "2").out)
+    assert again["tokens"] == 110 * sum(len(one["kernels"]) for one in earlier if one["kind"] == "answer")
+    assert {**again, "tokens": 0, "cost_usd": 0} == {**found, "tokens": 0, "cost_usd": 0}
+
+
 def test_wrong_use_of_search_is_explained(photofinish: Photofinish, proposer: str) -> None:
     assert "proposer: missing" in photofinish("search", "softmax").err
     assert (

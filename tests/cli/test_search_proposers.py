@@ -102,11 +102,12 @@ def test_command_reads_json_and_writes_json_lines(tmp_path: Path) -> None:
 
 
 def test_faulty_lines_of_a_command_are_named(tmp_path: Path) -> None:
-    lines = ["nonsense", "[1]", "{}", '{"code": 7}', '{"code": "\\ud800x = 1"}', "[" * 100_000]
+    lines = ["nonsense", "[1]", "{}", '{"code": 7, "cost_usd": 0.5}', '{"code": "\\ud800x = 1"}', "[" * 100_000]
     reply = ask(command(tmp_path, f"import json\nfor one in {lines!r}: print(one)"), asked(count=9))
     assert [one.code for one in reply.found] == ["?x = 1"]
     assert [fault.split(":")[0] for fault in reply.faults] == ["line 1", "line 2", "line 3", "line 4", "line 6"]
     assert "code: 7 is not a text" in reply.faults[3]
+    assert [one for one in reply.paid if one] == [{"cost_usd": 0.5}]
 
 
 def test_command_that_fails_hangs_or_floods_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ from ..values import mapping, number
 from .archive import Candidate, Verdict, diverse, ideas
 from .journal import FORMAT, Journal
 from .prompts import Known, Question, Task, question
-from .proposers import Proposed, Proposer, ProposerFailed
-from .state import Batch, Budget, Settings, State
+from .proposers import Proposed, Proposer, ProposerFailed, Reply
+from .state import Batch, Budget, Settings, State, usage
 from .strategies import STRATEGIES, Branch
 
 T = TypeVar("T")
@@ -159,7 +159,8 @@ class Search:
 
     def _take_start(self) -> None:
         if self.start and "start" not in self.state.answers:
-            self._answer("start", 0, Branch((), 0, len(self.start)), [Proposed(code) for code in self.start])
+            given = Reply(tuple(Proposed(code) for code in self.start))
+            self._answer("start", 0, Branch((), 0, len(self.start)), given)
 
     async def _propose(self, round: int) -> None:
         """Ask for the kernels of a round. Questions with an answer in the journal are not asked again."""
@@ -220,27 +221,16 @@ class Search:
     async def _ask(self, name: str, round: int, branch: Branch, asked: Question, places: asyncio.Semaphore) -> None:
         if name in self.state.answers:
             return
-        found: Sequence[Proposed] = ()
-        faults: Sequence[str] = ()
         async with places:
             try:
                 reply = await self.proposer.ask(asked)
-                found, faults = reply.found, reply.faults
             except ProposerFailed as error:
-                faults = [str(error)]
-        self._answer(name, round, branch, found, faults, asked)
-        for fault in faults:
+                reply = Reply((), (str(error),), (error.paid,))
+        self._answer(name, round, branch, reply, asked)
+        for fault in reply.faults:
             self._say(fault)
 
-    def _answer(
-        self,
-        name: str,
-        round: int,
-        branch: Branch,
-        found: Iterable[Proposed],
-        faults: Sequence[str] = (),
-        asked: Question | None = None,
-    ) -> None:
+    def _answer(self, name: str, round: int, branch: Branch, reply: Reply, asked: Question | None = None) -> None:
         idea, prompt = (str(asked.data["idea"]), asked.prompt) if asked else ("", "")
         first = len(self.state.candidates) + 1
         kernels = [
@@ -252,10 +242,12 @@ class Search:
                 "origin": dict(one.origin),
                 **({"prompt": one.prompt or prompt, "answer": one.answer or one.code} if self.settings.match else {}),
             }
-            for place, one in enumerate((one for one in found if one.code), first)
+            for place, one in enumerate((one for one in reply.found if one.code), first)
         ]
-        thoughts = [one.idea for one in found if not one.code]
-        self._add("answer", question=name, round=round, ideas=thoughts, kernels=kernels, faults=list(faults))
+        thoughts = [one.idea for one in reply.found if not one.code]
+        tokens, cost_usd = usage([*(one.origin for one in reply.found), *reply.paid])
+        found = {"ideas": thoughts, "kernels": kernels, "faults": list(reply.faults)}
+        self._add("answer", question=name, round=round, **found, tokens=tokens, cost_usd=cost_usd)
         for thought in thoughts:
             self._say(f"Idea: {thought}")
 

@@ -39,6 +39,11 @@ _AGAIN: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 class ProposerFailed(SiteProblem):
     """A question without a usable answer."""
 
+    def __init__(self, message: str, paid: Mapping[str, Any] | None = None) -> None:
+        """`paid`: usage and cost_usd of the answer that is of no use."""
+        super().__init__(message)
+        self.paid = paid or {}
+
 
 @dataclass(frozen=True)
 class Proposed:
@@ -55,6 +60,7 @@ class Proposed:
 class Reply:
     found: tuple[Proposed, ...]
     faults: tuple[str, ...] = ()  # of parts of the answer
+    paid: tuple[Mapping[str, Any], ...] = ()  # usage and cost_usd beyond those in the origins of `found`
 
 
 class Proposer(Protocol):
@@ -86,6 +92,7 @@ class CommandProposer:
             last = err.decode("utf-8", "replace").strip().split("\n")[-1][:300]
             raise ProposerFailed(f"proposer: {self.name} ended with code {code}{f': {last}' if last else ''}")
         digest, found, faults = hashlib.sha256(sent).hexdigest(), list[Proposed](), list[str]()
+        paid = list[Mapping[str, Any]]()
         for place, line in enumerate(out.decode("utf-8", "replace").split("\n"), 1):
             if not line.strip():
                 continue
@@ -94,11 +101,14 @@ class CommandProposer:
                     f"line {place} and all after it: more than the {question.count} {question.want} asked for"
                 )
                 break
+            answer = None
             try:
-                found.append(_proposed(json.loads(line), question.want, digest))
+                answer = json.loads(line)
+                found.append(_proposed(answer, question.want, digest))
             except (ValueError, RecursionError) as error:
+                paid.append(_cost(mapping(answer).get("cost_usd")))
                 faults.append(f"line {place}: {error if type(error) is ValueError else 'is not JSON'}")
-        return Reply(tuple(found), tuple(faults))
+        return Reply(tuple(found), tuple(faults), tuple(paid))
 
     async def close(self) -> None:
         pass
@@ -167,15 +177,19 @@ def _proposed(answer: object, want: str, digest: str) -> Proposed:
     text = answer.get(key)
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"{key}: {json.dumps(text)[:80]} is not a text; expected one in answer to “{want}”")
-    idea = one_line(str(answer.get("idea") or ""))
+    idea, cost, model = one_line(str(answer.get("idea") or "")), _cost(answer.get("cost_usd")), answer.get("model")
     if want == "ideas":
-        return Proposed(idea=idea)
-    cost, model = number(answer.get("cost_usd")), answer.get("model")
-    origin: dict[str, Any] = {"prompt_sha256": digest, "sampling": mapping(answer.get("sampling"))}
+        return Proposed(idea=idea, origin=cost)
+    origin: dict[str, Any] = {"prompt_sha256": digest, "sampling": mapping(answer.get("sampling")), **cost}
     origin |= {"model": model[:128]} if isinstance(model, str) else {}
-    origin |= {"cost_usd": cost} if cost is not None and cost >= 0 else {}
     said = answer.get("answer")
     return Proposed(_checked(text), idea, origin, answer=_whole(said) if isinstance(said, str) else "")
+
+
+def _cost(value: object) -> dict[str, Any]:
+    """Return the field cost_usd of an origin, for a cost that an answer names."""
+    cost = number(value)
+    return {"cost_usd": cost} if cost is not None and cost >= 0 else {}
 
 
 def _checked(code: str) -> str:
@@ -241,25 +255,27 @@ class ChatProposer:
     async def ask(self, question: Question) -> Reply:
         if question.want == "ideas":
             text, origin = await self._complete(question.prompt)
-            found = tuple(Proposed(idea=idea, origin=origin) for idea in read_ideas(text, question.count))
-            return Reply(found, () if found else ("no line of the answer is an idea: none begins with “- ”",))
+            found = tuple(Proposed(idea=idea) for idea in read_ideas(text, question.count))
+            faults = () if found else ("no line of the answer is an idea: none begins with “- ”",)
+            return Reply(found, faults, (origin,))
         answers = await asyncio.gather(
             *(self._kernel(question.prompt) for _ in range(question.count)), return_exceptions=True
         )
         for answer in answers:
             if isinstance(answer, BaseException) and not isinstance(answer, ProposerFailed):
                 raise answer
-        faults = tuple(str(answer) for answer in answers if isinstance(answer, ProposerFailed))
-        return Reply(tuple(answer for answer in answers if isinstance(answer, Proposed)), faults)
+        failed = [answer for answer in answers if isinstance(answer, ProposerFailed)]
+        kernels = tuple(answer for answer in answers if isinstance(answer, Proposed))
+        return Reply(kernels, tuple(map(str, failed)), tuple(answer.paid for answer in failed))
 
     async def _kernel(self, prompt: str) -> Proposed:
         text, origin = await self._complete(prompt)
         try:
             code = _checked(read_code(text))
         except ValueError as error:
-            raise ProposerFailed(f"proposer: {error}") from None
+            raise ProposerFailed(f"proposer: {error}", origin) from None
         if not code.strip():
-            raise ProposerFailed("proposer: the answer has no fenced code block")
+            raise ProposerFailed("proposer: the answer has no fenced code block", origin)
         return Proposed(code, origin=origin, prompt=f"{SYSTEM}\n\n{prompt}", answer=text)
 
     async def _complete(self, prompt: str) -> tuple[str, dict[str, Any]]:
@@ -267,18 +283,6 @@ class ChatProposer:
         prompt = _whole(prompt)
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}]
         answer = await self._tried({"model": self._model, "messages": messages, **self._sampling})
-        choice = next(iter(mappings(answer.get("choices"))), {})
-        message = mapping(choice.get("message"))
-        content = message.get("content")
-        if isinstance(content, list):  # some endpoints send parts
-            content = "".join(str(part.get("text") or "") for part in mappings(content))
-        if not isinstance(content, str) or not content.strip():
-            refusal = str(message.get("refusal") or "")
-            stopped = str(choice.get("finish_reason") or "")
-            why = f"refuses: {refusal}" if refusal else f"is empty{f' ({stopped})' if stopped else ''}"
-            raise ProposerFailed(self._hidden(f"proposer: the answer {why}"))
-        if choice.get("finish_reason") == "length":
-            raise ProposerFailed("proposer: the answer was cut off; raise --max-tokens")
         usage = mapping(answer.get("usage"))
         counts = {
             name: usage[name] for name in ("prompt_tokens", "completion_tokens") if isinstance(usage.get(name), int)
@@ -288,9 +292,20 @@ class ChatProposer:
             "prompt_sha256": hashlib.sha256(prompt.encode()).hexdigest(),
             "sampling": self._sampling,
             "usage": counts,
+            **_cost(usage.get("cost")),
         }
-        if (cost := number(usage.get("cost"))) is not None and cost >= 0:
-            origin["cost_usd"] = cost
+        choice = next(iter(mappings(answer.get("choices"))), {})
+        message = mapping(choice.get("message"))
+        content = message.get("content")
+        if isinstance(content, list):  # some endpoints send parts
+            content = "".join(str(part.get("text") or "") for part in mappings(content))
+        if not isinstance(content, str) or not content.strip():
+            refusal = str(message.get("refusal") or "")
+            stopped = str(choice.get("finish_reason") or "")
+            why = f"refuses: {refusal}" if refusal else f"is empty{f' ({stopped})' if stopped else ''}"
+            raise ProposerFailed(self._hidden(f"proposer: the answer {why}"), origin)
+        if choice.get("finish_reason") == "length":
+            raise ProposerFailed("proposer: the answer was cut off; raise --max-tokens", origin)
         return self._hidden(content), origin
 
     async def _tried(self, body: Mapping[str, Any]) -> dict[str, Any]:

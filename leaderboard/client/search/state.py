@@ -65,6 +65,8 @@ class State:
     round: int = 0
     spent_s: float = 0.0
     elapsed_s: float = 0.0
+    tokens: int = 0  # that the proposer named for its answers, as the cost
+    cost_usd: float = 0.0
     faults: list[str] = field(default_factory=list)
 
     def take(self, record: Mapping[str, Any]) -> None:
@@ -78,7 +80,12 @@ class State:
             case "answer":
                 self.answers[record["question"]] = [str(one) for one in sequence(record.get("ideas"))]
                 self.faults += [str(one) for one in sequence(record.get("faults"))]
-                for kept in mappings(record.get("kernels")):
+                kernels = mappings(record.get("kernels"))
+                # Journals of earlier versions name usage and cost with each kernel alone.
+                known = usage([mapping(kept.get("origin")) for kept in kernels])
+                self.tokens += record.get("tokens", known[0])
+                self.cost_usd += record.get("cost_usd", known[1])
+                for kept in kernels:
                     one = Candidate(**{**kept, "parents": tuple(kept["parents"]), "round": record["round"]})
                     self.candidates[one.number] = one
             case "left_out":
@@ -124,16 +131,14 @@ class State:
         return sorted(ideas(list(self.candidates.values())), key=lambda one: -one.speedup)
 
 
-def usage(candidates: Sequence[Candidate]) -> tuple[int, float]:
-    """Return the tokens and the US dollars that the proposer named for these candidates."""
-    counts = [mapping(one.origin.get("usage")) for one in candidates]
-    tokens = sum(int(number(value) or 0) for count in counts for value in count.values())
-    return tokens, sum(number(one.origin.get("cost_usd")) or 0.0 for one in candidates)
+def usage(origins: Sequence[Mapping[str, Any]]) -> tuple[int, float]:
+    """Return the tokens and the US dollars of these origins."""
+    tokens = sum(int(number(value) or 0) for one in origins for value in mapping(one.get("usage")).values())
+    return tokens, sum(number(one.get("cost_usd")) or 0.0 for one in origins)
 
 
 def summary(state: State) -> dict[str, Any]:
     """Return the result of a search for programs."""
-    tokens, cost_usd = usage(list(state.candidates.values()))
     return {
         "settings": asdict(state.settings) if state.settings else {},
         "rounds": max(0, state.round - 1),
@@ -142,8 +147,8 @@ def summary(state: State) -> dict[str, Any]:
         "outcomes": outcomes(state.candidates.values()),
         "device_s": round(state.spent_s, 3),
         "elapsed_s": round(state.elapsed_s, 3),
-        "tokens": tokens,
-        "cost_usd": round(cost_usd, 6),
+        "tokens": state.tokens,
+        "cost_usd": round(state.cost_usd, 6),
         "faults": len(state.faults),
         "best": [kernel(one) for one in state.best()[:SHOWN]],
         "ideas": [asdict(one) for one in state.ideas()[:SHOWN]],
