@@ -230,6 +230,14 @@ def test_key_is_in_no_error_and_in_no_answer() -> None:
     assert reply.found[0].code == "x = '[key]'"
 
 
+@pytest.mark.parametrize("key", ["x", "0", "none", "EMPTY"])
+def test_placeholder_for_a_key_changes_no_kernel(key: str) -> None:
+    code = "def custom_kernel(x):\n    return max(x, 0) if x is not none else EMPTY"
+    reply, server = served(lambda prompt, number: f"```\n{code}\n```", asked(), key=key)
+    assert reply.found[0].code == code
+    assert server.keys == [f"Bearer {key}"]
+
+
 def test_wrong_settings_of_an_endpoint_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Misuse, match="is not https"):
         ask("http://models.example/v1", asked())

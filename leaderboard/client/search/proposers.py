@@ -33,6 +33,7 @@ MOST_ERROR_BYTES: Final = 64_000
 MOST_WAIT_S: Final = 600.0  # for an endpoint that limits or fails, in all tries of a question
 TRIES: Final = 6
 KEY_NAME: Final = "PROPOSER_API_KEY"
+LEAST_SECRET: Final = 8  # characters of a key; a shorter one is a placeholder, and kernels may have it as a word
 _AGAIN: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
@@ -355,7 +356,7 @@ class ChatProposer:
         raise ProposerFailed(self._hidden(f"proposer: {self._url} {text}"))
 
     def _hidden(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
+        return text.replace(self._key, "[key]") if len(self._key) >= LEAST_SECRET else text
 
 
 def _address(url: str) -> str:
