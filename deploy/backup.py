@@ -2,7 +2,7 @@
 
     make backup FILE=…         write a backup of the database
     make nightly-backup        write an encrypted backup of the database and of new reports into BACKUP_FOLDER
-    make try-restore FILE=…    restore the backup into a fresh database, check it, and drop it
+    make try-restore FILE=…    restore the backup into a fresh database, check it and the copies of reports, and drop it
     make restore FILE=…        put the backup in the place of the present database, which is kept under another name
     make undo-restore          swap back to the database that the last restore kept
     make forget-old-database   drop every database that a restore kept
@@ -140,6 +140,7 @@ def try_restore(file: Path) -> None:
     place = _place()
     with step(f"restore {file} into a fresh database, and drop it"):
         drop(place, load(place, file))
+    _restore_reports(place, file, is_drill=True)
 
 
 def restore(file: Path) -> None:
@@ -157,15 +158,19 @@ def restore(file: Path) -> None:
     say("     `make forget-old-database` drops it")
 
 
-def _restore_reports(place: Place, file: Path) -> None:
-    """Put the reports beside an encrypted backup back into the store, where the store lacks them."""
+def _restore_reports(place: Place, file: Path, *, is_drill: bool = False) -> None:
+    """Put the reports beside an encrypted backup back into the store, where the store lacks them.
+
+    `is_drill`: only check that they are whole.
+    """
     copies, store = file.parent / REPORTS, place.report_folder
     if file.suffix != sealing.SUFFIX or store is None or not copies.is_dir():
         return
-    with step(f"put reports back into {store}"):
+    with step(f"check the copies of reports in {copies}" if is_drill else f"put reports back into {store}"):
         identity = sealing.identity_of(place.environment.get("BACKUP_IDENTITY", ""))
-        restored, damaged = sealing.restore_reports(copies, store, identity)
-        note(f"{restored} put back" + "".join(f"\n     damaged copy: {name}" for name in damaged))
+        restored, damaged = sealing.restore_reports(copies, store, identity, is_drill=is_drill)
+        names = "".join(f"\n     damaged copy: {name}" for name in damaged)
+        note(f"{restored} {'are whole' if is_drill else 'put back'}{names}")
 
 
 def undo() -> None:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -131,8 +132,11 @@ def copy_reports(store: Path, into: Path, recipient: Any, *, keep_days: int, exp
     return new, total
 
 
-def restore_reports(copies: Path, store: Path, identity: Any) -> tuple[int, list[str]]:
-    """Put reports that the store lacks back from their copies; return their number, and the names of damaged copies."""
+def restore_reports(copies: Path, store: Path, identity: Any, *, is_drill: bool = False) -> tuple[int, list[str]]:
+    """Put reports that the store lacks back from their copies; return their number, and the names of damaged copies.
+
+    `is_drill`: read every copy, and put none back.
+    """
     import pyrage
 
     if not store.is_dir():
@@ -140,15 +144,18 @@ def restore_reports(copies: Path, store: Path, identity: Any) -> tuple[int, list
     owner, restored, damaged = store.stat(), 0, []
     for copy in sorted(copies.glob(f"??/*{REPORT}{SUFFIX}")):
         path = store / copy.parent.name / copy.name.removesuffix(SUFFIX)
-        if path.exists():
+        if path.exists() and not is_drill:
             continue
         try:
             packed = pyrage.decrypt(copy.read_bytes(), [identity])
             whole = hashlib.sha256(gzip.decompress(packed)).hexdigest() == path.name.removesuffix(REPORT)
-        except (pyrage.DecryptError, OSError, EOFError):
+        except (pyrage.DecryptError, OSError, EOFError, zlib.error):
             whole = False
         if not whole:
             damaged.append(copy.name)
+            continue
+        restored += 1
+        if is_drill:
             continue
         path.parent.mkdir(mode=0o700, exist_ok=True)
         part = path.with_name(f".part-{path.name}")
@@ -158,5 +165,4 @@ def restore_reports(copies: Path, store: Path, identity: Any) -> tuple[int, list
             os.chown(part, owner.st_uid, owner.st_gid)
             os.chown(path.parent, owner.st_uid, owner.st_gid)
         part.replace(path)
-        restored += 1
     return restored, damaged

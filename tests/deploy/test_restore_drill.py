@@ -1,5 +1,7 @@
 """A nightly backup comes back on an empty server: encrypted, whole, migrated, with its reports and the same board."""
 
+import gzip
+import io
 import os
 import shutil
 import subprocess
@@ -7,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,8 +117,10 @@ def test_a_nightly_backup_comes_back_on_an_empty_server(
     (file,) = backups(tmp_path)
     other = elsewhere(site, empty_server, tmp_path)
     monkeypatch.setattr(backup, "_place", lambda: other)
-    with timed("try-restore"):
+    with timed("try-restore"), redirect_stdout(io.StringIO()) as seen:
         backup.try_restore(file)
+    assert "4 are whole" in seen.getvalue()
+    assert list((tmp_path / "new-reports").iterdir()) == []
     with timed("restore on an empty server"):
         backup.restore(file)
 
@@ -213,12 +217,16 @@ def test_a_damaged_copy_is_named_and_not_restored(site: Place, tmp_path: Path) -
     copies[0].write_bytes(sealed)
     recipient = sealing.recipient_of(site.environment["BACKUP_RECIPIENT"])
     copies[1].write_bytes(pyrage.encrypt(b"forged", [recipient]))
+    packed = bytearray(gzip.compress(b"a report whose copy in the store was damaged"))
+    packed[12] ^= 0xFF
+    copies[2].write_bytes(pyrage.encrypt(bytes(packed), [recipient]))
     (tmp_path / "fresh").mkdir()
     identity = sealing.identity_of(str(tmp_path / "key.txt"))
-    assert sealing.restore_reports(tmp_path / "backups" / "reports", tmp_path / "fresh", identity) == (
-        2,
-        [copies[0].name, copies[1].name],
-    )
+    places = tmp_path / "backups" / "reports", tmp_path / "fresh"
+    for is_drill in (True, False):
+        found = sealing.restore_reports(*places, identity, is_drill=is_drill)
+        assert found == (1, [copy.name for copy in copies[:3]])
+        assert len(list(places[1].rglob("*.json.gz"))) == (0 if is_drill else 1)
 
 
 @pytest.mark.parametrize(
