@@ -224,7 +224,10 @@ def examine(settings: config.JudgeSettings, host: Host, engine: Engine) -> Itera
     yield lock(settings)
     yield state(settings)
     yield from check_host(host)
-    yield from check_fitness(host, settings.runner_hardware, settings.runner_gpu)
+    own = accelerators.Device.of(settings)
+    for gpu in range(own.index, own.index + own.count):
+        for check in check_fitness(host, own.hardware, gpu):
+            yield check if own.count == 1 else replace(check, name=f"{check.name} of GPU {gpu}")
     if settings.runner_fleet:
         yield check_fleet(settings, host)
 

@@ -358,6 +358,16 @@ def test_device_that_is_not_fit_is_named_with_its_remedy() -> None:
     assert steal.result == WARNING
 
 
+def test_doctor_checks_each_gpu_of_a_runner(settings: JudgeSettings) -> None:
+    class TwoGpus(MadeUpHost):
+        def fit(self, hardware: str, gpu: int) -> list[Fit]:
+            return [Fit("MIG", gpu == 2, "off" if gpu == 2 else "on", "turn it off")]
+
+    several = settings.model_copy(update={"runner_hardware": "H200", "runner_gpu": 2, "runner_gpus": 2})
+    found = [check for check in doctor.examine(several, TwoGpus(), MadeUpEngine()) if "MIG" in check.name]
+    assert [(check.name, check.result) for check in found] == [("MIG of GPU 2", OK), ("MIG of GPU 3", UNFIT)]
+
+
 def test_this_hosts_own_device_is_looked_at() -> None:
     found = {check.name: check for check in doctor.check_fitness(doctor.Host(), "cpu", 0)}
     assert found["telemetry"].found
