@@ -110,7 +110,8 @@ def grams(code: str) -> frozenset[int]:
 
 def similarity(one: Candidate, other: Candidate) -> float:
     """Return the Jaccard similarity of two kernels, from 0 to 1."""
-    return len(one.grams & other.grams) / (len(one.grams | other.grams) or 1)
+    shared = len(one.grams & other.grams)
+    return shared / (len(one.grams) + len(other.grams) - shared or 1)
 
 
 def diverse(candidates: Iterable[Candidate], most: int = KEPT) -> list[Candidate]:
