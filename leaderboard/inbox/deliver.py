@@ -1,10 +1,10 @@
 """Carry messages by mail and webhook. The sweeper calls `deliver`; any number of sweepers may.
 
-The events of GATHER go into one mail or post, and a person gets the next one after MAIL_EVERY or HOOK_EVERY at
-the earliest. A storm of events is one message. The oldest event goes first. A slow receiver waits SLOWNESS times as
-long as its last post took, so it takes a small share of a sender's time. A post that fails is tried again at most
-HOOK_TRIES times, then the webhook is off and its page shows the reason. A post of JSON has at most MOST_EVENTS events;
-the newer ones wait for the next post.
+Events gather until GATHER passes without a new event, at most for GATHER_MOST; then they go into one mail or post. A
+person gets the next one after MAIL_EVERY or HOOK_EVERY at the earliest. The oldest event goes first. A slow receiver
+waits SLOWNESS times as long as its last post took, so it takes a small share of a sender's time. A post that fails is
+tried again at most HOOK_TRIES times, then the webhook is off and its page shows the reason. A post of JSON has at most
+MOST_EVENTS events; the newer ones wait for the next post.
 """
 
 import hashlib
@@ -27,7 +27,8 @@ from leaderboard.accounts.tokens import unseal
 from leaderboard.inbox import hooks
 from leaderboard.inbox.models import SIGNED_JSON, Message, Preference
 
-GATHER: Final = timedelta(seconds=30)
+GATHER: Final = timedelta(seconds=30)  # of silence after the newest event
+GATHER_MOST: Final = timedelta(minutes=5)  # from the first event of an unread message: a steady stream has no silence
 MAIL_EVERY: Final = timedelta(minutes=10)
 MOST_MAILS: Final = 20  # to a person and day
 HOOK_EVERY: Final = timedelta(minutes=1)
@@ -84,8 +85,9 @@ def deliver_mails(*, now: datetime) -> int:
 
 def oldest_first(due: QuerySet[Message], most: int, now: datetime) -> list[int]:
     """Return the people of these messages whose events were gathered, the longest waiting first."""
-    gathered = due.filter(updated_at__lte=now - GATHER).values_list("user").annotate(oldest=Min("updated_at"))
-    return [account for account, _ in gathered.order_by("oldest", "user")[:most]]
+    gathered = due.filter(Q(updated_at__lte=now - GATHER) | Q(created_at__lte=now - GATHER_MOST))
+    oldest = gathered.values_list("user").annotate(oldest=Min("updated_at")).order_by("oldest", "user")
+    return [account for account, _ in oldest[:most]]
 
 
 @transaction.atomic

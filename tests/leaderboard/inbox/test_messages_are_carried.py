@@ -160,6 +160,18 @@ def test_a_post_gathers_and_is_not_repeated(ada, posted) -> None:
     assert body["text"].count("/submissions/1") == 3
 
 
+def test_a_steady_stream_of_events_does_not_hold_up_mails_and_posts(ada, posted) -> None:
+    """Regression: each event moved the message's time, so that the gathering of events never ended."""
+    found, _ = posted
+    tell.set_hook(user=ada, address=ADDRESS, form=SLACK)
+    for seconds in range(0, 16 * 60, 15):
+        event(ada, now=NOON + timedelta(seconds=seconds))
+        deliver.deliver(now=NOON + timedelta(seconds=seconds + 5))
+    assert len(mail.outbox) == 2  # after GATHER_MOST, and after MAIL_EVERY
+    assert len(found) == 11  # after GATHER_MOST, then at most one in HOOK_EVERY
+    assert "(21 times)" in mail.outbox[0].body
+
+
 def test_the_address_of_a_webhook_is_sealed(ada) -> None:
     tell.set_hook(user=ada, address=ADDRESS, form=DISCORD)
     kept = Preference.objects.get(user=ada)
