@@ -312,10 +312,19 @@ def close(*, match: Match, actor: User, now: datetime) -> Match:
     match = _lock(match)
     if not (is_member(actor, match) or is_operator(actor, match) or is_staff_of(actor, match)):
         raise UserError("actor", actor.get_username(), "you are on neither side of this match", status=403)
+    if awaits_grading(match):
+        text = "is the work of an assignment; hand its worklog in, and close it once the grading has begun"
+        raise UserError("match", match.pk, text, status=409)
     if match.closed_at is None:
         match.closed_at = now
         match.save(update_fields=["closed_at"])
+        record("close_match", match, actor=actor, now=now)
     return match
+
+
+def awaits_grading(match: Match) -> bool:
+    """Return whether a match is the work of an assignment whose grading has not begun."""
+    return hasattr(match, "work") and match.graded_from is None
 
 
 @transaction.atomic

@@ -266,6 +266,7 @@ def match_page(request: HttpRequest, match: Match, predicting: ActForm | None = 
         "is_operator": operates,
         "is_staff": is_staff,
         "may_take_over": (mine or is_staff) and not operates and not report.machine.versions and not match.closed_at,
+        "may_close": not match.closed_at and not acts.awaits_grading(match),
         "may_choose": bool(user and user.is_staff and match.is_public),
         "has_consent": (not mine or match.human_public_at) and (not operates or match.machine_public_at),
         "predicting": predicting or PredictForm(),

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from leaderboard.accounts.models import User
-from leaderboard.classes import assignments, people, progress
+from leaderboard.audit.models import Row
+from leaderboard.classes import assignments, grading, people, progress
 from leaderboard.classes.models import Assignment, Course, Work
 from leaderboard.classes.work import start_work
 from leaderboard.competitions.models import Competition
@@ -80,6 +81,17 @@ def test_start_work_opens_one_match_a_student(stage: Stage, assignment: Assignme
     assignment.refresh_from_db()
     with pytest.raises(UserError, match="grading has begun"):
         begin(stage, assignment, stage.ben)
+
+
+def test_work_of_an_assignment_closes_once_its_grading_has_begun(stage: Stage, assignment: Assignment) -> None:
+    """Regression: an early press of *Close* left a student without a match that took versions, for good."""
+    work = begin(stage, assignment, stage.ada)
+    with pytest.raises(UserError, match="once the grading has begun"):
+        matches.close(match=work.match, actor=stage.ada, now=NOON)
+    send(stage, work, stage.ada)
+    grading.begin(assignment=assignment, actor=stage.olga, now=NOON + 8 * DAY)
+    assert matches.close(match=work.match, actor=stage.ada, now=NOON + 9 * DAY).closed_at
+    assert Row.objects.get(act="close_match").actor_id == stage.ada.pk
 
 
 def test_a_group_works_as_a_team_with_the_latest_extension(stage: Stage, course: Course) -> None:

@@ -81,6 +81,7 @@ def test_a_student_starts_an_assignment_and_the_grid_shows_it(
     assert ada.post(start, sent).url == f"/matches/{Work.objects.get().match_id}"
     assert ada.post(start, sent).status_code == 409
     assert "Commit your prediction" in read(ada, f"{PAGE}/mine")
+    assert "Close the match" not in read(ada, f"/matches/{Work.objects.get().match_id}")
     olga = browser(stage.olga)
     page = read(olga)
     assert f'href="/matches/{Work.objects.get().match_id}"' in page
