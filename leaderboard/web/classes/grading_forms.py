@@ -118,14 +118,20 @@ def rows_of(criteria: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def criteria_of(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the criteria of sent forms. A form without a name is left out; a new criterion takes its key from it."""
-    return [
-        criterion(
-            row["key"] or f"c_{re.sub(r'[^a-z0-9]+', '_', row['name'].lower())}"[:32].rstrip("_"),
-            row["name"],
-            row["weight"],
-            [row[f"level_{points}"] for points in range(TOP + 1)],
-        )
-        for row in rows
-        if row.get("name")
-    ]
+    """Return the criteria of sent forms. A form without a name is left out; a new criterion gets a key of its own."""
+    named = [row for row in rows if row.get("name")]
+    keys = {row["key"] for row in named}
+    found = []
+    for row in named:
+        key = row["key"]
+        if not key:
+            # Names of other scripts have no letter for a key, and long ones may begin alike.
+            key = stem = f"c_{re.sub(r'[^a-z0-9]+', '_', row['name'].lower())}"[:32].rstrip("_")
+            number = 1
+            while key in keys:
+                number += 1
+                key = f"{stem[:29].rstrip('_')}_{number}"
+            keys.add(key)
+        levels = [row[f"level_{points}"] for points in range(TOP + 1)]
+        found.append(criterion(key, row["name"], row["weight"], levels))
+    return found

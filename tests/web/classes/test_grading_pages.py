@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from leaderboard.classes import assignments, people
 from leaderboard.classes.models import Appeal, Assignment, Course, Grade, Remark, Rubric, Work
-from leaderboard.classes.rubrics import default_criteria
+from leaderboard.classes.rubrics import check_criteria, default_criteria
 from leaderboard.classes.work import start_work
 from leaderboard.competitions.models import Role
 from leaderboard.matches.acts import predict
 from leaderboard.matches.worklog import hand_in, save_section
-from leaderboard.web.classes.grading_forms import rows_of
+from leaderboard.web.classes.grading_forms import criteria_of, rows_of
 from tests.e2e.browser import SCENES, Watched, chromium
 from tests.web.live_site import live_site
 from tests.web.test_pages_are_strict import check
@@ -37,6 +37,7 @@ GRADING = f"{PAGE}/grading"
 DAY = timedelta(days=1)
 THREE = {f"score-{one['key']}": 3 for one in default_criteria()}
 ZERO = dict.fromkeys(THREE, 0)
+LEVELS = [f"level_{points}" for points in range(5)]
 
 
 def read(client: Any, address: str, status: int = 200) -> str:
@@ -164,6 +165,21 @@ def test_a_teacher_writes_a_rubric_and_an_assignment_uses_it(stage: Stage, cours
     assert "Needs two graders" in refused.content.decode()
     assert olga.post(f"{PAGE}/assignments", setting | {"graders_each": 2}).status_code == 302
     assert (Assignment.objects.get().rubric, Assignment.objects.get().moderate_from) == (made, 10)
+
+
+def test_new_criteria_get_keys_of_their_own() -> None:
+    """Regression: names in other scripts had the same key, as had long names with the same beginning."""
+    long = "Correctness and discipline of "
+    rows = [
+        {"key": "", "name": "深さ"},
+        {"key": "c_2", "name": "Saved before"},
+        {"key": "", "name": "正確さ"},
+        {"key": "", "name": f"{long}measurement"},
+        {"key": "", "name": f"{long}reports"},
+    ]
+    found = criteria_of([row | {"weight": 20} | dict.fromkeys(LEVELS, "A level.") for row in rows])
+    keys = [one["key"] for one in check_criteria(found)]
+    assert keys == ["c", "c_2", "c_3", "c_correctness_and_discipline_of", "c_correctness_and_discipline_2"]
 
 
 class Reader:
