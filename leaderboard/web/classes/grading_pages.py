@@ -172,9 +172,9 @@ def _work_page(
         "own": found.grade_of(user),
         "others": grades_shown([one for one in found.grades if all_shown and one.submitted_at], found.rubric),
         "remarking": (remarking or RemarkForm(initial=place)) if is_open and found.hand_in else None,
-        "moderating": (moderating or ScoreForm(found.rubric, scores=_mean(found))) if can_moderate else None,
+        "moderating": (moderating or ScoreForm(found.rubric, scores=_agreed(found))) if can_moderate else None,
         "appeals": found.work.appeals.select_related("author", "answered_by"),
-        "answering": (answering or AnswerForm(found.rubric, scores=_final(found))) if answers else None,
+        "answering": (answering or AnswerForm(found.rubric, scores=_agreed(found))) if answers else None,
         "waiting": waiting,
         "checks": checks_of(found.hand_in.document) if found.hand_in else [],
         **worklog_context(found, own),
@@ -182,14 +182,11 @@ def _work_page(
     return shell(request, course, "grading_work", context)
 
 
-def _mean(found: Graded) -> dict[str, int]:
-    """Return the scores on which both graders agree, as the beginning of a moderation."""
-    first, *others = [one.scores for one in ([found.moderated] if found.moderated else found.submitted)]
-    return {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
-
-
-def _final(found: Graded) -> dict[str, int]:
-    return dict((found.moderated or found.submitted[0]).scores) if found.grades else {}
+def _agreed(found: Graded) -> dict[str, int]:
+    """Return the scores in force on which the graders agree, as the beginning of a moderation or an answer."""
+    counted = [found.moderated.scores] if found.moderated else [one.scores for one in found.submitted]
+    first = counted[0] if counted else {}  # an appeal against “not handed in” has no grades
+    return {key: value for key, value in first.items() if all(one.get(key) == value for one in counted)}
 
 
 def grades_shown(grades: Iterable[Grade], rubric: Rubric) -> list[dict[str, Any]]:
@@ -256,7 +253,7 @@ def answer(request: HttpRequest, course: Course, pk: int) -> HttpResponse:
     """Answer an appeal."""
     waiting = get_object_or_404(Appeal.objects.filter(work__assignment__course=course), pk=pk)
     found = _graded(course, waiting.work_id)
-    form = AnswerForm(found.rubric, request.POST, scores=_final(found))
+    form = AnswerForm(found.rubric, request.POST, scores=_agreed(found))
     to = f"{_base(course)}/works/{waiting.work_id}"
     sent = gate.send(request, form, partial(grading.answer, appeal=waiting), to=to, done="Answered.")
     return sent or _work_page(request, course, found, None, answering=form)

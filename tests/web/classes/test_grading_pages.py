@@ -136,6 +136,24 @@ def test_two_graders_a_teacher_and_a_student_walk_from_begin_to_appeal(stage: St
     assert ada.get(f"{GRADING}/{work.assignment_id}/grades.csv").status_code == 404
 
 
+@pytest.mark.parametrize(("scores", "is_changed"), [(THREE, True), ({}, False)])
+def test_answer_with_the_levels_of_the_first_grader_replaces_the_mean(
+    stage: Stage, work: Work, browser: Any, scores: dict[str, int], is_changed: bool
+) -> None:
+    """Regression: they counted as unchanged, although the mean of two graders was in force."""
+    Assignment.objects.update(moderate_from=None)
+    olga, address, agreed = browser(stage.olga), f"{GRADING}/works/{work.pk}", {"score-depth": 3}
+    olga.post(f"{GRADING}/{work.assignment_id}/begin")
+    for grader, given in ((stage.ben, THREE), (stage.cleo, ZERO | agreed)):
+        browser(grader).post(address, given | {"text": "", "save": "submit"})
+    olga.post(f"{GRADING}/{work.assignment_id}/release")
+    browser(stage.ada).post(f"{PAGE}/grades/{work.pk}", {"text": "My plan says why it is 2.1."})
+    assert read(olga, address).count(" checked") == 1  # the level on which the graders agree
+    answer = f"{GRADING}/appeals/{Appeal.objects.get().pk}/answer"
+    assert olga.post(answer, agreed | scores | {"text": "An answer."}).url == address
+    assert Grade.objects.filter(moderated=True).exists() == is_changed
+
+
 def test_a_teacher_writes_a_rubric_and_an_assignment_uses_it(stage: Stage, course: Course, browser: Any) -> None:
     olga = browser(stage.olga)
     read(olga, f"{GRADING}/rubrics/new")
