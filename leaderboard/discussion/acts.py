@@ -1,7 +1,7 @@
 """Write and remove posts under a board, and the time from which a board takes them.
 
 A board takes posts once its contest is over and its standing is not frozen. An earlier post could reveal code or
-ranks. The author appears under the entrant's shown name, so a pseudonym stays one.
+ranks. The author appears under the entrant's shown name, which may be a pseudonym.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from leaderboard.competitions.models import Board, Role
 from leaderboard.competitions.permissions import has_role
 from leaderboard.discussion.models import KINDS, MOST_A_BOARD, MOST_A_DAY, MOST_CHARS, WRITE_UP, Post
 from leaderboard.entrants.enter import entrant_of
-from leaderboard.entrants.permissions import lock_entrant
+from leaderboard.entrants.permissions import lock_entrant, members_of
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.review.suspension import check_not_suspended
 from leaderboard.standings.models import Entry
@@ -32,7 +32,7 @@ def is_open(board: Board, now: datetime) -> bool:
 
 
 def posts_on(board: Board, kind: str) -> QuerySet[Post]:
-    """Return posts of a kind. Posts that their authors removed are left out."""
+    """Return posts of a kind. Posts that their owners removed are left out."""
     return Post.objects.filter(board=board, kind=kind).exclude(removed_at__isnull=False, removal="")
 
 
@@ -52,7 +52,7 @@ def write_post(*, board: Board, author: User, kind: str, text: str, now: datetim
         text = "takes posts once its contest is over and nothing is frozen"
         raise UserError("board", str(board), text, 409, "discussion_closed")
     check_not_suspended(author, board.competition)
-    author = User.objects.select_for_update(no_key=True).get(pk=author.account_id)  # counts one post after the other
+    author = User.objects.select_for_update(no_key=True).get(pk=author.account_id)  # counts a person's posts in turn
     entrant = entrant_of(author, board.competition)
     if entrant is None:
         raise UserError("author", author.get_username(), f"only entrants of {board.competition} write here", status=403)
@@ -79,21 +79,26 @@ def is_moderator(viewer: User, board: Board) -> bool:
     return has_role(viewer, board.competition, Role.REVIEWER)
 
 
-def is_author(viewer: User, post: Post) -> bool:
-    return logins_of(viewer).filter(pk=post.author_id).exists()
+def is_own(viewer: User, post: Post) -> bool:
+    """Return whether the viewer wrote a post, or is a present member of the entrant of a write-up."""
+    logins = logins_of(viewer)
+    if logins.filter(pk=post.author_id).exists():
+        return True
+    return post.kind == WRITE_UP and members_of(post.entrant).filter(user__in=logins).exists()
 
 
 @transaction.atomic
 def remove_post(*, post: Post, actor: User, reason: str, now: datetime) -> bool:
     """Remove a post; return False if it was removed already. Moderators give a reason, which everybody reads."""
-    by_author = is_author(actor, post)
-    if not by_author:
+    by_owner = is_own(actor, post)
+    if not by_owner:
         if not is_moderator(actor, post.board):
-            raise UserError("actor", actor.get_username(), "only its author or a reviewer may remove it", status=403)
+            owner = "its entrant" if post.kind == WRITE_UP else "its author"
+            raise UserError("actor", actor.get_username(), f"only {owner} or a reviewer may remove it", status=403)
         check_reason(reason)
-    values = {"removed_at": now, "removed_by": actor.account, "removal": "" if by_author else reason.strip()}
+    values = {"removed_at": now, "removed_by": actor.account, "removal": "" if by_owner else reason.strip()}
     if not Post.objects.filter(pk=post.pk, removed_at=None).update(**values):
         return False
-    if not by_author:
+    if not by_owner:
         record("remove_post", post, actor=actor, reason=reason, now=now)
     return True

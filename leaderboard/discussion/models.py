@@ -27,7 +27,7 @@ class Post(models.Model):
     created_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True)
     removed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    removal = models.TextField(blank=True)  # reason of a moderator, shown in place of the text; "": by its author
+    removal = models.TextField(blank=True)  # reason of a moderator, shown in place of the text; "": by its owner
 
     class Meta:
         ordering = ["-id"]

@@ -11,7 +11,7 @@ from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
 from leaderboard.audit.models import Row
 from leaderboard.audit.record import record
-from leaderboard.discussion.acts import is_author, is_open
+from leaderboard.discussion.acts import is_open, is_own
 from leaderboard.discussion.models import Post
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import REVIEW, VERDICT
@@ -99,7 +99,7 @@ def report_post(*, post: Post, actor: User, reason: str, now: datetime) -> None:
     check_reason(reason)
     if not is_open(post.board, now):
         raise UserError("post", post.pk, "nobody sees it now", 409, "discussion_closed")
-    if is_author(actor, post):
+    if is_own(actor, post):
         raise UserError("post", post.pk, "it is yours; remove it instead", status=409)
     known = Row.objects.filter(act=REPORT, object_type=post._meta.label_lower, object_id=str(post.pk))
     if known.filter(actor__in=logins_of(actor)).exists():

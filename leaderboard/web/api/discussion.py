@@ -80,7 +80,7 @@ class Posts(Public):
 class Remove(Private):
     @extend_schema(operation_id="remove_post", request=RemovePostRequest, responses=PostRemoved)
     def post(self, request: Request, slug: str, hardware: str, pk: int) -> Response:
-        """Remove a post. Its author, or a reviewer of the competition with a reason."""
+        """Remove a post. Its author, a write-up's entrant, or a reviewer with a reason."""
         post, sent = standing_post(board_of(request.user, slug, hardware), pk), parse(RemovePostRequest, request.data)
         return Response(
             {"removed": acts.remove_post(post=post, actor=self.caller(request), now=timezone.now(), **sent)}

@@ -11,7 +11,7 @@ from leaderboard.competitions.models import CLOSED, Competition, Role
 from leaderboard.discussion import acts
 from leaderboard.discussion.models import COMMENT, MOST_A_BOARD, MOST_A_DAY, WRITE_UP, Post
 from leaderboard.entrants.models import Entrant
-from leaderboard.entrants.teams import take_pseudonym
+from leaderboard.entrants.teams import accept_invite, create_team, invite, take_pseudonym
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import Message
 from leaderboard.review.suspension import suspend
@@ -83,6 +83,28 @@ def test_a_write_up_needs_a_line_and_there_is_one(over, browser) -> None:
     browser(over.ada).post(f"{ADDRESS}/{own.pk}/remove")
     assert write(browser(over.ada), "y", WRITE_UP) == 302
     assert "Removed by" not in text(browser(None))
+
+
+def test_members_of_a_team_remove_and_replace_its_write_up(stage, browser) -> None:
+    """Regression: a member was asked to remove it first, and was not allowed to."""
+    Competition.objects.update(max_team_size=2)
+    stage.now = timezone.now() - timedelta(hours=3)
+    stage.board.competition.refresh_from_db()
+    team = create_team(user=stage.ada, competition=stage.board.competition, name="Warp Drive", now=stage.now)
+    asked = invite(entrant=team, username="ben", actor=stage.ada, now=stage.now)
+    accept_invite(invite_id=asked.pk, user=stage.ben, now=stage.now)
+    stage.judge(stage.submit(stage.ada))
+    Competition.objects.update(deadline=timezone.now() - timedelta(hours=1))
+    assert write(browser(stage.ada), "By ada.", WRITE_UP) == 302
+    assert write(browser(stage.ada), "A comment of hers.") == 302
+    comment, write_up = Post.objects.all()
+    ben = browser(stage.ben)
+    assert text(ben).count("Remove your post") == 1
+    for post, is_removed in ((comment, False), (write_up, True)):
+        ben.post(f"{ADDRESS}/{post.pk}/remove")
+        post.refresh_from_db()
+        assert (post.removed_at is not None) == is_removed
+    assert write(ben, "By ben.", WRITE_UP) == 302
 
 
 def test_older_write_ups_have_a_page_of_their_own(over, browser, monkeypatch) -> None:
