@@ -15,6 +15,7 @@ class Notice(models.Model):
     try_at = models.DateTimeField()  # not sent before
     tries = models.PositiveIntegerField(default=0)  # failed
     failure = models.CharField(max_length=300, blank=True)  # of the last try
+    mailed_at = models.DateTimeField(null=True)  # the webhook may still wait
     sent_at = models.DateTimeField(null=True)
 
     class Meta:

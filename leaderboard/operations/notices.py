@@ -1,8 +1,8 @@
 """Notices to operators, by mail and webhook: OPERATOR_MAIL, OPERATOR_WEBHOOK.
 
 A notice is a row, written in the transaction of its cause. It is neither lost with the broker nor sent for an act that
-was rolled back. The sweeper sends; a failed try is repeated, at last once an hour. The mail goes at the first try, as
-the outbox keeps it: a webhook that is broken repeats no mail.
+was rolled back. The sweeper sends; a failed try is repeated, at last once an hour. A mail goes once, as the outbox
+keeps it: a webhook that is broken repeats no mail.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def send_notices(*, now: datetime) -> int:
     if not notices:
         return 0
     try:
-        _send(notices)
+        _send(notices, now)
     except (OSError, httpx.HTTPError) as error:  # smtplib's errors are OSErrors
         log.warning("notices_not_sent", error=str(error), notices=len(notices))
         for notice in notices:
@@ -60,10 +60,11 @@ def send_notices(*, now: datetime) -> int:
     return len(notices)
 
 
-def _send(notices: Sequence[Notice]) -> None:
-    fresh = [notice for notice in notices if not (notice.tries and settings.OPERATOR_WEBHOOK)]
+def _send(notices: Sequence[Notice], now: datetime) -> None:
+    fresh = [notice for notice in notices if notice.mailed_at is None]
     if settings.OPERATOR_MAIL and fresh:
         send_mail(*_written(fresh), None, settings.OPERATOR_MAIL)
+        Notice.objects.filter(pk__in=[notice.pk for notice in fresh]).update(mailed_at=now)
     if settings.OPERATOR_WEBHOOK:
         text = "\n".join(_written(notices))
         answer = httpx.post(settings.OPERATOR_WEBHOOK, json={"text": text}, timeout=WEBHOOK_S)

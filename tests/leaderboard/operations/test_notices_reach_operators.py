@@ -107,6 +107,17 @@ def test_a_hook_that_fails_repeats_no_mail(db: None, settings, hook: Hook) -> No
     assert len(mail.outbox) == 2
 
 
+def test_notices_of_a_broken_hook_go_to_an_address_that_is_set_later(db: None, settings, hook: Hook) -> None:
+    hook.status = 500
+    tell()
+    assert send_notices(now=NOON) == 0
+    settings.OPERATOR_MAIL = ["ops@example.org"]
+    for hours in (1, 3):
+        assert send_notices(now=NOON + timedelta(hours=hours)) == 0
+    (letter,) = mail.outbox
+    assert letter.subject.endswith("rex")
+
+
 def test_a_hook_that_is_away_is_a_failed_try(db: None, settings) -> None:
     settings.OPERATOR_WEBHOOK = "http://127.0.0.1:9/hook"
     tell()
