@@ -6,8 +6,10 @@ stays as a row with its end, and identifies a person's own entrant. An invite op
 cannot see the competition cannot accept.
 """
 
+import hashlib
+import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -327,15 +329,27 @@ def tracks_to_declare(competition: Competition) -> list[Track]:
     return list(competition.tracks.exclude(eligibility=""))
 
 
+def eligibility_digest(tracks: Iterable[Track]) -> str:
+    """Return the digest of the texts that entrants declare to meet."""
+    texts = sorted((track.slug, track.eligibility) for track in tracks)
+    return "sha256:" + hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
 @transaction.atomic
-def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: datetime) -> None:
-    """Declare that the entrant meets the eligibility text of exactly these tracks."""
+def declare(*, entrant: Entrant, actor: User, tracks: Collection[str], now: datetime, shown: str | None = None) -> None:
+    """Declare that the entrant meets the eligibility text of exactly these tracks.
+
+    `shown`: the digest of the texts that the captain read on the page; None: a program names the tracks.
+    """
     found = permissions.lock_as_captain(entrant, actor, "declare that it is eligible")
     _check_not_final(found.competition, "declared", now)
-    known = {track.slug for track in tracks_to_declare(found.competition)}
-    unknown = sorted(set(tracks) - known)
+    asked = tracks_to_declare(found.competition)
+    unknown = sorted(set(tracks) - {track.slug for track in asked})
     if unknown:
         raise UserError("declared", ", ".join(unknown), "no such track asks for it")
+    if shown is not None and shown != eligibility_digest(asked):
+        text = "an organiser has changed the texts meanwhile; read them as they are now, and declare again"
+        raise UserError("declared", "", text, status=409)
     _set(found, actor, now, "declare_eligibility", declared=sorted(set(tracks)))
 
 

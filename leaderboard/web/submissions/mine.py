@@ -45,7 +45,7 @@ ACTS: Final = {
     "affiliation": Act(teams.say_affiliation, "The affiliation is saved.", ("affiliation",)),
     "pseudonym": Act(teams.take_pseudonym, "Boards show the pseudonym from now on.", ("pseudonym",)),
     "reveal": Act(teams.reveal, "Boards show your name again."),
-    "declare": Act(teams.declare, "Your declaration is saved.", ("tracks",)),
+    "declare": Act(teams.declare, "Your declaration is saved.", ("tracks", "shown")),
 }
 
 
@@ -54,10 +54,12 @@ def mine(user: User, competition: Competition, now: datetime) -> dict[str, Any]:
 
     `member` is None if the person is not in it. `people_fixed` and `is_over` are the reasons why people, or anything,
     cannot change any more; "": they can. `waiting`: the team's open teams. `tracks`: that ask for a declaration.
+    `shown`: the digest of their texts.
     """
     member = permissions.membership_of(user, competition)
     entrant = member.entrant if member else None
     members = list(permissions.members_of(entrant)) if entrant else []
+    tracks = teams.tracks_to_declare(competition) if entrant else []
     return {
         "competition": competition,
         "member": member,
@@ -71,7 +73,8 @@ def mine(user: User, competition: Competition, now: datetime) -> dict[str, Any]:
         "is_full": len(members) >= competition.max_team_size,
         "waiting": list(entrant.invites.filter(answer="").select_related("user")) if entrant else [],
         "division_fixed": entrant is not None and teams.division_is_fixed(entrant),
-        "tracks": teams.tracks_to_declare(competition) if entrant else [],
+        "tracks": tracks,
+        "shown": teams.eligibility_digest(tracks),
     }
 
 

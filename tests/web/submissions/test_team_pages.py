@@ -1,7 +1,10 @@
 """The page of a person's own entrant: permitted acts, and visibility of a team's submissions."""
 
+import re
+
 import pytest
 
+from leaderboard.competitions.models import Track
 from leaderboard.web import limits
 from tests.web.test_pages_are_strict import check
 
@@ -60,6 +63,22 @@ def test_what_the_captain_says_is_kept(stage, browser, team) -> None:
     assert told == ("mixed", "GPT-9", "ETH", "Night Owl", "Faster")
     page = post(ada, "reveal").content
     assert b"Faster (was Night Owl)" in page
+
+
+def test_a_declaration_is_of_the_text_that_the_page_showed(stage, browser, team) -> None:
+    """Regression: a page from before a change of the text declared the new text, unread."""
+    ada, told = browser(stage.ada), {"slug": "students", "name": "S", "kind": "overall", "eligibility": "A student."}
+    Track.objects.create(competition=stage.board.competition, **told)
+    page = ada.get(ADDRESS)
+    Track.objects.update(eligibility="A student in France.")
+    for status, declared in ((409, []), (200, ["students"])):
+        (shown,) = re.findall('name="shown" value="(.+?)"', page.content.decode())
+        page = post(ada, "declare", declared="students", shown=shown)
+        check(page)
+        team.refresh_from_db()
+        assert (page.status_code, team.declared) == (status, declared)
+        assert b"A student in France." in page.content
+        assert (b"An organiser has changed the texts meanwhile" in page.content) == (status == 409)
 
 
 @pytest.mark.parametrize(
