@@ -49,8 +49,9 @@ def enqueue(
     message: str = "",
     away_from: Runner | None = None,
     not_before: datetime | None = None,
+    version_id: int | None = None,
 ) -> Attempt:
-    """Queue a new current attempt of the submission, for the board's current version of the problem.
+    """Queue a new current attempt of the submission, for this version of the problem; None: for the board's version.
 
     `away_from` names a runner that gets the attempt only if no other runner is alive; the replacement of a lost attempt
     keeps this restriction. Call it in a transaction that has finished and locked the current attempt; the database
@@ -62,6 +63,7 @@ def enqueue(
         submission.attempts.filter(is_current=True).update(is_current=False)
         number, away_from = last.number + 1, last.away_from if losses else away_from
     told = {"cause": cause, "losses": losses, "away_from": away_from, "not_before": not_before}
+    told["version_id"] = version_id or submission.board.version_id
     return _queue(_attempt(submission, number=number, now=now, **told), message)
 
 
@@ -70,9 +72,11 @@ def follow(
 ) -> Attempt | None:
     """Queue the attempt that follows a finished attempt, in the open or within its re-judging set.
 
-    The caller has locked the finished attempt. Return None if the set has been stopped.
+    It keeps the version of the problem: the board's version may have changed since, and not be admitted yet. The caller
+    has locked the finished attempt. Return None if the set has been stopped.
     """
     told: dict[str, Any] = {"now": now, "cause": cause, "losses": losses, "not_before": not_before}
+    told["version_id"] = attempt.version_id
     if not attempt.is_shadow:
         attempt.is_current = False
         return enqueue(submission=attempt.submission, message=message, **told)
@@ -99,9 +103,8 @@ def _attempt(submission: Submission, *, number: int, now: datetime, **told: Any)
         sent_at=submission.created_at,
         number=number,
         hardware=board.hardware,
-        version_id=board.version_id,
         created_at=now,
-        **told,
+        **({"version_id": board.version_id} | told),
     )
 
 

@@ -19,6 +19,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import MAX_REASON_CHARS, check_reason
+from leaderboard.admissions.door import check_admitted
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Board, Competition
 from leaderboard.confirmations.ask import ask_confirmation
@@ -82,6 +83,7 @@ def rerun(*, result: Result, actor: User, reason: str, now: datetime) -> Attempt
     The reason notes the previous runner, so that a reader sees whether the device differs.
     """
     taken = log.take(result=result, act=states.RERUN, actor=actor, reason=reason, now=now)
+    check_admitted(taken.submission.board)
     runner = result.attempt.runner
     noted = f"{reason} (last judged by {runner.name if runner else 'an unknown runner'})"[:2000]
     log.append(replace(taken, reason=noted))

@@ -8,11 +8,12 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
 from leaderboard import broker
+from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.errors import UserError
 from leaderboard.judging import attempts
 from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.claim import ALIVE
-from leaderboard.judging.models import REMEASURE, Attempt, Result
+from leaderboard.judging.models import REMEASURE, REPLACEMENT, Attempt, Result
 from leaderboard.judging.runners import greet
 from leaderboard.judging.sweep import expire_leases, ring_idle
 from leaderboard.judging.usage import usage_of
@@ -20,7 +21,8 @@ from leaderboard.judging.verdicts import MOST
 from leaderboard.pipeline import claim_work
 from leaderboard.standings.read.status import status_of
 from leaderboard.submissions.models import QuotaLine, Submission
-from tests.leaderboard.stage import Stage, current, make_runner
+from tests.leaderboard.rejudging_stage import set_of
+from tests.leaderboard.stage import Stage, current, make_problem, make_runner
 
 
 def spoil(stage: Stage, submission: Submission, reason: str = "voids", outcome: str = "unmeasurable") -> None:
@@ -52,6 +54,27 @@ def test_it_costs_no_quota(stage: Stage) -> None:
     before = usage_of(stage.ada, now=stage.now)
     spoil(stage, submission)
     assert usage_of(stage.ada, now=stage.now) == before
+
+
+@pytest.mark.parametrize("in_shadow", [False, True])
+def test_replacement_and_remeasuring_keep_the_version_of_the_attempt_before_them(stage: Stage, in_shadow: bool) -> None:
+    """The board's new version may still be closed: its admission test is to come."""
+    submission = stage.submit()
+    if in_shadow:
+        stage.judge(submission)
+        set_of(stage, submission)
+    job, old = stage.claim(), stage.board.version
+    newer = make_problem(description="Softmax of each column.")
+    version = ProblemVersion.objects.create(
+        problem=stage.board.problem, digest=newer.digest, bundle=newer.to_bundle(), created_at=stage.now
+    )
+    Board.objects.update(version=version)
+    stage.report(job, outcome="unmeasurable", reason="voids")
+    stage.claim()
+    expire_leases(now=stage.later(3600))
+    tries = Attempt.objects.filter(is_shadow=in_shadow).order_by("number")
+    assert [one.cause for one in tries][1:] == [REMEASURE, REPLACEMENT]
+    assert {one.version for one in tries} == {old}
 
 
 def test_a_steady_machine_settles_it(stage: Stage) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.accounts.models import User
+from leaderboard.admissions.ask import ask_test
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Competition, Role
 from leaderboard.entrants.enter import create_agent
@@ -355,6 +356,13 @@ def test_a_rerun_is_a_new_attempt_and_closes_the_case(stage: Stage) -> None:
     assert Attempt.objects.get(is_current=True).cause == "rejudge"
     assert not held_results().exists()
     refused(409, "judged again since", pipeline.clear_result, result=result, actor=rita, reason="x", now=stage.now)
+
+
+def test_a_rerun_waits_for_the_admission_of_the_boards_version(stage: Stage) -> None:
+    result, rita = hold(stage), reviewer(stage)
+    ask_test(version=stage.board.version, hardware="cpu", actor=None, now=stage.now, gate=True)
+    refused(409, "admission test", acts.rerun, result=result, actor=rita, reason="a new version", now=stage.now)
+    assert list(held_results()) == [result]
 
 
 def test_a_rerun_goes_to_another_device_while_one_is_alive_also_after_a_loss(stage: Stage) -> None:
