@@ -483,6 +483,7 @@ class ChoiceOfSubmissions(TypedDict):
 
 class ChosenSubmissions(TypedDict):
     submissions: int
+    left_out: int
     estimate_s: float
 
 

@@ -643,7 +643,7 @@ class RejudgeItem(models.Model):
 
     rejudge_set = models.ForeignKey(RejudgeSet, on_delete=models.PROTECT, related_name="items")
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
-    before = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="+")  # current when the set was made
+    before = models.ForeignKey(Attempt, on_delete=models.PROTECT, related_name="+")  # newest judged when it was made
     after = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="+")  # the newest attempt in the set
     became = models.CharField(max_length=16, blank=True)  # set when the set is applied; "": not yet
     rank_before = models.PositiveIntegerField(null=True)  # on its board, just before and after the set was applied

@@ -83,7 +83,7 @@ def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[
         if not chosen.is_open:
             raise UserError("rejudge_set", chosen.name, f"is {chosen.state} already", status=409)
         items = sets.items_of(chosen)
-        fates = {pk: fate or RejudgeItem.NO_VERDICT for pk, fate in fates_of(items, sets.currents_of(chosen)).items()}
+        fates = {pk: fate or RejudgeItem.NO_VERDICT for pk, fate in fates_of(items, sets.newest_of(items)).items()}
         ranked = [
             item.after.result
             for item in items
@@ -247,7 +247,7 @@ def differ(factor: float, *half_widths: float | None) -> bool:
 def compare(chosen: RejudgeSet) -> Comparison:
     """Compare as of now; for an applied set, return the stored fates and ranks."""
     items = sets.items_of(chosen)
-    fates = fates_of(items, sets.currents_of(chosen))
+    fates = fates_of(items, sets.newest_of(items))
     changes = board_changes(items, fates)
     places = {(change.board.pk, change.stage, change.group): change for change in changes}
     rows = []
@@ -263,15 +263,15 @@ def compare(chosen: RejudgeSet) -> Comparison:
     return Comparison(rows, changes)
 
 
-def fates_of(items: Sequence[RejudgeItem], currents: Mapping[int, int]) -> dict[int, str]:
-    """Map item ids to the fate on applying, or the stored fate; "": not judged yet."""
+def fates_of(items: Sequence[RejudgeItem], newest: Mapping[int, int]) -> dict[int, str]:
+    """Map item ids to the fate on applying, or the stored fate; "": not judged yet. `newest`: of sets.newest_of."""
     reviews = reviews_of([item.before_id for item in items])
     fates = {}
     for item in items:
         fates[item.pk] = item.became
         if not item.became and item.after.state not in UNFINISHED:
             is_rejected = reviews.get(item.before_id) == REJECTED
-            fates[item.pk] = sets.fate_of(item, current_id=currents.get(item.submission_id), is_rejected=is_rejected)
+            fates[item.pk] = sets.fate_of(item, newest_id=newest.get(item.submission_id), is_rejected=is_rejected)
     return fates
 
 

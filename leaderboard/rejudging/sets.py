@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from django.db import models, transaction
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import Exists, F, OuterRef, Subquery
 
 from leaderboard.accounts.models import User
 from leaderboard.accounts.permissions import check_reason
@@ -23,7 +23,7 @@ from leaderboard.competitions.models import Board, Competition, Role
 from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.attempts import BATCH, append_states, call_off, ring_for, shadow_attempt
-from leaderboard.judging.models import DONE, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
+from leaderboard.judging.models import CANCELLED, DONE, LOST, QUEUED, UNFINISHED, Attempt, RejudgeItem, RejudgeSet
 from leaderboard.judging.verdicts import is_spoiled
 from leaderboard.standings.models import Entry
 
@@ -64,13 +64,16 @@ class Selection:
         return {"kind": self.kind} | criteria.get(self.kind, {})
 
 
-def select(*, selection: Selection, competition: Competition, board: Board | None) -> list[Attempt]:
-    """Return the current attempts of the submissions, by submission; all are judged.
+def select(*, selection: Selection, competition: Competition, board: Board | None) -> tuple[list[Attempt], int]:
+    """Return the newest judged attempts of the submissions, by submission, and the number of submissions left out.
 
-    Raises UserError if there are no submissions or too many, or if a list names a submission that is outside the
-    competition or board, or is not judged.
+    A cancelled attempt after the verdict does not matter. Submissions that are being judged again are left out. Raises
+    UserError if there are no submissions or too many, or if a list names a submission that is outside the competition
+    or board, or has no verdict, or is being judged again.
     """
-    found = Attempt.objects.current().filter(state=DONE, submission__board__competition=competition)
+    of_same = Attempt.objects.in_the_open().filter(submission=OuterRef("submission"))
+    found = Attempt.objects.in_the_open().filter(state=DONE, submission__board__competition=competition)
+    found = found.exclude(Exists(of_same.filter(state=DONE, number__gt=OuterRef("number"))))
     if board is not None:
         found = found.filter(submission__board=board)
     if selection.kind == Kind.PUBLISHED:
@@ -92,17 +95,21 @@ def select(*, selection: Selection, competition: Competition, board: Board | Non
         found = found.filter(submission__in=selection.ids[: MOST + 1])
     else:
         raise UserError("kind", selection.kind, f"choose one of {', '.join(Kind.values)}")
-    rows = found.select_related("submission__board").defer("submission__source").order_by("submission_id")
-    attempts = list(rows[: MOST + 1])
+    is_judged_again = Exists(of_same.unfinished())
+    rows = found.exclude(is_judged_again).select_related("submission__board").defer("submission__source")
+    attempts = list(rows.order_by("submission_id")[: MOST + 1])
     if len(attempts) > MOST:
         raise UserError("selection", selection.kind, f"more than {MOST:,} submissions; make several sets of fewer")
     wanted = set(selection.ids) if selection.kind == Kind.LIST else set()
     if missing := sorted(wanted - {attempt.submission_id for attempt in attempts}):
         named = ", ".join(map(str, missing[:NAMED])) + (" …" if len(missing) > NAMED else "")
-        raise UserError("ids", named, f"no judged submission here: {named}; leave them out, or wait for their verdict")
+        text = f"not judged here, or being judged again: {named}; leave them out, or wait for their verdict"
+        raise UserError("ids", named, text)
+    left_out = found.filter(is_judged_again).count()
     if not attempts:
-        raise UserError("selection", selection.kind, "chooses no judged submission; look at what it asks for")
-    return attempts
+        text = f"chooses no judged submission, and {left_out} being judged again; look at what it asks for"
+        raise UserError("selection", selection.kind, text)
+    return attempts, left_out
 
 
 def estimate_s(attempts: Sequence[Attempt]) -> float:
@@ -133,17 +140,17 @@ def make_set(
         raise UserError("name", name, f"{competition} has a set of this name; choose another", status=409)
     if known.filter(state=RejudgeSet.OPEN).count() >= MOST_OPEN:
         raise UserError("name", name, f"{MOST_OPEN} sets are open; apply or discard one first", status=409)
-    attempts = select(selection=selection, competition=competition, board=board)
+    attempts, _ = select(selection=selection, competition=competition, board=board)
     criteria = {"board": board, "selection": selection.to_json(), "estimate_s": estimate_s(attempts)}
     chosen = RejudgeSet.objects.create(
         competition=competition, name=name, why=why, created_by=actor, created_at=now, **criteria
     )
-    fresh = [shadow_attempt(current.submission, chosen, number=1, now=now) for current in attempts]
+    fresh = [shadow_attempt(before.submission, chosen, number=1, now=now) for before in attempts]
     Attempt.objects.bulk_create(fresh, batch_size=BATCH)
     pairs = zip(attempts, fresh, strict=True)
     items = (
-        RejudgeItem(rejudge_set=chosen, submission_id=current.submission_id, before=current, after=attempt)
-        for current, attempt in pairs
+        RejudgeItem(rejudge_set=chosen, submission_id=before.submission_id, before=before, after=attempt)
+        for before, attempt in pairs
     )
     RejudgeItem.objects.bulk_create(items, batch_size=BATCH)
     append_states(fresh, now=now, message="Queued to be judged again in the shadow")
@@ -229,26 +236,28 @@ def items_of(chosen: RejudgeSet) -> list[RejudgeItem]:
 
 
 def lock_currents(items: Sequence[RejudgeItem]) -> dict[int, int]:
-    """Lock the current attempts and map submission ids to them; absent: replaced by another act during the wait."""
+    """Lock the current attempts. Return newest_of, without submissions whose attempt was replaced during the wait."""
     rows = Attempt.objects.current().filter(submission__in=[item.submission_id for item in items])
-    return dict(rows.order_by("pk").select_for_update().values_list("submission_id", "pk"))
+    locked = set(rows.order_by("pk").select_for_update().values_list("submission_id", flat=True))
+    return newest_of([item for item in items if item.submission_id in locked])
 
 
-def currents_of(chosen: RejudgeSet) -> dict[int, int]:
-    """Return the same map as lock_currents without locks, for a page."""
-    rows = Attempt.objects.current().filter(submission__in=chosen.items.values("submission_id"))
-    return dict(rows.order_by().values_list("submission_id", "pk"))
+def newest_of(items: Sequence[RejudgeItem]) -> dict[int, int]:
+    """Map submission ids to the newest attempt that is judged or unfinished: cancelled attempts bring no verdict."""
+    rows = Attempt.objects.in_the_open().filter(submission__in=[item.submission_id for item in items])
+    newest = rows.exclude(state__in=(LOST, CANCELLED)).order_by("submission_id", "-number").distinct("submission_id")
+    return dict(newest.values_list("submission_id", "pk"))
 
 
-def fate_of(item: RejudgeItem, *, current_id: int | None, is_rejected: bool) -> str:
+def fate_of(item: RejudgeItem, *, newest_id: int | None, is_rejected: bool) -> str:
     """Pure: the fate of a finished item on applying.
 
-    `is_rejected`: a person rejected the submission's present result.
+    `newest_id`: as in newest_of; `is_rejected`: a person rejected the submission's present result.
     """
     after = item.after
     if after.state != DONE or after.outcome == "infra_error" or is_spoiled(after.outcome, after.reason):
         return RejudgeItem.NO_VERDICT
-    if current_id != item.before_id:
+    if newest_id != item.before_id:
         return RejudgeItem.NEWER
     return RejudgeItem.REJECTED if is_rejected else RejudgeItem.APPLIED
 

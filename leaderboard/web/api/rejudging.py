@@ -46,6 +46,7 @@ class NewRejudgeSet(ChoiceOfSubmissions):
 
 class ChosenSubmissions(drf.Serializer[Any]):
     submissions = drf.IntegerField()
+    left_out = drf.IntegerField(help_text="Submissions that are being judged again.")
     estimate_s = drf.FloatField(help_text="Machine time, as long as their attempts took before.")
 
 
@@ -165,8 +166,9 @@ class ChooseSubmissions(Rejudging):
         """Return how many submissions a set would have, and how long they take. It changes nothing. Owners only."""
         sent = parse(ChoiceOfSubmissions, request.data)
         competition, board = self.place(request, sent)
-        attempts = select(selection=_selection(sent), competition=competition, board=board)
-        return Response({"submissions": len(attempts), "estimate_s": estimate_s(attempts)})
+        attempts, left_out = select(selection=_selection(sent), competition=competition, board=board)
+        found = {"submissions": len(attempts), "left_out": left_out, "estimate_s": estimate_s(attempts)}
+        return Response(found)
 
 
 class OneRejudgeSet(Rejudging):

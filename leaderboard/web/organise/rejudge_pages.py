@@ -132,12 +132,13 @@ def new(request: HttpRequest) -> HttpResponse:
             if request.POST.get("go") == "make":
                 made = make_set(**chosen, **names, actor=user, now=timezone.now())
                 return redirect(f"/rejudge/{made.pk}")
-            attempts = select(**chosen)
+            attempts, left_out = select(**chosen)
         except UserError as error:
             add_refusal(form, error, {} if error.field in form.fields else {error.field: "kind"})
             status = error.status
         else:
-            context["found"], status = {"submissions": len(attempts), "estimate_s": estimate_s(attempts)}, 200
+            found = {"submissions": len(attempts), "left_out": left_out, "estimate_s": estimate_s(attempts)}
+            context["found"], status = found, 200
     return render(request, "web/rejudge_new.html", context, status=status)
 
 

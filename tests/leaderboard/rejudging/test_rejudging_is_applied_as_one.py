@@ -19,7 +19,7 @@ from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import RECORD, Confirmation
 from leaderboard.errors import StaleLease, UserError
-from leaderboard.judging.attempts import rejudge
+from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet
 from leaderboard.judging.runners import greet
 from leaderboard.rejudging import apply as rejudging_acts
@@ -194,6 +194,21 @@ def test_what_was_judged_anew_since_stands(stage: Stage) -> None:
     judge_shadow(stage, newer, ratio=0.7)
     assert apply(stage, chosen) == {"newer": 1, "applied": 1, "published": 1}
     assert [status_of(one, now=stage.now).ratio for one in (newer, other)] == [0.85, 0.75]
+
+
+def test_a_cancelled_attempt_keeps_no_line_out_of_a_set(stage: Stage) -> None:
+    """The line stands on the verdict before it, and so does the set's comparison."""
+    before, since = judged(stage, 0.9, 0.8)
+    told: dict[str, Any] = {"actor": stage.olga, "reason": "once more"}
+    rejudge(submission=before, now=stage.later(1), **told)
+    cancel(submission=before, now=stage.later(1), **told)
+    chosen = set_of(stage, before, since)
+    rejudge(submission=since, now=stage.later(1), **told)
+    cancel(submission=since, now=stage.later(1), **told)
+    judge_shadow(stage, before, ratio=0.7)
+    judge_shadow(stage, since, ratio=0.6)
+    assert [row.before and row.before.ratio for row in compare(chosen).rows] == [0.9, 0.8]
+    assert apply(stage, chosen) == {"applied": 2, "published": 2}
 
 
 @pytest.mark.parametrize("told", [{"outcome": "infra_error"}, {"outcome": "unmeasurable", "reason": "voids"}])

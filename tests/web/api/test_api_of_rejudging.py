@@ -8,6 +8,7 @@ import io
 import pytest
 
 from leaderboard.competitions.models import Role
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import RejudgeSet
 from tests.leaderboard.rejudging_stage import judge_shadow
 from tests.web.api.acting import field_of, send
@@ -40,6 +41,17 @@ def test_a_set_is_chosen_made_compared_and_applied(stage, owner, browser) -> Non
     assert (applied["set"]["state"], applied["counts"]["published"]) == ("applied", 1)
     assert browser(None).get(entries).json()[0]["ratio"] == 0.8
     assert send(owner, f"{at}/apply", reason="better").json()["counts"] == {}, "repeated: without effect"
+
+
+def test_choosing_counts_submissions_that_are_being_judged_again(stage, owner) -> None:
+    for again in (stage.submit(stage.ada), stage.submit(stage.ben)):
+        stage.judge(again)
+    rejudge(submission=again, actor=stage.olga, reason="a bug in the judge", now=stage.later(1))
+    chosen = send(owner, "rejudge/choose", **CHOICE).json()
+    assert (chosen["submissions"], chosen["left_out"]) == (1, 1)
+    listed = send(owner, "rejudge/choose", **CHOICE | {"kind": "list", "ids": [again.pk]})
+    assert field_of(listed) == (400, "ids")
+    assert "being judged again" in listed.json()["errors"][0]["message"]
 
 
 def test_a_set_is_stopped_and_discarded(stage, owner) -> None:

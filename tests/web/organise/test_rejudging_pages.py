@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard.competitions.models import Role
+from leaderboard.judging.attempts import rejudge
 from leaderboard.judging.models import RejudgeSet
 from tests.leaderboard.rejudging_stage import apply, judge_shadow, set_of
 from tests.web.test_pages_are_strict import check
@@ -41,6 +42,16 @@ def test_a_set_is_looked_at_first_and_then_made(stage, browser) -> None:
     check(page)
     assert b"0 of 2 judged" in page.content
     assert RejudgeSet.objects.get().board == stage.board
+
+
+def test_a_set_counts_the_lines_that_are_being_judged_again(stage, browser) -> None:
+    judged(stage, 2)
+    for line in judged(stage, 2):
+        rejudge(submission=line, actor=stage.olga, reason="a bug in the judge", now=stage.later(1))
+    looked = browser(stage.olga).post("/rejudge/new", CHOICE | {"where": f"board-{stage.board.pk}"})
+    check(looked)
+    assert b"2 submissions</strong>" in looked.content
+    assert b"2 more are being judged again now and left out." in looked.content
 
 
 @pytest.mark.parametrize(
