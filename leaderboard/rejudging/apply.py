@@ -26,6 +26,7 @@ from leaderboard.competitions.permissions import check_role
 from leaderboard.errors import UserError
 from leaderboard.judging.epochs import RankedEpochs, propose_epoch
 from leaderboard.judging.models import UNFINISHED, Attempt, RejudgeItem, RejudgeSet, Result
+from leaderboard.judging.verdicts import newest_verdicts
 from leaderboard.rejudging import sets
 from leaderboard.review.standing import REJECTED, not_standing, reviews_of
 from leaderboard.review.suspension import suspended_users
@@ -265,12 +266,14 @@ def compare(chosen: RejudgeSet) -> Comparison:
 
 def fates_of(items: Sequence[RejudgeItem], newest: Mapping[int, int]) -> dict[int, str]:
     """Map item ids to the fate on applying, or the stored fate; "": not judged yet. `newest`: of sets.newest_of."""
-    reviews = reviews_of([item.before_id for item in items])
+    verdicts = newest_verdicts(pk__in=[item.submission_id for item in items])
+    standing = dict(verdicts.values_list("attempt__submission_id", "attempt_id"))
+    reviews = reviews_of(standing.values())
     fates = {}
     for item in items:
         fates[item.pk] = item.became
         if not item.became and item.after.state not in UNFINISHED:
-            is_rejected = reviews.get(item.before_id) == REJECTED
+            is_rejected = reviews.get(standing.get(item.submission_id, 0)) == REJECTED
             fates[item.pk] = sets.fate_of(item, newest_id=newest.get(item.submission_id), is_rejected=is_rejected)
     return fates
 

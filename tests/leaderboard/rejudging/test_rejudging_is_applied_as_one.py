@@ -229,6 +229,19 @@ def test_what_a_person_rejected_stays_rejected(stage: Stage) -> None:
     judge_shadow(stage, submission, ratio=0.9)
     assert apply(stage, chosen) == {"rejected": 1}
     assert (status_of(submission, now=stage.now).review, Entry.objects.count()) == ("rejected", 0)
+
+
+def test_what_a_person_rejected_stays_rejected_after_a_judging_that_failed(stage: Stage) -> None:
+    submission = stage.submit()
+    result = stage.judge(submission, ratio=0.1)
+    pipeline.reject_result(result=result, actor=stage.olga, reason="it cheats", now=stage.now)
+    rejudge(submission=submission, actor=stage.olga, reason="once more", now=stage.later(1))
+    stage.judge(submission, outcome="infra_error")
+    chosen = set_of(stage, submission)
+    judge_shadow(stage, submission, ratio=0.9)
+    assert rejudging_acts.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now) == {"rejected": 1}
+    assert apply(stage, chosen) == {"rejected": 1}
+    assert not Entry.objects.exists()
     assert Decision.objects.count() == 1
 
 
