@@ -76,7 +76,8 @@ def apply_rejudging(
 def try_rejudging(*, chosen: RejudgeSet, actor: User, now: datetime) -> Counter[str]:
     """Return how many results would be published, held, … if the set were applied now without unjudged submissions.
 
-    The prediction uses a snapshot that delays no transaction: it locks and writes no row.
+    The prediction uses a snapshot that delays no transaction: it locks no row, and writes only notices to operators,
+    about reports that are gone.
     """
     check_role(actor, chosen.competition, Role.OWNER, "try a re-judging")
     with _snapshot():
@@ -109,7 +110,7 @@ def _snapshot() -> Iterator[None]:
     with transaction.atomic():
         if is_outermost:
             with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield
 
 

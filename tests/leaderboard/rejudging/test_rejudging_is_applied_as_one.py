@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +20,11 @@ from leaderboard.competitions.calendar import Stage as CalendarStage
 from leaderboard.competitions.models import Role
 from leaderboard.confirmations.models import RECORD, Confirmation
 from leaderboard.errors import StaleLease, UserError
+from leaderboard.judging import content_store
 from leaderboard.judging.attempts import cancel, rejudge
-from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet
+from leaderboard.judging.models import Attempt, Epoch, RejudgeItem, RejudgeSet, ResultArchived
 from leaderboard.judging.runners import greet
+from leaderboard.operations.models import Notice
 from leaderboard.rejudging import apply as rejudging_acts
 from leaderboard.rejudging.apply import compare
 from leaderboard.rejudging.sets import discard_set
@@ -137,6 +140,17 @@ def test_trying_it_says_what_would_come_of_it_and_changes_nothing(stage: Stage) 
     assert rejudging_acts.try_rejudging(chosen=chosen, actor=stage.olga, now=stage.now) == {"applied": 1, "held": 1}
     assert everything() == rows
     assert RejudgeSet.objects.get().is_open
+
+
+def test_trying_it_names_a_report_that_is_gone_to_operators(live_stage: Stage, settings: Any, tmp_path: Path) -> None:
+    settings.REPORT_STORE = f"file://{tmp_path}"
+    [fast] = judged(live_stage, 0.9)
+    chosen = set_of(live_stage, fast)
+    job = judge_shadow(live_stage, fast, ratio=0.8)
+    (tmp_path / content_store.name_of(ResultArchived.objects.get(of__attempt=job.attempt_id).digest)).unlink()
+    tried = rejudging_acts.try_rejudging(chosen=chosen, actor=live_stage.olga, now=live_stage.now)
+    assert tried == {"applied": 1, "held": 1}, "its evidence is unreadable"
+    assert Notice.objects.get().event == "report_missing"
 
 
 def test_its_owner_is_told_once_and_finds_both_results(stage: Stage) -> None:
