@@ -25,6 +25,7 @@ from leaderboard.errors import UserError
 from leaderboard.judging.attempts import CHANNEL, call_off
 from leaderboard.judging.models import CANCELLED, DONE, FIRST, LOST, QUEUED, REJUDGE, Attempt
 from leaderboard.judging.repeats import answer, stored_verdicts
+from leaderboard.operations.notices import tell_operators
 from leaderboard.submissions.ledger import give_back
 from leaderboard.submissions.models import Batch, Candidate
 
@@ -99,8 +100,10 @@ def settle(batch_id: int, *, now: datetime) -> None:
 def _answer_equal(batch: Batch, now: datetime) -> None:
     """Answer waiting candidates whose kernel has a verdict by now. Their quota tokens come back.
 
-    Only these are locked: claims skip locked attempts, and would find no work.
+    Of the attempts, only these are locked: claims skip locked attempts, and would find no work. The account is locked
+    before the stored verdicts, as by a batch that is being sent.
     """
+    User.objects.select_for_update(no_key=True).get(pk=batch.owner.account_id)
     open_to_repeats = {"cause": FIRST, "version": F("submission__board__version")}
     waiting = list(_waiting(batch).filter(**open_to_repeats))
     verdicts = stored_verdicts([attempt.submission for attempt in waiting], owner=batch.owner, now=now)
@@ -129,11 +132,17 @@ def _locked(attempts: QuerySet[Attempt]) -> list[Attempt]:
 
 
 def settle_unsettled(*, now: datetime) -> int:
-    """Settle each batch with an unfinished candidate. Return their number."""
+    """Settle each batch with an unfinished candidate. Return their number. A batch that fails holds up no other."""
     unsettled = list(Batch.objects.filter(settled_at=None).order_by("pk").values_list("pk", flat=True)[:AT_ONCE])
+    count = 0
     for pk in unsettled:
-        settle(pk, now=now)
-    return len(unsettled)
+        try:
+            settle(pk, now=now)
+            count += 1
+        except Exception as error:  # any: an operator hears of it, and the next sweep tries again
+            text = f"The ends of batch {pk} could not be recorded: {error!r}."
+            tell_operators("batch_not_settled", text, subject="batch", now=now, exc_info=True)
+    return count
 
 
 def cancel_batch(*, batch: Batch, actor: User, reason: str, now: datetime) -> Batch:

@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +15,16 @@ from leaderboard.accounts.logins import link
 from leaderboard.accounts.models import User
 from leaderboard.awards.life import announce_award, approve_award, confirm_award, propose_award
 from leaderboard.competitions.edit import close_board, put_prize
+from leaderboard.judging import batches
 from leaderboard.judging import report as reports
-from leaderboard.judging.models import Attempt, Epoch, RejudgeSet
+from leaderboard.judging.models import Attempt, Epoch, RejudgeSet, Result
 from leaderboard.rejudging import apply
 from leaderboard.review.models import Case
 from leaderboard.standings.models import Entry
 from leaderboard.standings.publish import retract
 from leaderboard.submissions.models import Submission
 from tests.leaderboard.awarding import over, sent, track
+from tests.leaderboard.judging.test_batch_repeats_verdicts import KERNEL, send
 from tests.leaderboard.rejudging_stage import everything, judge_shadow, set_of
 from tests.leaderboard.stage import Stage, make_board
 
@@ -288,3 +291,16 @@ def test_close_board_beside_a_report_on_that_board_does_not_deadlock(
 
     assert not together(lambda: stage.report(job), close)
     assert Entry.objects.count() == 2
+
+
+def test_sending_a_batch_beside_the_settling_of_another_does_not_deadlock(
+    live_stage: Stage, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both read a stored verdict of the same account, and change its quota."""
+    settings.REPORT_STORE = f"file://{tmp_path}"
+    send(live_stage, KERNEL, f"# again\n{KERNEL}")
+    job, both = live_stage.claim(), threading.Barrier(2)
+    monkeypatch.setattr(batches, "stored_verdicts", meeting(both, batches.stored_verdicts))
+    monkeypatch.setattr(pipeline, "_lock_account", meeting(both, pipeline._lock_account))
+    assert not together(lambda: live_stage.report(job), lambda: send(live_stage, KERNEL))
+    assert Result.objects.filter(attempt__runner=None).exists(), "the equal kernel got the stored verdict"

@@ -2,7 +2,7 @@
 
 import statistics
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from leaderboard.judging import batches, queue
 from leaderboard.judging.attempts import cancel, rejudge
 from leaderboard.judging.models import Attempt
 from leaderboard.judging.sweep import expire_leases
+from leaderboard.operations.models import Notice
 from leaderboard.submissions.intake import Upload
 from leaderboard.submissions.models import Batch, Candidate, QuotaLine, Submission
 from tests.leaderboard.stage import SOURCE, Stage, current, make_board
@@ -220,6 +221,25 @@ def test_the_sweeper_settles_what_no_report_settled(stage: Stage) -> None:
     assert batches.settle_unsettled(now=stage.now) == 1
     assert arrivals(batch) == [(1, 1)]
     assert batches.settle_unsettled(now=stage.now) == 0
+
+
+def test_a_batch_that_cannot_be_settled_holds_up_no_other_and_is_noticed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, ended = send(stage, 1), send(stage, 1)
+    for batch in (stuck, ended):
+        cancel(submission=batch.candidates.get().submission, actor=stage.ada, reason="never mind", now=stage.now)
+    usual = batches.spent_s
+
+    def spent_s(of: list[int], now: datetime) -> dict[int, float]:
+        if of == [stuck.pk]:
+            raise RuntimeError("a fault of ours")
+        return usual(of, now)
+
+    monkeypatch.setattr(batches, "spent_s", spent_s)
+    assert batches.settle_unsettled(now=stage.now) == 1
+    assert (arrivals(stuck), arrivals(ended)) == ([], [(1, 1)])
+    assert f"batch {stuck.pk}" in Notice.objects.get(event="batch_not_settled").text
 
 
 def waits_of_others(stage: Stage, beside: int) -> list[float]:
