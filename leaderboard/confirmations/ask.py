@@ -53,10 +53,11 @@ def ask_confirmation(
     pair = {"candidate": candidate, "incumbent": incumbent}
     waiting = Confirmation.objects.filter(**pair).exclude(state=DONE).first()
     if waiting is not None:
-        if cause != RECORD and waiting.cause == RECORD and waiting.state == QUEUED:
-            waiting.cause = cause  # a prize waits for it: unlike a record, it is neither paused nor dropped
+        if cause != RECORD and waiting.cause == RECORD:
+            waiting.cause = cause  # a prize waits for it: unlike a record, it is not paused, dropped or called back
             waiting.save(update_fields=["cause"])
-            _ring(waiting)
+            if waiting.state == QUEUED:
+                _ring(waiting)
         return waiting
     if cause == RECORD and actor is None:
         epoch = RankedEpochs([board]).of(board, Stage.CONTEST)

@@ -3,6 +3,7 @@
 import pytest
 
 from leaderboard import pipeline
+from leaderboard.confirmations.ask import ask_confirmation
 from leaderboard.confirmations.models import AWARD, Confirmation
 from leaderboard.errors import StaleLease
 from leaderboard.judging.lease import release, renew
@@ -57,12 +58,18 @@ def test_a_confirmation_that_nobody_awaits_yields_to_a_submission(stage: Stage) 
         renewed(stage, job)
 
 
-@pytest.mark.parametrize("why", ["a prize waits for it", "it has waited for long", "another hardware is meant"])
+@pytest.mark.parametrize(
+    "why",
+    ["a prize waits for it", "a prize waits since it runs", "it has waited for long", "another hardware is meant"],
+)
 def test_a_confirmation_that_counts_or_is_old_yields_to_nobody(stage: Stage, why: str) -> None:
     overtake(stage)
     if why == "a prize waits for it":
         Confirmation.objects.update(cause=AWARD)
     job = claim(stage)
+    if why == "a prize waits since it runs":
+        pair = {"candidate": only().candidate, "incumbent": only().incumbent}
+        assert ask_confirmation(**pair, cause=AWARD, actor=stage.olga, now=stage.now) == only()
     stage.submit(stage.cleo, board=make_board("vectoradd", hardware="H200") if "hardware" in why else None)
     stage.later(5)
     if why == "it has waited for long":
