@@ -61,8 +61,8 @@ def _shown(request: HttpRequest | Request) -> dict[str, Any]:
     now = timezone.now()
     listed = boards_seen_by(request.user, listed=True).order_by().values_list("hardware", flat=True).distinct()
     rows = machines(list(listed), now=now)
-    recent = Incident.objects.filter(began_at__gt=now - PAST).prefetch_related("notes__author")[:MOST_INCIDENTS]
-    current = [incident for incident in recent if incident.ended_at is None]
+    known = Incident.objects.prefetch_related("notes__author")
+    current = list(known.filter(ended_at=None))
     without = [row.hardware for row in rows if not row.ready]
     summary, paused = WORKS, maintenance.current()
     if paused:
@@ -71,13 +71,12 @@ def _shown(request: HttpRequest | Request) -> dict[str, Any]:
         summary = current[0].title
     elif without:
         summary = f"No machine with {' or '.join(without)} is at work. Submissions wait, and nothing is lost"
-    past = [incident for incident in recent if incident.ended_at is not None]
     return {
         "now": now,
         "machines": rows,
         "maintenance": paused,
         "current": current,
-        "past": past,
+        "past": known.filter(ended_at__gt=now - PAST)[:MOST_INCIDENTS],
         "summary": summary,
         "good": summary == WORKS,
     }

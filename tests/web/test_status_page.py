@@ -63,6 +63,17 @@ def test_staff_report_an_incident_and_end_it(stage, browser) -> None:
     assert "report another incident" in text(again)
 
 
+def test_an_old_incident_stays_on_the_page_until_it_ends_and_90_days_after(stage, browser) -> None:
+    Runner.objects.update(last_seen_at=timezone.now())
+    incident = Incident.objects.create(title="H200 waits", began_at=timezone.now() - timedelta(days=100))
+    assert Client().get("/api/v1/status").json()["summary"] == "H200 waits"
+    browser(stage.olga).post(f"/status/incidents/{incident.pk}", {"text": "Repaired.", "ends": "on"})
+    shown = Client().get("/status").context
+    assert (shown["current"], list(shown["past"])) == ([], [incident])
+    Incident.objects.update(ended_at=timezone.now() - timedelta(days=91))
+    assert not Client().get("/status").context["past"]
+
+
 def test_a_wrong_incident_is_refused_with_the_field(stage, browser) -> None:
     olga = browser(stage.olga)
     answer = olga.post("/status/incidents", {"title": "", "text": ""})
