@@ -75,7 +75,7 @@ def _claim(now: datetime) -> Mail | None:
     due = Mail.objects.select_for_update(skip_locked=True).filter(given_up_at=None, try_at__lte=now)
     mail = due.order_by("try_at", "pk").first()
     if mail is not None:
-        mail.try_at = now + LEASE
+        mail.try_at = timezone.now() + LEASE  # not from `now`, when the pass began: a pass may last longer
         mail.save(update_fields=["try_at"])
     return mail
 

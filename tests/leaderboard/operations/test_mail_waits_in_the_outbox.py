@@ -4,7 +4,7 @@ import logging
 import socket
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 from django.core.mail import EmailMessage, EmailMultiAlternatives, send_mail
+from django.core.mail.backends.base import BaseEmailBackend
 from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from leaderboard.accounts.models import User
 from leaderboard.judging.management.commands import sweep
@@ -191,6 +193,24 @@ def test_mail_that_another_sweeper_sends_is_left_alone(db: None, port: int) -> N
         assert send_mails(now=NOON) == 0
         assert send_mails(now=NOON + LEASE) == 1, "that sweeper has died"
     assert len(server.got) == 1
+
+
+class SlowServer(BaseEmailBackend):
+    """A server that takes mails so slowly that another sweeper comes meanwhile."""
+
+    got = 0
+
+    def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
+        SlowServer.got += len(email_messages)
+        send_mails(now=timezone.now())
+        return len(email_messages)
+
+
+def test_mail_of_a_pass_that_began_long_ago_is_left_alone(db: None, port: int, settings: Any) -> None:
+    settings.MAIL_BACKEND = f"{__name__}.SlowServer"
+    began_at = timezone.now() - LEASE - timedelta(minutes=1)
+    write(at=began_at)
+    assert (send_mails(now=began_at), SlowServer.got) == (1, 1)
 
 
 def test_two_sweepers_send_a_mail_once(transactional_db: None, port: int) -> None:
