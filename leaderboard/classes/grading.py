@@ -20,12 +20,11 @@ from leaderboard.classes.models import Appeal, Assignment, Grade, Remark, Rubric
 from leaderboard.classes.permissions import check_teacher, is_grader
 from leaderboard.classes.rubrics import check_scores, percent_of, site_rubric
 from leaderboard.competitions.checks import check_text
-from leaderboard.entrants.permissions import authors_of
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import REVIEW
 from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.matches.models import SECTIONS, HandIn, Match
-from leaderboard.matches.permissions import is_author
+from leaderboard.matches.permissions import authors_of, is_author
 
 TEXT_CHARS: Final = 10_000  # of a grade
 REMARK_CHARS: Final = 2_000
@@ -265,12 +264,14 @@ def release(*, assignment: Assignment, actor: User, now: datetime) -> Assignment
 
 def authors(work: Work) -> list[str]:
     """Return the usernames of a work's authors."""
-    return list(dict.fromkeys(one.user.get_username() for one in authors_of(work.entrant)))
+    accounts = authors_of([work.match_id])[work.match_id]
+    people = User.objects.in_bulk(accounts)
+    return [people[account].get_username() for account in dict.fromkeys(accounts)]
 
 
 def _tell_authors(work: Work, title: str, now: datetime) -> None:
     """Write to the authors of a work, without the grade: a webhook may lead to a chat that others read."""
-    people = {member.user.account_id for member in authors_of(work.entrant)}
+    people = authors_of([work.match_id])[work.match_id]
     url = f"/classes/{work.assignment.course.competition.slug}/grades/{work.pk}"
     tell(people, REVIEW, subject=f"grade:{work.pk}", title=f"{work.assignment}: {title}", url=url, now=now)
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import F, Window
+from django.db.models import F, Q, Window
 from django.db.models.functions import RowNumber
 
+from leaderboard.accounts.models import User
 from leaderboard.classes.assignments import due_for, lateness
 from leaderboard.classes.models import Assignment, Course, Extension, Seat, Section, Work
-from leaderboard.entrants.models import Membership
 from leaderboard.matches.models import MACHINE, HandIn, Match
-from leaderboard.matches.permissions import PARTS
+from leaderboard.matches.permissions import PARTS, authored_by, authors_of
 from leaderboard.matches.read import Report, Side, reports_on
 from leaderboard.standings.ranking.overall import Solved, Step, curve
 from leaderboard.standings.read.status import statuses_of
@@ -89,13 +89,10 @@ def grid(
     """Return a line for each present student, or for these seats, by name."""
     found = list(seats) if seats is not None else students(course, section)
     assignments = list(course.assignments.prefetch_related("boards__problem"))
-    alone, teams, members = _entrants(course)
     made = Work.objects.filter(assignment__in=assignments).select_related("assignment", "entrant")
     if seats is not None:
         people = {seat.account.account_id for seat in found}
-        made = made.filter(
-            entrant__in=[pk for of in (alone, teams) for account in people for pk in of.get(account, ())]
-        )
+        made = made.filter(match__in=authored_by(User.objects.filter(Q(pk__in=people) | Q(linked_to__in=people))))
     works = list(made)
     reports = _reports(works, now)
     handed_in = _handed_in(works)
@@ -103,14 +100,15 @@ def grid(
     extensions: dict[int, list[Extension]] = defaultdict(list)  # by account
     for extension in Extension.objects.filter(assignment__in=assignments).select_related("seat__account"):
         extensions[extension.seat.account.account_id].append(extension)
-    by_place = {(work.assignment_id, work.entrant_id): work for work in works}
+    authors = authors_of(work.match_id for work in works)
+    by_place: dict[tuple[int, int], Work] = {}  # by assignment and account; of several the last hand-in counts
+    for work in sorted(works, key=lambda one: (one.match_id in handed_in, handed_in.get(one.match_id, one.created_at))):
+        by_place.update({(work.assignment_id, account): work for account in authors[work.match_id]})
 
     def cell(seat: Seat, assignment: Assignment) -> Cell:
-        own, account = teams if assignment.group_size > 1 else alone, seat.account.account_id
-        entrants = own.get(account, ())
-        places = ((assignment.pk, entrant) for entrant in entrants)
-        work = next((by_place[place] for place in places if place in by_place), None)
-        people = {account, *(members.get(work.entrant_id, ()) if work else ())}
+        account = seat.account.account_id
+        work = by_place.get((assignment.pk, account))
+        people = {account, *(authors[work.match_id] if work else ())}
         due_at = due_for(assignment, [one for person in people for one in extensions[person]])
         if work is None:
             blank = Cell(assignment, due_at)
@@ -139,22 +137,6 @@ def students(course: Course, section: Section | None) -> list[Seat]:
     if section is not None:
         seats = seats.filter(section=section)
     return sorted(seats, key=lambda seat: ((seat.name or seat.account.get_username()).lower(), seat.pk))
-
-
-def _entrants(course: Course) -> tuple[dict[int, list[int]], dict[int, list[int]], dict[int, list[int]]]:
-    """Return, by account, the entrants of a person alone and their present team; and the accounts by team.
-
-    A person who joined a team keeps the work of their earlier entrant.
-    """
-    alone, teams, members = defaultdict(list), defaultdict(list), defaultdict(list)
-    for one in Membership.objects.filter(competition=course.competition_id).select_related("entrant", "user"):
-        account = one.user.account_id
-        if not one.entrant.is_team:
-            alone[account].append(one.entrant_id)
-        elif one.left_at is None:
-            teams[account].append(one.entrant_id)
-            members[one.entrant_id].append(account)
-    return alone, teams, members
 
 
 def _reports(works: Sequence[Work], now: datetime) -> dict[int, Report]:

@@ -1,4 +1,4 @@
-"""Start the work of an assignment: a match of the student, or of the student's team, on one of its boards."""
+"""Start the work of an assignment, a match of the student or the student's team on one of its boards; hand it in."""
 
 from datetime import datetime
 
@@ -11,9 +11,11 @@ from leaderboard.classes.permissions import seat_of
 from leaderboard.competitions.models import Board
 from leaderboard.entrants.enter import entrant_of
 from leaderboard.entrants.models import Entrant
-from leaderboard.entrants.permissions import members_of
+from leaderboard.entrants.permissions import lock_entrant, members_of
 from leaderboard.errors import UserError
+from leaderboard.matches import worklog
 from leaderboard.matches.acts import open_match
+from leaderboard.matches.models import HandIn, Match
 
 
 @transaction.atomic
@@ -32,7 +34,7 @@ def start_work(*, assignment: Assignment, board: Board, user: User, model: str, 
         with transaction.atomic():
             work = Work.objects.create(assignment=assignment, entrant=match.human, match=match, created_at=now)
     except IntegrityError:
-        text = "you have begun it already; go on in its match"
+        text = "you or your team have begun it already; go on in its match"
         raise UserError("assignment", assignment.title, text, status=409) from None
     record("start_work", work, actor=user, now=now, after={"match": match.pk})
     return work
@@ -49,6 +51,23 @@ def _check_group(assignment: Assignment, entrant: Entrant | None) -> None:
     if entrant is None or not is_team:
         text = f"a group works on it: make or join a team first at /competitions/{slug}/team"
         raise UserError("assignment", assignment.title, text, status=409)
+    _check_size(assignment, entrant)
+
+
+def _check_size(assignment: Assignment, entrant: Entrant) -> None:
     if members_of(entrant).count() > assignment.group_size:
-        text = f"a group has at most {assignment.group_size} members, and {entrant.name} has more"
+        text = (
+            f"a group has at most {assignment.group_size} members, and {entrant.name} has more; its captain removes "
+            f"members at /competitions/{entrant.competition.slug}/team"
+        )
         raise UserError("assignment", assignment.title, text, status=409)
+
+
+@transaction.atomic
+def hand_in(*, match: Match, author: User, now: datetime) -> HandIn:
+    """Hand a worklog in, unless its team has outgrown the assignment: its members at this moment are the authors."""
+    entrant = lock_entrant(match.human)  # so that nobody joins or leaves meanwhile
+    work = Work.objects.filter(match=match).select_related("assignment").first()
+    if work is not None:
+        _check_size(work.assignment, entrant)
+    return worklog.hand_in(match=match, author=author, now=now)

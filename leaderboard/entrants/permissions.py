@@ -40,17 +40,6 @@ def members_of(entrant: Entrant) -> QuerySet[Membership]:
     return Membership.objects.filter(entrant=entrant, left_at=None).select_related("user")
 
 
-def authors_of(entrant: Entrant) -> QuerySet[Membership]:
-    """Return the memberships of the entrant's authors: present members, and the person of a single entrant for ever."""
-    members = Membership.objects.filter(entrant=entrant).select_related("user").order_by("id")
-    return members.filter(left_at=None) if entrant.is_team else members
-
-
-def authorships_of(user: User) -> QuerySet[Membership]:
-    """Return the person's memberships as an author."""
-    return Membership.objects.filter(Q(left_at=None) | Q(entrant__is_team=False), user__in=logins_of(user))
-
-
 def seeing_members(competition: Competition) -> QuerySet[Any, Any]:
     """Return the memberships of present entrants that still see the competition, with their `account`.
 

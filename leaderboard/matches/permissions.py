@@ -1,19 +1,26 @@
 """Permissions for a match: its readers, the members of its human side, and the operator of its machine side.
 
-Readers are the members of the human side, the operator, reviewers and owners of the board's competition, and everybody
-who sees the board once both sides have published the match. They read the same: predictions, reasons, prompts, answers
-and code. A worklog has its own rule: reads_worklog(); its texts are public by an act of the human side alone.
+Readers are the members of the human side and the authors of its work, the operator, reviewers and owners of the board's
+competition, and everybody who sees the board once both sides have published the match. They read the same: predictions,
+reasons, prompts, answers and code. A worklog has its own rule: reads_worklog(); its texts are public by an act of the
+human side alone.
 """
 
-from django.db.models import Q, QuerySet
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.competitions.models import Role
 from leaderboard.competitions.permissions import Viewer, boards_seen_by, competitions_of, has_role
-from leaderboard.entrants.permissions import authors_of, authorships_of, members_of
+from leaderboard.entrants.models import Membership
+from leaderboard.entrants.permissions import members_of
 from leaderboard.errors import UserError
-from leaderboard.matches.models import Match
+from leaderboard.matches.models import HandIn, Match
 
 PARTS = ("board__problem", "board__competition", "human", "operator", "prediction")
 
@@ -45,8 +52,42 @@ def is_member(user: User, match: Match) -> bool:
 
 
 def is_author(user: User, match: Match) -> bool:
-    """Return whether the human side's work is this person's: a member's, or of one who has since joined a team."""
-    return authors_of(match.human).filter(user__in=logins_of(user)).exists()
+    return authored_by(logins_of(user)).filter(pk=match.pk).exists()
+
+
+def authored_by(logins: Any) -> QuerySet[Match]:
+    """Return the matches whose human side's work is of one of these logins."""
+    return _authored(human__memberships__user__in=logins)
+
+
+def authors_of(matches: Iterable[int]) -> dict[int, list[int]]:
+    """Map matches to the accounts of their authors, in order of joining."""
+    account = Coalesce("human__memberships__user__linked_to", "human__memberships__user")
+    found: dict[int, list[int]] = defaultdict(list)
+    rows = _authored(pk__in=matches).annotate(account=account).order_by("human__memberships")
+    for match, author in rows.values_list("pk", "account"):
+        found[match].append(author)
+    return found
+
+
+def _authored(**chosen: Any) -> QuerySet[Match]:
+    """Return matches joined with the memberships of their authors.
+
+    A team's authors are its members at the last hand-in, so that later members get no share of the grade and former
+    members keep theirs; before a hand-in, its present members. The person of a single entrant is its author for ever.
+    """
+    last = HandIn.objects.filter(match=OuterRef("pk")).order_by("-id").values("at")[:1]
+    present = Q(human__memberships__left_at=None)
+    stayed = present | Q(human__memberships__left_at__gt=F("last_at"))
+    at_last = Q(human__memberships__joined_at__lte=F("last_at")) & stayed
+    authors = Q(human__is_team=False) | Q(last_at=None) & present | at_last
+    return Match.objects.alias(last_at=Subquery(last)).filter(authors, **chosen)  # a single filter: a single join
+
+
+def written_by(logins: Any) -> Q:
+    """Match the matches whose worklog these logins read: as an author, or as a present member of the human side."""
+    present = Membership.objects.filter(user__in=logins, left_at=None)
+    return Q(human__in=present.values("entrant")) | Q(pk__in=authored_by(logins).values("pk"))
 
 
 def is_operator(user: User, match: Match) -> bool:
@@ -60,8 +101,8 @@ def is_staff_of(user: User, match: Match) -> bool:
 
 
 def reads_worklog(user: User, match: Match) -> bool:
-    """Return whether this person reads the worklog: its authors and the competition's staff, of public matches, too."""
-    return is_author(user, match) or is_staff_of(user, match)
+    """Return whether this person reads the worklog: human side, authors, staff of the competition. Public or not."""
+    return is_member(user, match) or is_author(user, match) or is_staff_of(user, match)
 
 
 def check_human(user: User, match: Match) -> None:
@@ -78,5 +119,4 @@ def check_operator(user: User, match: Match) -> None:
 
 def _is_own(user: User) -> Q:
     logins = logins_of(user)
-    mine = authorships_of(user).values("entrant")
-    return Q(human__in=mine) | Q(operator__in=logins) | Q(operator=user.account.agent_of_id)
+    return written_by(logins) | Q(operator__in=logins) | Q(operator=user.account.agent_of_id)

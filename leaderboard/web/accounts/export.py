@@ -21,6 +21,7 @@ from leaderboard.entrants.models import Membership, TeamInvite
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.judging.models import Attempt
 from leaderboard.matches.models import HandIn, Match, Prediction, SectionText, Version
+from leaderboard.matches.permissions import authored_by, written_by
 from leaderboard.submissions.models import Draft, Lineage, Note, Parent, Submission
 
 MOST_BYTES: Final = 100_000_000  # of the packed sources; the API has the rest
@@ -34,7 +35,7 @@ def export_of(account: User) -> bytes:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for draft in Draft.objects.filter(user__in=mine).iterator(chunk_size=CHUNK):
             packed.writestr(f"drafts/{draft.user_id}-{draft.slug}.txt", draft.source)
-        for one in HandIn.objects.filter(match__human__in=_sides_of(mine)).iterator(chunk_size=1):
+        for one in HandIn.objects.filter(match__in=_written(mine)).iterator(chunk_size=1):
             packed.writestr(f"worklogs/{one.match_id}-{one.pk}.json", json.dumps(one.document, indent=1))
         left_out = _pack_sources(packed, Submission.objects.filter(owner__in=mine))
         data = {**_tables(mine), "sources_left_out": left_out}
@@ -84,7 +85,7 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         "drafts": (Draft.objects.filter(user__in=mine), "slug filename hardware mode size_bytes saved_at"),
         "notes": (Note.objects.filter(user__in=mine), "submission_id text saved_at"),
         "worklogs": (
-            SectionText.objects.filter(match__human__in=_sides_of(mine)),
+            SectionText.objects.filter(match__in=_written(mine)),
             "match_id section text revision saved_at",
         ),
         "verdicts": (
@@ -105,14 +106,14 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
         ),
         "grades": (
             Grade.objects.filter(
-                work__entrant__in=_sides_of(mine),
+                work__match__in=authored_by(mine),
                 work__assignment__released_at__isnull=False,
                 submitted_at__isnull=False,
             ),
             "work__assignment__title work__match_id scores text moderated submitted_at",
         ),
         "remarks": (
-            Remark.objects.filter(work__entrant__in=_sides_of(mine), work__assignment__released_at__isnull=False),
+            Remark.objects.filter(work__match__in=authored_by(mine), work__assignment__released_at__isnull=False),
             "work__match_id section line number text created_at",
         ),
         "appeals": (Appeal.objects.filter(author__in=mine), "work__match_id text created_at answer answered_at"),
@@ -136,9 +137,8 @@ def _tables(mine: Any) -> dict[str, list[dict[str, Any]]]:
     return {name: list(rows.order_by("pk").values(*fields.split())) for name, (rows, fields) in asked.items()}
 
 
-def _sides_of(mine: Any) -> QuerySet[Any]:
-    """Return the entrants whose work is this person's: a former member reads a team's worklogs no longer."""
-    return Membership.objects.filter(Q(left_at=None) | Q(entrant__is_team=False), user__in=mine).values("entrant")
+def _written(mine: Any) -> QuerySet[Match]:
+    return Match.objects.filter(written_by(mine))
 
 
 def _pack_sources(packed: zipfile.ZipFile, sent: QuerySet[Submission]) -> int:

@@ -12,6 +12,7 @@ from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.classes import grading
 from leaderboard.classes.checks import checks_of
@@ -26,8 +27,8 @@ from leaderboard.classes.rubrics import (
     percent_of,
     save_rubric,
 )
-from leaderboard.entrants.permissions import authorships_of
 from leaderboard.matches.models import SECTIONS
+from leaderboard.matches.permissions import authored_by
 from leaderboard.web.api.base import AS_TABLE, Private, ShortList, cut, paged, parse
 from leaderboard.web.api.classes import AssignmentLine, Graders
 from leaderboard.web.api.serializers import Keyed, LongPage
@@ -363,17 +364,17 @@ def _graded(work: Work) -> Graded:
 
 
 def _read(works: QuerySet[Work]) -> Graded:
+    """Return the work, of several that which was handed in last. Raise Http404."""
     found = graded(works.select_related("match__board__problem", "match__human"))
     if not found:
         raise Http404
-    return found[0]
+    return max(found, key=lambda one: one.hand_in.pk if one.hand_in else 0)
 
 
 def _own(user: User, course: Course, pk: int) -> Graded:
     """Return the user's work of an assignment whose grades are released. Raise Http404."""
     works = Work.objects.filter(assignment__course=course, assignment=pk, assignment__released_at__isnull=False)
-    own = works.filter(match__human__in=authorships_of(user).values("entrant"))
-    return _read(own)
+    return _read(works.filter(match__in=authored_by(logins_of(user))))
 
 
 URLS: list[URLPattern] = [

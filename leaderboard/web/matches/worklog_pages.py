@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from leaderboard.accounts.models import User
+from leaderboard.classes import work
 from leaderboard.errors import UserError
 from leaderboard.matches import worklog as acts
 from leaderboard.matches.document import TITLES, as_markdown, linked, links_of
@@ -134,7 +135,7 @@ def hand_in(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
     match = worklog_match(user, pk)
     try:
-        made = acts.hand_in(match=match, author=user, now=timezone.now())
+        made = work.hand_in(match=match, author=user, now=timezone.now())
         missing = ", ".join(TITLES[name] for name in made.document["missing"])
         messages.success(request, "Handed in." + (f" Still empty: {missing}." if missing else ""))
     except UserError as error:

@@ -1,6 +1,9 @@
 """What students keep: the class after a team, a grade after a team or a linked login, the release after an erasure."""
 
-from datetime import timedelta
+import io
+import json
+import zipfile
+from datetime import datetime, timedelta
 
 import pytest
 from django.test import Client
@@ -10,7 +13,7 @@ from leaderboard.accounts.models import User
 from leaderboard.classes import assignments, grading, people
 from leaderboard.classes.models import Course, Work
 from leaderboard.classes.progress import grid
-from leaderboard.classes.work import start_work
+from leaderboard.classes.work import hand_in, start_work
 from leaderboard.competitions.access import issue_codes
 from leaderboard.competitions.models import CLOSED, Competition, Role
 from leaderboard.competitions.permissions import boards_seen_by, may_see
@@ -18,6 +21,7 @@ from leaderboard.entrants import teams
 from leaderboard.entrants.closing import close
 from leaderboard.errors import UserError
 from leaderboard.inbox.models import Message
+from leaderboard.web.accounts.export import export_of
 from leaderboard.web.classes.grading_pages import grade_rows
 from tests.leaderboard.classes.test_grading import (
     BEGUN,
@@ -141,3 +145,46 @@ def test_the_code_of_an_ended_seat_admits_nobody_again(stage: Stage, course: Cou
     with pytest.raises(UserError, match="a teacher has ended your seat; ask for another code"):
         people.join_by_code(code=old.text, user=dan, now=NOON + timedelta(hours=2))
     assert people.join_by_code(code=new.text, user=dan, now=NOON + timedelta(hours=3)).left_at is None
+
+
+def test_a_group_shares_the_grade_as_it_was_at_its_last_hand_in(stage: Stage, course: Course) -> None:
+    competition, dan = competition_of(course), User.objects.create_user("dan")
+    people.import_roster(course=course, text="dan,Dan\neve,Eve", actor=stage.olga, now=NOON)
+    eve = User.objects.create_user("eve")
+    for user in (dan, eve):
+        people.join_by_roster(course=course, user=user, now=NOON)
+    team = teams.create_team(user=stage.ada, competition=competition, name="Warp Drive", now=NOON)
+
+    def join(user: User, now: datetime) -> None:
+        invite = teams.invite(entrant=team, username=user.get_username(), actor=stage.ada, now=now)
+        teams.accept_invite(invite_id=invite.pk, user=user, now=now)
+
+    join(dan, NOON)
+    work = work_of(stage, course, tier=3, group_size=2)
+    later = NOON + timedelta(hours=1)
+    join(eve, later)
+    with pytest.raises(UserError, match="at most 2 members, and Warp Drive has more"):
+        hand_in(match=work.match, author=stage.ada, now=later)
+    teams.leave(user=dan, competition=competition, now=later)
+    begin(stage, work)
+    score(stage, work)
+    assert grading.authors(work) == ["ada", "dan"]
+    released(stage, work)
+    assert {(row["username"], row["state"], row["points"]) for row in grade_rows(course)} == {
+        ("ada", "graded", 75.0),
+        ("dan", "graded", 75.0),
+        ("eve", "not handed in", None),
+    }
+    [line] = grid(course, now=BEGUN, seats=list(course.seats.filter(account=dan)))
+    assert [cell.work for cell in line.cells] == [work]
+    assert Message.objects.filter(user=dan).exists()
+    assert not Message.objects.filter(user=eve).exists()
+    grading.appeal(work=work, text=OBJECTION, actor=dan, now=BEGUN)
+    for user, read_by in ((dan, 200), (eve, 404)):
+        client = Client()
+        client.force_login(user, backend="leaderboard.accounts.backend.AccountBackend")
+        assert client.get(f"/classes/{competition.slug}/grades/{work.pk}").status_code == read_by
+        assert client.get(f"/matches/{work.match_id}/worklog").status_code == 200
+    for user, count in ((dan, 1), (eve, 0)):
+        with zipfile.ZipFile(io.BytesIO(export_of(user))) as packed:
+            assert len(json.loads(packed.read("account.json"))["grades"]) == count
