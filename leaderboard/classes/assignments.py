@@ -59,12 +59,12 @@ def add_assignment(
 def edit_assignment(
     *, assignment: Assignment, boards: Collection[Board], actor: User, now: datetime, **settings: Any
 ) -> Assignment:
-    """Change an assignment. A board on which a student works stays; once grading begins, so does the rubric."""
+    """Change an assignment. Once grading begins, due time, group size and rubric stay."""
     check_teacher(actor, assignment.course, "change an assignment")
     assignment = Assignment.objects.select_for_update(of=("self",)).select_related("course").get(pk=assignment.pk)
     before = _values(assignment)
     if assignment.grading_began_at is not None:
-        for name in ("rubric", "graders_each", "moderate_from", "group_size"):
+        for name in ("due_at", "rubric", "graders_each", "moderate_from", "group_size"):
             if name in settings and settings[name] != getattr(assignment, name):
                 raise UserError(name, settings[name], "stays as it is, because grading has begun", status=409)
     _set(assignment, settings, boards, now)

@@ -157,11 +157,16 @@ class AssignmentForm(ActForm):
         if assignment is not None:
             known |= {"boards": assignment.boards.all(), "due_at": to_the_minute(assignment.due_at)}
         super().__init__(data, initial=known)
+        self._due_at = assignment.due_at if assignment else None
         boards = course.competition.boards.select_related("problem", "competition")
         chosen = assignment.rubric_id if assignment else None  # of the site, once its grading begins
         rubrics = Rubric.objects.filter(Q(course=course) | Q(pk=chosen))
         self.fields["rubric"].queryset = rubrics  # type: ignore[attr-defined]
         self.fields["boards"].queryset = boards  # type: ignore[attr-defined]
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the settings, with the due time to the second unless the field changed."""
+        return self.cleaned_data | ({} if "due_at" in self.changed_data else {"due_at": self._due_at})
 
 
 class ExtensionForm(ActForm):

@@ -81,10 +81,10 @@ def test_boards_and_rubrics_of_another_class_are_refused(stage: Stage, course: C
 def test_settings_of_grading_stay_once_it_began(stage: Stage, course: Course) -> None:
     assignment = add(course, stage)
     Assignment.objects.update(grading_began_at=NOON)
-    with pytest.raises(UserError, match="grading has begun"):
-        assignments.edit_assignment(
-            assignment=assignment, boards=[stage.board], actor=stage.olga, now=NOON, graders_each=2
-        )
+    common: dict[str, Any] = {"assignment": assignment, "boards": [stage.board], "actor": stage.olga, "now": NOON}
+    for changed in ({"graders_each": 2}, {"due_at": NOON + 9 * DAY}):
+        with pytest.raises(UserError, match="grading has begun"):
+            assignments.edit_assignment(**common, **changed)
 
 
 def test_an_extension_lengthens_the_time_of_one_student(stage: Stage, course: Course) -> None:

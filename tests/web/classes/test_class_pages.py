@@ -104,7 +104,9 @@ def test_a_teacher_assigns_extends_and_plants(stage, course: Course, browser) ->
     assert olga.post(f"{PAGE}/assignments", sent).url == PAGE
     made = Assignment.objects.get()
     address = f"{PAGE}/assignments/{made.pk}"
+    Assignment.objects.update(due_at=(to_the_second := due.replace(second=59, microsecond=0)))
     assert olga.post(address, sent | {"title": "Only one"}).status_code == 302
+    assert [(one.title, one.due_at) for one in Assignment.objects.all()] == [("Only one", to_the_second)]
     until = f"{due + DAY:%Y-%m-%dT%H:%M}"
     assert olga.post(f"{address}/extend", {"seat": seat.pk, "until": "", "reason": "Ill"}).status_code == 400
     assert olga.post(f"{address}/extend", {"seat": seat.pk, "until": until, "reason": "Ill"}).url == address
