@@ -74,6 +74,16 @@ def edit_assignment(
     return assignment
 
 
+def lock_before_grading(assignment: Assignment) -> Assignment:
+    """Return the assignment as it is now, locked against the beginning of its grading. Raise UserError after that."""
+    rows = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    assignment = rows.select_related("course__competition").get(pk=assignment.pk)
+    if assignment.grading_began_at is not None:
+        text = "its grading has begun, so works and due times stay as they are"
+        raise UserError("assignment", assignment.title, text, status=409)
+    return assignment
+
+
 def _set(assignment: Assignment, settings: Mapping[str, Any], boards: Collection[Board], now: datetime) -> None:
     """Check the settings and save the assignment."""
     unknown = next((name for name in settings if name not in EDITABLE), None)
@@ -136,6 +146,7 @@ def extend(
 ) -> Extension:
     """Give a student a later due time of their own, or change it. An extension never shortens the time."""
     check_teacher(actor, assignment.course, "extend a due time")
+    assignment = lock_before_grading(assignment)
     if seat.course_id != assignment.course_id:
         raise UserError("seat", seat.pk, "is no student of this class", status=404)
     if until <= assignment.due_at:
@@ -154,6 +165,7 @@ def extend(
 @transaction.atomic
 def withdraw_extension(*, extension: Extension, actor: User, now: datetime) -> None:
     check_teacher(actor, extension.assignment.course, "withdraw an extension")
+    lock_before_grading(extension.assignment)
     before = {"until": extension.until, "seat": extension.seat_id}
     record("withdraw_extension", extension, actor=actor, now=now, before=before)
     extension.delete()

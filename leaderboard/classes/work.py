@@ -6,6 +6,7 @@ from django.db import IntegrityError, transaction
 
 from leaderboard.accounts.models import User
 from leaderboard.audit.record import record
+from leaderboard.classes.assignments import lock_before_grading
 from leaderboard.classes.models import Assignment, Work
 from leaderboard.classes.permissions import seat_of
 from leaderboard.competitions.models import Board
@@ -24,8 +25,7 @@ def start_work(*, assignment: Assignment, board: Board, user: User, model: str, 
     course = assignment.course
     if seat_of(user, course) is None:
         raise UserError("assignment", assignment.title, f"only students of {course} start it", status=403)
-    if assignment.grading_began_at is not None:
-        raise UserError("assignment", assignment.title, "its grading has begun; ask your teacher", status=409)
+    assignment = lock_before_grading(assignment)
     if not assignment.boards.filter(pk=board.pk).exists():
         raise UserError("board", str(board), "is no board of this assignment; choose one of its own")
     _check_group(assignment, entrant_of(user, course.competition))

@@ -103,6 +103,20 @@ def test_an_extension_lengthens_the_time_of_one_student(stage: Stage, course: Co
     assert not Extension.objects.exists()
 
 
+def test_extensions_stay_once_grading_began(stage: Stage, course: Course) -> None:
+    assignment, seat = add(course, stage), seat_for(course, stage)
+    common: dict[str, Any] = {"assignment": assignment, "seat": seat, "reason": "Ill", "actor": stage.olga, "now": NOON}
+    extension = assignments.extend(until=NOON + 8 * DAY, **common)
+    Assignment.objects.update(grading_began_at=NOON)
+    for act in (
+        lambda: assignments.extend(until=NOON + 9 * DAY, **common),
+        lambda: assignments.withdraw_extension(extension=extension, actor=stage.olga, now=NOON),
+    ):
+        with pytest.raises(UserError, match="grading has begun, so works and due times stay"):
+            act()
+    assert Extension.objects.get().until == NOON + 8 * DAY
+
+
 def test_lateness_begins_at_the_due_time() -> None:
     assert assignments.lateness(NOON, NOON - timedelta(seconds=1)) is None
     assert assignments.lateness(NOON, NOON + DAY) == DAY

@@ -77,8 +77,7 @@ def test_start_work_opens_one_match_a_student(stage: Stage, assignment: Assignme
         begin(stage, assignment, stage.cleo)
     with pytest.raises(UserError, match="no board of this assignment"):
         begin(stage, assignment, stage.ben, board=make_board("other"))
-    Assignment.objects.update(grading_began_at=NOON)
-    assignment.refresh_from_db()
+    Assignment.objects.update(grading_began_at=NOON)  # the act reads it anew
     with pytest.raises(UserError, match="grading has begun"):
         begin(stage, assignment, stage.ben)
 
