@@ -67,6 +67,10 @@ def edit_assignment(
         for name in ("due_at", "rubric", "graders_each", "moderate_from", "group_size"):
             if name in settings and settings[name] != getattr(assignment, name):
                 raise UserError(name, settings[name], "stays as it is, because grading has begun", status=409)
+    size = settings.get("group_size", assignment.group_size)
+    if (size == 1) != (assignment.group_size == 1) and assignment.works.exists():
+        text = "stays 1 or a group, because a student has begun; add another assignment"
+        raise UserError("group_size", size, text, status=409)
     _set(assignment, settings, boards, now)
     old, new = changed(before, _values(assignment))
     if new:

@@ -123,6 +123,17 @@ def test_a_group_works_as_a_team_with_the_latest_extension(stage: Stage, course:
         begin(stage, alone, stage.ada)
 
 
+def test_an_assignment_with_work_stays_for_single_students_or_for_groups(stage: Stage, course: Course) -> None:
+    common: dict[str, Any] = {"boards": [stage.board], "actor": stage.olga, "now": NOON}
+    told: dict[str, Any] = {"title": "A block", "tier": 3, "due_at": NOON + 7 * DAY}
+    assignment = assignments.add_assignment(course=course, **common, **told)
+    for size in (2, 1):
+        assignments.edit_assignment(assignment=assignment, group_size=size, **common)
+    begin(stage, Assignment.objects.get(), stage.ada)
+    with pytest.raises(UserError, match="a student has begun"):
+        assignments.edit_assignment(assignment=assignment, group_size=2, **common)
+
+
 def test_the_grid_shows_the_stage_of_each_student(stage: Stage, course: Course, assignment: Assignment) -> None:
     work = begin(stage, assignment, stage.ada)
     assert lines(course, stage.now)["Ada"].cells[0].stage == "none"
