@@ -8,7 +8,7 @@ alone; its rules are accepted on its page before the first submission.
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -207,8 +207,9 @@ def import_roster(*, course: Course, text: str, actor: User, now: datetime) -> I
     if not students:
         raise UserError("roster", "", "no student; give a line for each: username or e-mail, name, section")
     course = _lock(course)
-    known = {line.login: line for line in course.roster.select_related("seat")}
-    new = [student for student in students if student.login not in known]
+    known = {line.login: line for line in course.roster.select_related("section")}
+    seats = _seats_by_login(course, known.values())
+    new = [student for student in students if student.login not in known and student.login not in seats]
     _check_places(course, len(new))
     sections = sections_named(course, {student.section for student in students})
     RosterLine.objects.bulk_create(
@@ -221,24 +222,52 @@ def import_roster(*, course: Course, text: str, actor: User, now: datetime) -> I
         )
         for student in new
     )
-    pairs = [(known[student.login], student) for student in students if student.login in known]
-    changed = sum(_changed(line, student, sections) for line, student in pairs)
-    found = Imported(len(new), changed, len(pairs) - changed)
+    changed = 0
+    for student in students:
+        line, seat = known.get(student.login), seats.get(student.login)
+        waiting = [line] if line is not None and line.seat_id is None else []
+        given = [(one.name, one.section) for one in waiting]
+        given.append((student.name, sections.get(student.section.lower())))
+        if (place := seat or line) is not None:
+            changed += _fill(place, given)
+        if seat is not None:
+            _bind(waiting, seat)
+    found = Imported(len(new), changed, len(students) - len(new) - changed)
     record("import_roster", course, actor=actor, now=now, after={"added": found.added, "changed": changed})
     return found
 
 
-def _changed(line: RosterLine, student: Student, sections: dict[str, Section]) -> bool:
-    """Take over name and section of a known student, where the new text gives them; return whether either differs."""
-    section = sections.get(student.section.lower(), line.section)
-    name = student.name or line.name
-    if (name, section) == (line.name, line.section):
+def _seats_by_login(course: Course, lines: Iterable[RosterLine]) -> dict[str, Seat]:
+    """Map logins of lines, usernames and confirmed addresses, in lower case, to the present seats of their people."""
+    present = course.seats.filter(left_at=None).select_related("account", "section")
+    seats = {seat.account.account_id: seat for seat in present}
+    logins = User.objects.filter(Q(pk__in=seats) | Q(linked_to__in=seats))
+    addresses = EmailAddress.objects.filter(user__in=logins, verified=True).select_related("user")
+    named = [(login.username, login) for login in logins] + [(one.email, one.user) for one in addresses]
+    by_key = {seat.pk: seat for seat in seats.values()}
+    joined_by = {line.login: by_key[line.seat_id] for line in lines if line.seat_id in by_key}
+    return {name.lower(): seats[login.account_id] for name, login in named} | joined_by
+
+
+def _fill(place: Seat | RosterLine, given: Iterable[tuple[str, Section | None]]) -> bool:
+    """Give a seat or a line these names and sections, later ones before earlier; return whether either changes."""
+    before = place.name, place.section
+    for name, section in given:
+        place.name, place.section = name or place.name, section or place.section
+    if (place.name, place.section) == before:
         return False
-    line.name, line.section = name, section
-    line.save(update_fields=["name", "section"])
-    if line.seat is not None:
-        Seat.objects.filter(pk=line.seat.pk).update(name=name, section=section)
+    place.save(update_fields=["name", "section"])
     return True
+
+
+def _bind(lines: Iterable[RosterLine], seat: Seat) -> None:
+    """End the waiting of a person's lines: one stays with the seat, so that an import knows the student by it."""
+    for line in lines:
+        if RosterLine.objects.filter(seat=seat).exists():
+            line.delete()
+        else:
+            line.seat = seat
+            line.save(update_fields=["seat"])
 
 
 def sections_named(course: Course, names: Collection[str]) -> dict[str, Section]:
@@ -280,7 +309,8 @@ def end_seat(*, seat: Seat, actor: User, now: datetime) -> bool:
     check_teacher(actor, seat.course, "end a seat")
     if not Seat.objects.filter(pk=seat.pk, left_at=None).update(left_at=now):
         return False
-    RosterLine.objects.filter(seat=seat).delete()  # it would admit the account again
+    RosterLine.objects.filter(seat=seat).delete()  # it would admit the account again, as would an open line
+    lines_for(seat.account).filter(course=seat.course).delete()
     record("end_seat", seat, actor=actor, now=now)
     return True
 
@@ -331,24 +361,21 @@ def _check_may_sit(course: Course, user: User) -> None:
 
 
 def _sit(course: Course, user: User, now: datetime) -> Seat:
-    """Give the person a seat and an entrant; take over name and section of their roster line."""
+    """Give the person a seat and an entrant; take over names and sections of their roster lines."""
     check_not_over(course.competition, now)
     enter_alone(user=user, competition=course.competition, now=now)  # locks person and names, in this order
     course = _lock(course)
     known = Seat.objects.filter(course=course, account__in=logins_of(user)).first()
-    line = lines_for(user).filter(course=course).first()
-    if known is not None and known.left_at is None:
-        return known
-    if line is None:
-        _check_places(course, 1)
+    lines = list(lines_for(user).filter(course=course))
     seat = known or Seat(course=course, account=user.account, joined_at=now)
-    seat.left_at = None
-    if line is not None:
-        seat.name, seat.section = line.name or seat.name, line.section or seat.section
-    seat.save()
-    if line is not None:
-        RosterLine.objects.filter(pk=line.pk).update(seat=seat)
-    record("join_class", seat, actor=user, now=now)
+    if known is None or known.left_at is not None:
+        if not lines:
+            _check_places(course, 1)
+        seat.left_at = None
+        seat.save()
+        record("join_class", seat, actor=user, now=now)
+    _fill(seat, [(line.name, line.section) for line in lines])
+    _bind(lines, seat)
     return seat
 
 

@@ -147,6 +147,50 @@ def test_an_ended_seat_comes_back_by_joining_again(stage: Stage, course: Course)
     assert people.join_by_roster(course=course, user=stage.ada, now=NOON) == seat
 
 
+def test_import_roster_finds_a_student_who_joined_by_a_code(stage: Stage, course: Course) -> None:
+    [issued] = issue_codes(competition=course.competition, count=1, actor=stage.olga, now=NOON)
+    imported(course, stage, "ada@example.org,Ada Byron,Monday")
+    people.join_by_code(code=issued.text, user=stage.ada, now=NOON)
+    EmailAddress.objects.create(user=stage.ada, email="Ada@example.org", verified=True)
+    for text, name, section in (
+        ("ada@example.org", "Ada Byron", "Monday"),
+        ("ada,Ada King", "Ada King", "Monday"),
+        ("ada,Countess,\nada@example.org,,Friday", "Countess", "Friday"),
+    ):
+        assert imported(course, stage, text).changed
+        seat = course.seats.get()
+        assert (seat.name, str(seat.section)) == (name, section)
+        assert imported(course, stage, text) == people.Imported(added=0, changed=0, unchanged=len(text.splitlines()))
+    assert RosterLine.objects.get().seat == seat
+
+
+def test_import_roster_compares_with_the_seat_of_a_student(stage: Stage, course: Course) -> None:
+    imported(course, stage)
+    seat = people.join_by_roster(course=course, user=stage.ada, now=NOON)
+    people.change_seat(seat=seat, name="A. L.", section="Friday", actor=stage.olga, now=NOON)
+    assert imported(course, stage, "ada,,") == people.Imported(added=0, changed=0, unchanged=1)
+    assert imported(course, stage) == people.Imported(added=0, changed=1, unchanged=1)
+    seat.refresh_from_db()
+    assert (seat.name, str(seat.section)) == ("Ada Lovelace", "Monday")
+
+
+def test_a_person_with_two_lines_takes_one_seat_and_both_lines(stage: Stage, course: Course) -> None:
+    imported(course, stage, "ada,Ada,Monday\nada@example.org,Ada Byron,")
+    EmailAddress.objects.create(user=stage.ada, email="ada@example.org", verified=True)
+    seat = people.join_by_roster(course=course, user=stage.ada, now=NOON)
+    assert (seat.name, str(seat.section)) == ("Ada Byron", "Monday")
+    assert RosterLine.objects.get().seat == seat
+
+
+def test_no_line_of_a_person_outlives_their_seat(stage: Stage, course: Course) -> None:
+    imported(course, stage, "ada,Ada\nada@example.org,Ada")
+    seat = people.join_by_roster(course=course, user=stage.ada, now=NOON)
+    EmailAddress.objects.create(user=stage.ada, email="ada@example.org", verified=True)  # after joining
+    people.end_seat(seat=seat, actor=stage.olga, now=NOON)
+    with pytest.raises(UserError, match="neither your username"):
+        people.join_by_roster(course=course, user=stage.ada, now=NOON)
+
+
 def test_sections_and_lines_are_removed(stage: Stage, course: Course) -> None:
     imported(course, stage)
     seat = people.join_by_roster(course=course, user=stage.ada, now=NOON)
