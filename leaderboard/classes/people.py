@@ -170,6 +170,10 @@ def _header(cells: Sequence[str]) -> tuple[str, ...] | None:
     if "" in names:
         unknown = cells[names.index("")]
         raise UserError("column", unknown, "is unknown; name them login (or username, email), name, section")
+    if len(set(names)) < len(names):
+        twice = next(index for index, name in enumerate(names) if name in names[:index])
+        first = cells[names.index(names[twice])]
+        raise UserError("column", cells[twice], f"gives the {names[twice]} again, after “{first}”; keep one of them")
     return names
 
 

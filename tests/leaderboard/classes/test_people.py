@@ -78,6 +78,7 @@ def test_import_roster_adds_lines_and_sections(stage: Stage, course: Course) -> 
         ("ada\nb n,Ben\ncleo@nowhere\nada\n", "line 2.*neither.*line 3.*no e-mail.*line 4.*in line 1 already"),
         ("ada,Lovelace, Ada,Monday\n", "line 1.*1 cells too many"),
         ("login,nmae\nada,Ada\n", "line 1: column “nmae” is unknown"),
+        ("Username,name,E-mail\nada,Ada,ada@example.org\n", "line 1: column “E-mail” gives the login again, after “U"),
         ('ada,"Ada\n', "not CSV"),
         (f"ada,{'x' * 200}\n", "line 1: name"),
         ("\n,,\n", "no student"),
