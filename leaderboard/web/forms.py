@@ -89,9 +89,7 @@ class SubmitForm(forms.Form):
     mode = forms.CharField(required=False)
     hardware = forms.CharField(required=False)
     licence = forms.CharField(required=False)
-    remixed_from = forms.IntegerField(
-        required=False, min_value=1, max_value=MAX_KEY, widget=forms.HiddenInput(attrs={"data-remix": ""})
-    )
+    remixed_from = forms.IntegerField(required=False, min_value=1, max_value=MAX_KEY)
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

@@ -69,8 +69,9 @@ def origin_for(user: User, pk: int, now: datetime) -> Submission:
     remixed = Submission.objects.filter(owner__in=logins_of(user), remixed_from=pk)
     found = Submission.objects.filter(pk=pk).first()
     if found is None or not (readable_among([pk], user, now) or remixed.exists()):
-        text = f"there is no code of a submission {pk} that you may read; take the number from an entry's page"
-        raise UserError("remixed_from", pk, text)
+        text = f"there is no code of a submission {pk} that you may read"
+        way_out = "take the number from an entry's page, or send the code as no remix"
+        raise UserError("remixed_from", pk, f"{text}; {way_out}")
     return found
 
 

@@ -115,3 +115,32 @@ def test_without_javascript_the_page_is_a_plain_form(stage) -> None:
         page.get_by_role("button", name="Send it to the judge").click()
         page.wait_for_url("**/submissions/*")
     assert stage.ada.submissions.get().source.endswith("# by hand\n")
+
+
+def test_a_file_unticks_the_remix_and_the_draft_keeps_the_box(stage) -> None:
+    original = stage.submit(stage.ada)
+    cookies = cookies_of(stage.ada)
+    with live_site() as site, chromium() as browser:
+        watched = open_page(browser, site.address, cookies)
+        page = watched.page
+        page.goto(f"{ADDRESS}?remix={original.pk}")
+        box = page.get_by_role("checkbox", name=f"Remix of submission {original.pk}")
+        assert box.is_checked()
+        file = {"name": "own.py", "mimeType": "text/x-python", "buffer": b"OWN = 1\n"}
+        page.get_by_label("Your file").set_input_files(file)
+        page.get_by_text("own.py is in the editor below.").wait_for()
+        assert not box.is_checked()
+        page.get_by_text("Draft saved").wait_for()
+
+        with page.expect_response("**/draft"):
+            box.check()
+        page.goto(ADDRESS)
+        page.get_by_text("Your draft, saved").wait_for()
+        assert page.get_by_role("textbox", name="Code").inner_text().startswith("OWN = 1")
+        assert box.is_checked()
+        with page.expect_response("**/draft"):
+            box.uncheck()
+        page.goto(ADDRESS)
+        page.get_by_text("Your draft, saved").wait_for()
+        assert box.count() == 0
+        watched.is_calm()

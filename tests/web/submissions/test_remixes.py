@@ -142,6 +142,20 @@ def test_the_attribution_survives_drafts_and_further_sending(stage, browser, ori
     assert field in text_of(ben, "/boards/softmax/submit")
 
 
+def test_a_draft_of_a_retracted_original_is_sent_without_its_origin(stage, browser, original) -> None:
+    ben, form = browser(stage.ben), {"code": CODE, "mode": "ranked", "hardware": "cpu", "licence": "MIT"}
+    ben.post("/boards/softmax/draft", form | {"remixed_from": original.pk})
+    retract(submission=original, actor=stage.ada, reason="", now=stage.later(1))
+    box = f'<input type="checkbox" name="remixed_from" value="{original.pk}" checked>'
+    assert box in text_of(ben, "/boards/softmax/submit")
+    refused = ben.post("/boards/softmax/submit", form | {"remixed_from": original.pk})
+    assert refused.status_code == 400
+    assert "or send the code as no remix" in refused.content.decode()
+    assert box in refused.content.decode()
+    assert ben.post("/boards/softmax/submit", form).status_code == 302, "without the tick"
+    assert Submission.objects.get(owner=stage.ben).remixed_from is None
+
+
 def test_an_unreadable_original_does_not_open_in_the_editor(stage, browser, original) -> None:
     private = stage.submit(stage.cleo)
     for pk in (private.pk, 10**9, "x"):

@@ -27,6 +27,7 @@ const frame = document.getElementById("editor");
 const isPlain = "plain" in form.dataset; // the form of a match leads to a page of its own
 const note = document.getElementById("draft-note");
 const filename = form.querySelector("[data-filename]");
+const remix = form.querySelector("input[name=remixed_from]"); // a checkbox; null: the code is no remix
 
 const look = EditorView.theme({
   "&": { backgroundColor: "var(--surface)", color: "var(--ink)", fontSize: "0.875rem", height: "100%" },
@@ -100,6 +101,7 @@ document.getElementById("code-label").addEventListener("click", () => view.focus
 const text = () => view.state.doc.toString();
 
 function replace(wanted) {
+  if (remix) remix.checked = false; // a starter or file need not build on the original; the box can be ticked again
   view.setState(stateOf(wanted));
   changed();
 }
@@ -212,8 +214,6 @@ function fill(link) {
   const starter = document.getElementById(link.dataset.fill).textContent;
   if (text().trim() && text() !== starter && !confirm("Replace the code in the editor?")) return;
   filename.value = "";
-  form.querySelector("[data-remix]").value = ""; // a starter is nobody's code
-  document.getElementById("remix-note")?.remove();
   const place = link.closest("[data-hardware]").dataset.hardware;
   const choice = form.querySelector(`input[name=hardware][value="${CSS.escape(place)}"]`);
   if (choice) choice.checked = true;
@@ -347,6 +347,7 @@ form.addEventListener("click", (event) => {
   fill(filler);
 });
 form.addEventListener("change", showStarters);
+remix?.addEventListener("change", changed);
 
 const said = document.createElement("div");
 said.id = "said";
