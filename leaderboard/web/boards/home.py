@@ -23,6 +23,7 @@ from leaderboard.web.boards.summaries import (
     CollectionSummary,
     by_number,
     collection_summary,
+    group_of,
     names_of,
     own_entrants,
     summaries,
@@ -45,6 +46,7 @@ class Running:
     collection: CollectionSummary | None
     own: OverallLine | None  # the viewer's line over all its boards
     ranked: int  # lines of the standing over all its boards
+    group: str  # whose standing that is
     has_entered: bool
     hardware: Sequence[str]
 
@@ -176,14 +178,16 @@ def _running(
     competition, entrant = item.competition, own.get(item.competition.pk)
     is_collection = competition.pk in collections
     lines: Sequence[OverallLine] = ()
+    group = group_of(boards, seen, entrant)
     if entrant is not None and not is_collection and len(boards) > 1:
-        lines = counted({board.pk: seen[board.pk].current for board in boards}, competition.scoring)
+        lines = counted({board.pk: seen[board.pk].of(group).current for board in boards}, competition.scoring)
     return Running(
         summary=item,
         boards=shown,
         collection=collection_summary(competition, boards, seen, entrant, now) if is_collection else None,
         own=next((line for line in lines if line.entrant_id == entrant), None),
         ranked=len(lines),
+        group=group,
         has_entered=entrant is not None,
         hardware=sorted({board.hardware for board in boards}),
     )

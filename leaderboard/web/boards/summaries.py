@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote
 
 from leaderboard.accounts.models import User
-from leaderboard.competitions.models import FAST_P, Board, Competition
+from leaderboard.competitions.models import EVERYBODY, FAST_P, Board, Competition
 from leaderboard.competitions.permissions import Viewer, boards_seen_by
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.permissions import memberships_of
@@ -58,6 +58,7 @@ class CollectionPlace:
     solved: int  # problems with a line
     leader: OverallLine | None
     own: OverallLine | None
+    group: str  # whose standing has the viewer's line
     entrants: int
 
 
@@ -108,6 +109,12 @@ def own_place(look: Look, entrant: int | None) -> Place | None:
     return None if entrant is None else look.with_line_of(entrant).current.place_of(entrant)
 
 
+def group_of(boards: Iterable[Board], seen: Mapping[int, Look], entrant: int | None) -> str:
+    """Return the group in whose rankings this entrant has a line; without any line, that of people."""
+    found = [seen[board.pk].with_line_of(entrant) for board in boards] if entrant is not None else []
+    return next((look.group for look in found if entrant in look.current.at), EVERYBODY)
+
+
 def collection_summary(
     competition: Competition, boards: Sequence[Board], seen: Mapping[int, Look], own: int | None, now: datetime
 ) -> CollectionSummary:
@@ -120,9 +127,11 @@ def collection_summary(
     for hardware, here in sorted(by_hardware.items()):
         tables = {board.pk: seen[board.pk].current for board in here}
         lines = counted(tables, FAST_P)
-        mine = next((line for line in lines if line.entrant_id == own), None) if own is not None else None
+        group = group_of(here, seen, own)
+        beside = counted({board.pk: seen[board.pk].of(group).current for board in here}, FAST_P)
+        mine = next((line for line in beside if line.entrant_id == own), None) if own is not None else None
         solved = sum(bool(table.places) for table in tables.values())
-        places.append(CollectionPlace(hardware, len(here), solved, next(iter(lines), None), mine, len(lines)))
+        places.append(CollectionPlace(hardware, len(here), solved, next(iter(lines), None), mine, group, len(lines)))
     problems = len({board.slug for here in by_hardware.values() for board in here})
     return CollectionSummary(competition, problems, places, any(board.is_open_at(now) for board in boards))
 

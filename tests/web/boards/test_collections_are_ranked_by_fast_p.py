@@ -4,8 +4,9 @@ import pytest
 
 from leaderboard import pipeline
 from leaderboard.admissions.compiled import ask_compiled
-from leaderboard.competitions.models import Board, Competition, Problem, ProblemVersion
+from leaderboard.competitions.models import APART, Board, Competition, Problem, ProblemVersion
 from leaderboard.desk import acts
+from leaderboard.entrants.enter import enter_in_division
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.runners import greet
 from leaderboard.review.standing import held_results
@@ -150,6 +151,17 @@ def test_it_is_one_link_among_the_cards_of_others(stage, browser, boards, addres
     assert "Standings over 3 problems" in text, "the dice cannot be judged"
     assert 'href="/boards/softmax' in text
     assert 'href="/boards/kb1-001-double"' not in text
+
+
+def test_its_card_names_the_place_of_an_agent_among_agents(stage, browser, boards) -> None:
+    Competition.objects.update(agents_rank=APART)
+    competition = Competition.objects.get(slug="kernelbench")
+    enter_in_division(user=stage.ada, competition=competition, division="agent", model_name="m", now=stage.now)
+    board = Board.objects.get(pk=boards[0].pk)
+    for owner, ratio in ((stage.ben, 0.6), (stage.ada, 0.7)):
+        stage.judge(stage.submit(owner, board=board), ratio=ratio, half_width=0.01)
+    for user, said in ((stage.ada, "1st among agents, 33.3"), (stage.ben, "1st, 33.3")):
+        assert f'data-label="You">{said}' in browser(user).get("/").content.decode()
 
 
 def test_nobody_yet(stage, browser, boards) -> None:

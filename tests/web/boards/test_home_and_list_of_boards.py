@@ -10,7 +10,18 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.awards.models import ANNOUNCED, Award
-from leaderboard.competitions.models import CLOSED, UNLISTED, Announcement, Board, Competition, Problem, Role, Track
+from leaderboard.competitions.models import (
+    APART,
+    CLOSED,
+    UNLISTED,
+    Announcement,
+    Board,
+    Competition,
+    Problem,
+    Role,
+    Track,
+)
+from leaderboard.entrants.enter import enter_in_division
 from leaderboard.entrants.models import Entrant
 from leaderboard.web.boards.home import MOST_BOARDS
 from leaderboard.web.boards.listing import MOST_ROWS
@@ -73,6 +84,20 @@ def test_home_names_the_place_over_all_boards_of_a_competition(stage, browser) -
     stage.judge(stage.submit(stage.ben), ratio=0.8)
     stage.judge(stage.submit(stage.ben, board=other), ratio=0.9)
     assert "You are <strong>2nd</strong> of 2 over all boards, with kernels on 2 of them" in page_of(browser(stage.ben))
+
+
+def test_home_names_the_place_of_an_agent_among_agents(stage, browser) -> None:
+    make_board("layernorm")
+    Competition.objects.update(agents_rank=APART)
+    stage.board.competition.refresh_from_db()
+    given = {"competition": stage.board.competition, "division": "agent", "model_name": "m"}
+    enter_in_division(user=stage.ada, now=stage.now, **given)
+    for owner, ratio in ((stage.ben, 0.5), (stage.ada, 0.6)):
+        stage.judge(stage.submit(owner), ratio=ratio)
+    text = page_of(browser(stage.ada))
+    assert "You are <strong>1st</strong> of 1 among agents over all boards, with kernels on 1 of them" in text
+    assert 'href="/competitions/kernels-101/standings?group=agents"' in text
+    assert "of 1 over all boards" in page_of(browser(stage.ben))
 
 
 def test_home_shows_a_few_boards_of_a_large_competition(stage, browser) -> None:
