@@ -104,12 +104,14 @@ def group_of(track: Track) -> str:
 def boards_of(track: Track) -> list[Board]:
     boards = Board.objects.with_parts().filter(competition=track.competition_id)
     params = track.params
+    if track.kind in (Track.BOARD, Track.FIRST_TO_BEAT):
+        boards = boards.filter(slug=params.get("slug", ""), hardware=params.get("hardware", ""))
+    else:
+        boards = boards.judged()
     if track.kind == Track.HARDWARE:
         boards = boards.filter(hardware=params.get("hardware", ""))
     elif track.kind == Track.TAG:
         boards = boards.filter(tags__contains=[params.get("tag", "")])
-    elif track.kind in (Track.BOARD, Track.FIRST_TO_BEAT):
-        boards = boards.filter(slug=params.get("slug", ""), hardware=params.get("hardware", ""))
     return list(boards.order_by("slug", "hardware"))
 
 

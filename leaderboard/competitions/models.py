@@ -204,7 +204,14 @@ class ProblemVersion(models.Model):
         return self.bundle.get(key, default)
 
 
+JUDGED: Final = ~Q(version__bundle__has_key="unsupported") | Q(version__bundle__unsupported="")
+
+
 class BoardQuerySet(models.QuerySet["Board"]):
+    def judged(self) -> BoardQuerySet:
+        """Return the boards whose problem this site can judge: standings over several boards count these alone."""
+        return self.filter(JUDGED)
+
     def with_parts(self) -> BoardQuerySet:
         return self.select_related("competition", "problem", "version")
 

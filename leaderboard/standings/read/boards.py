@@ -10,7 +10,8 @@ any number of boards and lines.
 
 A collection is a competition whose boards ask for a Model to be replaced. It is ranked as a whole by `fast_p`
 (overall.py): a held, rejected or failed result has no line and counts as not solved. A ratio is to the baseline beside
-it, so boards may differ in their epoch. A problem that this judge cannot run is left out of the count, and listed.
+it, so boards may differ in their epoch. A problem that this site cannot judge is listed and does not count, as in every
+standing over several boards.
 """
 
 from collections import defaultdict
@@ -20,12 +21,12 @@ from datetime import datetime
 from threading import Lock
 from typing import Any, Final
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F
 
 from leaderboard.admissions.compiled import newest_timings
 from leaderboard.admissions.models import CompiledTiming
 from leaderboard.competitions.calendar import Stage, Window, current_stage
-from leaderboard.competitions.models import AGENTS, EVERYBODY, Board, BoardQuerySet, Competition
+from leaderboard.competitions.models import AGENTS, EVERYBODY, JUDGED, Board, BoardQuerySet, Competition
 from leaderboard.entrants.models import Entrant
 from leaderboard.judging.epochs import RankedEpochs
 from leaderboard.judging.models import Epoch
@@ -416,8 +417,7 @@ def problem_set(
 
 def problems_by_collection(boards: BoardQuerySet) -> dict[int, int]:
     """Map competitions to the number of judgeable problems among these boards, if they are ranked by fast_p."""
-    judged = ~Q(version__bundle__has_key="unsupported") | Q(version__bundle__unsupported="")
-    rows = _collected(boards).order_by().values("competition").annotate(n=Count("slug", distinct=True, filter=judged))
+    rows = _collected(boards).order_by().values("competition").annotate(n=Count("slug", distinct=True, filter=JUDGED))
     return dict(rows.values_list("competition", "n"))
 
 

@@ -24,6 +24,7 @@ from leaderboard.web.boards.summaries import (
     by_number,
     collection_summary,
     group_of,
+    judged,
     names_of,
     own_entrants,
     summaries,
@@ -47,7 +48,7 @@ class Running:
     own: OverallLine | None  # the viewer's line over all its boards
     ranked: int  # lines of the standing over all its boards
     group: str  # whose standing that is
-    has_entered: bool
+    is_unranked: bool  # the viewer has entered, and has no line over all its boards
     hardware: Sequence[str]
 
     @property
@@ -177,18 +178,19 @@ def _running(
 ) -> Running:
     competition, entrant = item.competition, own.get(item.competition.pk)
     is_collection = competition.pk in collections
-    lines: Sequence[OverallLine] = ()
-    group = group_of(boards, seen, entrant)
-    if entrant is not None and not is_collection and len(boards) > 1:
-        lines = counted({board.pk: seen[board.pk].of(group).current for board in boards}, competition.scoring)
+    counting, group = judged(boards), group_of(boards, seen, entrant)
+    is_placed = entrant is not None and not is_collection and len(counting) > 1
+    tables = {board.pk: seen[board.pk].of(group).current for board in counting}
+    lines = counted(tables, competition.scoring) if is_placed else ()
+    line = next((line for line in lines if line.entrant_id == entrant), None)
     return Running(
         summary=item,
         boards=shown,
         collection=collection_summary(competition, boards, seen, entrant, now) if is_collection else None,
-        own=next((line for line in lines if line.entrant_id == entrant), None),
+        own=line,
         ranked=len(lines),
         group=group,
-        has_entered=entrant is not None,
+        is_unranked=is_placed and line is None,
         hardware=sorted({board.hardware for board in boards}),
     )
 
@@ -200,9 +202,7 @@ def _firsts(
     is_collection = item.competition.pk in collections
     hardware = min((board.hardware for board in boards), default="")
     tables = {
-        board.pk: seen[board.pk].current
-        for board in boards
-        if not is_collection or (board.hardware == hardware and not getattr(board, "why_unsupported", ""))
+        board.pk: seen[board.pk].current for board in judged(boards) if not is_collection or board.hardware == hardware
     }
     lines = counted(tables, FAST_P if is_collection else item.competition.scoring) if tables else ()
     return [line for line in lines[:WINNERS] if line.rank == 1]

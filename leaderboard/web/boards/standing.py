@@ -295,7 +295,8 @@ def show_overall(slug: str, asked: Asked, viewer: Viewer, now: datetime) -> Over
     """
     competition = get_object_or_404(competitions_seen_by(viewer), slug=slug)
     stages = stages_by(competition.schedule, now)
-    every = list(boards_seen_by(viewer).select_related("competition", "problem").filter(competition=competition))
+    seen = boards_seen_by(viewer).judged().filter(competition=competition)
+    every = list(seen.select_related("competition", "problem"))
     places = sorted({board.hardware for board in every})
     if (
         asked.scoring not in ("", *SCORINGS)

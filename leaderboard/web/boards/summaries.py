@@ -115,14 +115,18 @@ def group_of(boards: Iterable[Board], seen: Mapping[int, Look], entrant: int | N
     return next((look.group for look in found if entrant in look.current.at), EVERYBODY)
 
 
+def judged(boards: Iterable[Board]) -> list[Board]:
+    """Return the listed boards whose problem this site can judge."""
+    return [board for board in boards if not getattr(board, "why_unsupported", "")]
+
+
 def collection_summary(
     competition: Competition, boards: Sequence[Board], seen: Mapping[int, Look], own: int | None, now: datetime
 ) -> CollectionSummary:
     """Summarise a collection from the looks of its boards, without a query. `own`: the viewer's entrant."""
     by_hardware: dict[str, list[Board]] = defaultdict(list)
-    for board in boards:
-        if not getattr(board, "why_unsupported", ""):
-            by_hardware[board.hardware].append(board)
+    for board in judged(boards):
+        by_hardware[board.hardware].append(board)
     places = []
     for hardware, here in sorted(by_hardware.items()):
         tables = {board.pk: seen[board.pk].current for board in here}

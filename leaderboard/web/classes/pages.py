@@ -141,8 +141,7 @@ def _welcome(request: HttpRequest, seat: Seat) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     """Make a class from nothing: staff of the site, who make competitions."""
     level = request.GET.get("level", "")
-    judged = ~Q(version__bundle__has_key="unsupported") | Q(version__bundle__unsupported="")
-    boards = boards_seen_by(request.user, listed=True).with_parts().filter(judged)
+    boards = boards_seen_by(request.user, listed=True).with_parts().judged()
     shown = boards.filter(version__bundle__level=int(level)) if level in ("1", "2", "3") else boards
     form = ClassForm(boards if request.method == "POST" else shown, gate.posted(request))
     done = "The class is there. Now its students and assignments."

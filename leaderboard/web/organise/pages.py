@@ -26,7 +26,17 @@ from leaderboard.competitions.access import (
 )
 from leaderboard.competitions.checks import TIMES
 from leaderboard.competitions.edit import clone_competition, create_competition, delete_competition, edit_competition
-from leaderboard.competitions.models import PUBLIC, Announcement, Board, Competition, InviteCode, Prize, Role, Track
+from leaderboard.competitions.models import (
+    JUDGED,
+    PUBLIC,
+    Announcement,
+    Board,
+    Competition,
+    InviteCode,
+    Prize,
+    Role,
+    Track,
+)
 from leaderboard.competitions.permissions import competitions_of, role_of
 from leaderboard.entrants import messages
 from leaderboard.judging.models import QUEUED, RUNNING, Attempt
@@ -146,15 +156,13 @@ def pending(competition: Competition) -> list[Pending]:
     review = f"/review?competition={competition.slug}"
     closed = unadmitted_boards(competition.boards.all())
     failed = sum(test.is_done for _, test in closed)
-    unsupported = competition.boards.filter(version__bundle__has_key="unsupported")
-    unsupported = unsupported.exclude(version__bundle__unsupported="")
     found = [
         Pending(cases.filter(state__in=states.HELD).count(), "held for review", review),
         Pending(cases.filter(state=states.APPEALED).count(), "appealed", f"{review}&state={states.APPEALED}"),
         Pending(unsettled(competition).count(), "undecided confirmations", f"{base}/confirmations"),
         Pending(failed, "without a passed admission test", f"{base}/boards"),
         Pending(len(closed) - failed, "waiting for their admission test", f"{base}/boards", urgent=False),
-        Pending(unsupported.count(), "cannot be judged here", f"{base}/boards"),
+        Pending(competition.boards.exclude(JUDGED).count(), "cannot be judged here", f"{base}/boards"),
         Pending(attempts.filter(state=QUEUED).count(), "queued", f"{base}/state", urgent=False),
         Pending(attempts.filter(state__in=RUNNING).count(), "being judged", f"{base}/state", urgent=False),
     ]

@@ -12,7 +12,7 @@ from leaderboard.judging.models import QUEUED
 from tests.leaderboard import records
 from tests.leaderboard.awarding import over, sent, track
 from tests.leaderboard.records import confirm
-from tests.leaderboard.stage import Stage, make_board
+from tests.leaderboard.stage import Stage, make_board, mark_unsupported
 
 
 def test_several_boards_are_one_standing(stage: Stage) -> None:
@@ -32,6 +32,19 @@ def test_several_boards_are_one_standing(stage: Stage) -> None:
         assert [(pair.board, told[pair.upper], told[pair.lower]) for pair in drawn.pairs] == [
             (other.pk, "ben", "ada")
         ], "who is first is confirmed on the board that they lead, however far behind the next one is"
+
+
+def test_a_problem_that_cannot_be_judged_counts_in_a_track_of_its_own_alone(stage: Stage) -> None:
+    other = make_board("vectoradd")
+    sent(stage, stage.ada, 0.8)
+    sent(stage, stage.ben, 0.6, board=other)
+    over(stage)
+    mark_unsupported(other)
+    of_board = track(stage, 100, params={"slug": "vectoradd", "hardware": "cpu"})
+    over_all = track(stage, 100, kind=Track.OVERALL, params={}, slug="overall")
+    told = {entrant.pk: entrant.name for entrant in Entrant.objects.all()}
+    for made, winner in ((of_board, "ben"), (over_all, "ada")):
+        assert [told[one.entrant_id] for one in draw(made, now=stage.now).outcome.winners] == [winner]
 
 
 def test_a_jump_that_wins_over_several_boards_is_confirmed_on_each_board_that_it_leads(stage: Stage) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from leaderboard.competitions.models import CLOSED, Competition, Role
-from tests.leaderboard.stage import make_board
+from tests.leaderboard.stage import make_board, mark_unsupported
 from tests.web.test_pages_are_strict import check
 
 PAGE = "/competitions/kernels-101/standings"
@@ -75,6 +75,20 @@ def test_it_is_counted_as_asked(stage, browser, raced, how) -> None:
         "geometric_mean": [pytest.approx((1 / 0.6) ** 0.5), pytest.approx((1 / 0.8) ** 0.5)],
         "fast_p": [0.5, 0.5],
     }[how]
+
+
+def test_a_problem_that_cannot_be_judged_does_not_count(stage, browser) -> None:
+    judged, unsupported = make_board("layernorm"), make_board("vectoradd", "H200")
+    mark_unsupported(unsupported)
+    stage.judge(stage.submit(stage.ada), ratio=0.6)
+    [line] = browser(None).get(f"{API}?scoring=fast_p").json()
+    assert line["score"] == 0.5, "one of two, although the competition has three boards"
+    assert "over 2 boards" in page(browser(None))
+    assert browser(None).get(f"{PAGE}?hardware=H200").status_code == 404
+    assert "of 1 over all boards, with kernels on 1" in browser(stage.ada).get("/").content.decode()
+    mark_unsupported(judged)
+    assert "over all boards" not in browser(stage.ada).get("/").content.decode(), "a single board is left"
+    assert "no ranked kernel yet" not in browser(stage.ada).get("/").content.decode()
 
 
 @pytest.mark.parametrize("query", ["?scoring=luck", "?hardware=B200", "?stage=practice", "?stage=x", "?from=-1"])

@@ -12,7 +12,7 @@ from leaderboard.competitions.models import Board, ProblemVersion
 from leaderboard.judging.models import DONE, ERROR
 from leaderboard.judging.runners import greet
 from problems.spec import COMPILED
-from tests.leaderboard.stage import make_board, make_problem
+from tests.leaderboard.stage import make_board, make_problem, mark_unsupported
 
 LINES = [
     {"name": "admission/reference", "expected": "accepted", "got": "passed 9 cases", "good": True, "explained": ""},
@@ -61,11 +61,9 @@ def test_a_test_that_waits_calls_for_no_act_of_an_organiser(stage, browser, fail
 
 
 def test_the_list_asks_for_no_test_of_what_cannot_be_judged(stage, browser) -> None:
-    board = make_board("vectoradd")
-    bundle = board.version.bundle | {"unsupported": "It imports transformers."}
-    board.version = ProblemVersion.objects.create(problem=board.problem, digest="sha256:" + 64 * "0", bundle=bundle)
-    board.save()
+    mark_unsupported(make_board("vectoradd"))
     client = browser(stage.olga)
+    assert "cannot be judged here</a>" in client.get("/organise/kernels-101").content.decode()
     every = client.get("/admission").content.decode()
     assert every.count("not judged here") == 1
     assert "Test vectoradd" not in every
