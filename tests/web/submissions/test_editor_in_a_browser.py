@@ -144,3 +144,30 @@ def test_a_file_unticks_the_remix_and_the_draft_keeps_the_box(stage) -> None:
         page.get_by_text("Your draft, saved").wait_for()
         assert box.count() == 0
         watched.is_calm()
+
+
+def test_edits_before_a_refused_send_are_in_the_draft(stage) -> None:
+    cookies = cookies_of(stage.ada)
+    with live_site() as site, chromium() as browser:
+        for width, code in ((1400, "wide = (\n"), (800, "narrow = (\n")):
+            page = open_page(browser, site.address, cookies).page
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(ADDRESS)
+            editor = page.get_by_role("textbox", name="Code")
+            editor.fill(code)
+            editor.press("Control+Enter")
+            page.get_by_text("Python cannot read line").wait_for()
+            page.get_by_text("Draft saved").wait_for()
+            page.goto(ADDRESS)
+            page.get_by_text("Your draft, saved").wait_for()
+            assert editor.inner_text().startswith(code.strip())
+
+        page = open_page(browser, site.address, cookies).page
+        page.goto(ADDRESS)
+        page.route(f"**{ADDRESS}", lambda route: route.abort())
+        editor = page.get_by_role("textbox", name="Code")
+        editor.fill("unanswered = 1\n")
+        editor.press("Control+Enter")
+        page.get_by_text("The site does not answer").wait_for()
+        page.get_by_text("Draft saved").wait_for()
+        assert page.get_by_text("The site does not answer").is_visible()

@@ -300,11 +300,10 @@ async function post(sender) {
     const answer = await fetch(sender.action, { method: "POST", body: new FormData(sender) });
     const page = await pageOf(answer);
     if (answer.ok && page.getElementById("submission")) {
-      if (view.state.doc.eq(sent)) {
-        clearTimeout(timer);
+      if (sender === form && view.state.doc.eq(sent)) {
         isDirty = false;
         note.textContent = "";
-      } else changed(); // typed meanwhile: the site has dropped the draft
+      } else if (sender === form) changed(); // typed meanwhile: the site has dropped the draft
       document.getElementById("origin")?.remove();
       mark(FROM_SYNTAX, []);
       mark(FROM_VERDICT, []);
@@ -318,25 +317,31 @@ async function post(sender) {
       renew(page, KEPT);
       document.getElementById("form-notice").scrollIntoView({ block: "nearest" });
     } else if (answer.redirected) {
+      isDirty = false;
       location.assign(answer.url); // the code was taken, and its page failed
     } else {
       sender.submit(); // a page of its own explains the refusal
     }
   } catch {
-    const said = "The site does not answer. It may have taken the code: look at your submissions before you send again.";
-    document.getElementById("said").textContent = said;
-    note.textContent = said;
-    note.classList.add("error");
+    const notice = document.createElement("div");
+    notice.className = "notice bad";
+    notice.setAttribute("role", "alert");
+    notice.textContent = "The site does not answer. It may have taken the code: look at your submissions before you send again.";
+    document.getElementById("form-notice").replaceChildren(notice);
+    notice.scrollIntoView({ block: "nearest" });
   } finally {
     for (const button of buttons) button.disabled = false;
+    if (isDirty) changed(); // not sent
   }
 }
 
 form.addEventListener("submit", (event) => {
   area.value = text();
   clearTimeout(timer);
-  isDirty = false;
-  if (isPlain || !isWide() || form.querySelector("input[type=file]").files.length) return;
+  if (isPlain || !isWide() || form.querySelector("input[type=file]").files.length) {
+    isDirty = false; // the next page saves refused code
+    return;
+  }
   event.preventDefault();
   post(form);
 });
@@ -357,4 +362,5 @@ form.before(said);
 document.querySelectorAll(".drop").forEach(wireDrop);
 showStarters();
 markVerdict(frame.dataset.marks);
+if (document.querySelector("#form-notice .notice")) changed(); // refused code is not in the draft
 if (!isPlain && isWide() && pane.dataset.verdict) show(pane.dataset.verdict, false);
