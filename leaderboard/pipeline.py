@@ -26,7 +26,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from leaderboard import broker, publication
-from leaderboard.accounts.logins import unlink
+from leaderboard.accounts.logins import logins_and_agents, unlink
 from leaderboard.accounts.models import ApiToken, User
 from leaderboard.accounts.permissions import check_confirmed_email
 from leaderboard.admissions.ask import ask_for_added, ask_for_imported, claim_test, record_test
@@ -625,7 +625,7 @@ def link_logins(*, now: datetime, **proof: Any) -> User:
 def close_account(*, account: User, erase: bool, now: datetime) -> None:
     """Close an account as in entrants.closing. An erased person's name leaves the announcements of awards, too."""
     rename_winners(closing.close(account=account, erase=erase, now=now))
-    inbox.forget(accounts=[account.pk])
+    inbox.forget(accounts=logins_and_agents([account.pk]))
 
 
 @transaction.atomic

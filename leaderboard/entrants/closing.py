@@ -1,10 +1,10 @@
 """The end of an account by its owner: closing it, and erasing all names of the person.
 
 Rows that other people rely on stay: submissions, results, entries, memberships, reviews and the audit. An erased person
-stands in them as `deleted-N`, and their matches are private from then on. What people wrote freely stays as well:
-sources, names of teams, announcements, reasons of decisions about others. Worklogs that the person wrote alone go with
-the drafts; those of a team stay. Rosters lose the person, and extensions their reasons. Of a grade the scores stay; its
-text and its remarks go with the worklog, and the text of an appeal goes with its author.
+stands in them as `deleted-N`, each of their agents too, and their matches are private from then on. What people wrote
+freely stays as well: sources, names of teams, announcements, reasons of decisions about others. Worklogs that the
+person wrote alone go with the drafts; those of a team stay. Rosters lose the person, and extensions their reasons. Of a
+grade the scores stay; its text and its remarks go with the worklog, and the text of an appeal goes with its author.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
-from leaderboard.accounts.logins import end_sessions, lock_accounts, logins_of
+from leaderboard.accounts.logins import end_sessions, lock_accounts, logins_and_agents, logins_of
 from leaderboard.accounts.models import ApiToken, User
 from leaderboard.audit.record import record
 from leaderboard.competitions.models import Role
@@ -37,16 +37,17 @@ GONE: Final = "deleted-{}"
 def close(*, account: User, erase: bool, now: datetime) -> list[int]:
     """Close the account and all of its logins; with `erase`, remove all names of the person, for good.
 
-    Return the keys of the entrants that lost their names. An administrator can open a closed account again. Raise
-    UserError while other people depend on it.
+    Its agents lose their tokens, and with `erase` their names. Return the keys of the entrants that lost their names.
+    An administrator can open a closed account again; its agents then need new tokens. Raise UserError while other
+    people depend on it.
     """
     lock_accounts([account.pk])
     _check_may_close(account)
-    logins = list(logins_of(account).values_list("pk", flat=True))
+    logins = list(logins_and_agents([account.pk]).values_list("pk", flat=True))
     ApiToken.objects.filter(owner__in=logins, revoked_at=None).update(revoked_at=now)
     TeamInvite.objects.filter(user__in=logins, answer="").update(answer=TeamInvite.DECLINED, answered_at=now)
     end_sessions(account, now=now)
-    User.objects.filter(pk__in=logins).update(is_active=False)
+    User.objects.filter(pk__in=logins, agent_of=None).update(is_active=False)  # agents stop with their owner
     record("erase_account" if erase else "close_account", account, actor=account, now=now)
     return _erase(account, logins) if erase else []
 
@@ -65,6 +66,7 @@ def _check_may_close(account: User) -> None:
 
 
 def _erase(account: User, logins: list[int]) -> list[int]:
+    """Erase the person from these logins of theirs and of their agents."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT photofinish_erase_names(%s)", [account.pk])  # first: it looks the names up
         cursor.execute("SELECT photofinish_erase_worklogs(%s)", [account.pk])
@@ -91,7 +93,12 @@ def _erase(account: User, logins: list[int]) -> list[int]:
     users = User.objects.alias(low=Lower("username"))
     for login in User.objects.filter(pk__in=logins):
         User.objects.filter(pk=login.pk).update(
-            username=_free_name(login, users), first_name="", last_name="", email="", password=make_password(None)
+            username=_free_name(login, users),
+            first_name="",
+            last_name="",
+            email="",
+            password=make_password(None),
+            is_active=False,
         )
     return [entrant.pk for entrant in entrants]
 

@@ -198,7 +198,7 @@ def checked_hook(address: str) -> str:
     return parts.hostname
 
 
-def forget(*, accounts: Collection[int]) -> None:
+def forget(*, accounts: Collection[int] | QuerySet[User, Any]) -> None:
     """Delete the messages and choices of closed accounts."""
     Message.objects.filter(user__in=accounts).delete()
     Preference.objects.filter(user__in=accounts).delete()

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 from allauth.account.models import EmailAddress
 
-from leaderboard.accounts.models import User
-from leaderboard.accounts.tokens import issue_token
+from leaderboard.accounts.models import ApiToken, User
+from leaderboard.accounts.tokens import find_token, issue_token
 from leaderboard.audit.models import Row
 from leaderboard.awards import life
 from leaderboard.competitions.access import grant_role, revoke_role
@@ -18,6 +18,8 @@ from leaderboard.desk import acts
 from leaderboard.entrants import teams
 from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Entrant
+from leaderboard.inbox import tell
+from leaderboard.inbox.models import Message, Preference
 from leaderboard.pipeline import link_logins
 from leaderboard.web.models import KeyedAnswer
 from tests.leaderboard.awarding import over, sent, track
@@ -67,6 +69,39 @@ def test_an_erased_person_stays_on_boards_by_a_pseudonym(stage, browser, tool, c
         assert (login.get_username(), login.is_active) == (f"deleted-{login.pk}", False)
     for model in ("account.EmailAddress", "usersessions.UserSession", "accounts.ApiToken", "mfa.Authenticator"):
         assert not apps.get_model(model).objects.exists(), model
+
+
+@pytest.fixture
+def agent(stage) -> User:
+    """Return Ada's agent, with a token, a webhook, and an entrant with an affiliation."""
+    agent, now = create_agent(owner=stage.ada, name="robo", now=stage.now), {"now": stage.now}
+    entrant = stage.submit(agent).entrant
+    teams.say_affiliation(entrant=entrant, actor=agent, affiliation="Lab of Ada", **now)
+    issue_token(owner=agent, name="lab-7", scopes=["read"], **now)
+    tell.set_hook(user=agent, address="https://hooks.example.org/ada", form="json")
+    tell.tell([agent.pk], "verdict", subject="x", title="x", url="/", **now)
+    return agent
+
+
+def test_an_account_that_is_opened_again_has_agents_without_tokens(stage, client, agent) -> None:
+    end(client, "close")
+    assert not ApiToken.objects.filter(revoked_at=None).exists()
+    assert not Preference.objects.exists()
+    assert not Message.objects.exists()
+    acts.set_active(person=stage.ada, on=True, actor=stage.olga, reason="asked", now=stage.now)
+    [token, text] = issue_token(owner=agent, name="new", scopes=["read"], now=stage.now)
+    assert find_token(text, now=stage.now) == token
+    assert (agent.username, agent.memberships.get().entrant.affiliation) == ("robo", "Lab of Ada")
+
+
+def test_agents_of_an_erased_person_lose_name_affiliation_and_webhook(stage, client, agent) -> None:
+    end(client, "erase")
+    agent.refresh_from_db()
+    entrant = agent.memberships.get().entrant
+    assert (agent.username, agent.is_active) == (f"deleted-{agent.pk}", False)
+    assert (entrant.name, entrant.affiliation) == (f"deleted-{entrant.pk}", "")
+    assert not ApiToken.objects.exists()
+    assert not Preference.objects.exists()
 
 
 def test_a_name_from_before_it_was_reserved_keeps_nobody_from_an_erasure(stage, client) -> None:
