@@ -46,6 +46,7 @@ from leaderboard.entrants import enter as entering
 from leaderboard.entrants.models import Entrant
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.inbox import tell as inbox
+from leaderboard.inbox.collect import forget_names
 from leaderboard.inbox.events import tell_review, tell_verdict
 from leaderboard.judging import batches, repeats
 from leaderboard.judging.archive import Content
@@ -623,9 +624,12 @@ def link_logins(*, now: datetime, **proof: Any) -> User:
 
 @transaction.atomic
 def close_account(*, account: User, erase: bool, now: datetime) -> None:
-    """Close an account as in entrants.closing. An erased person's name leaves the announcements of awards, too."""
+    """Close an account as in entrants.closing. An erased person's name leaves messages and announced awards, too."""
+    logins = logins_and_agents([account.pk])
+    if erase:
+        forget_names(logins)
     rename_winners(closing.close(account=account, erase=erase, now=now))
-    inbox.forget(accounts=logins_and_agents([account.pk]))
+    inbox.forget(accounts=logins)
 
 
 @transaction.atomic

@@ -11,23 +11,27 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Left, StrIndex
 
+from leaderboard.accounts.models import User
 from leaderboard.competitions.calendar import Phase, span_at
-from leaderboard.competitions.models import CLOSED, Announcement, Board, Competition, InviteCode
+from leaderboard.competitions.models import CLOSED, MEMBERS, Announcement, Board, Competition, InviteCode
 from leaderboard.entrants.models import Entrant
 from leaderboard.entrants.permissions import seeing_members
-from leaderboard.inbox.models import ANNOUNCEMENT, OVERTAKEN, PHASE, BoardSeen, Noted
+from leaderboard.inbox.models import ANNOUNCEMENT, ORGANISING, OVERTAKEN, PHASE, BoardSeen, Message, Noted
 from leaderboard.inbox.tell import tell, tell_organisers
 from leaderboard.standings.models import Revision
 from leaderboard.standings.read.boards import Look, looks
 from leaderboard.standings.read.table import Table, forget
+from leaderboard.submissions.models import Submission
 
 IS_NEW_FOR: Final = timedelta(hours=6)  # longer than a sweeper is away
 CLOSES_SOON: Final = timedelta(hours=24)
 FRONT: Final = 100  # places of a board whose entrants get messages
 MOST_BOARDS: Final = 50  # in a pass
 NAMED: Final = 3  # entrants in the sentence
+AHEAD: Final = " Ahead of you now: "
 PHASES: Final = {
     Phase.PRACTICE: "practice has begun",
     Phase.CONTEST: "the contest has begun",
@@ -208,7 +212,22 @@ def notify_losers(board: Board, before: Mapping[int, int], table: Table, now: da
             OVERTAKEN,
             subject=f"board:{board.pk}",
             title=f"Overtaken on {board.title}, {board.hardware}",
-            text=f"You are on rank {new}, and were on rank {old}. Ahead of you now: {who}{more}.",
+            text=f"You are on rank {new}, and were on rank {old}.{AHEAD}{who}{more}.",
             url=f"/boards/{board.slug}/{quote(board.hardware, safe='')}",
             now=now,
         )
+
+
+def forget_names(logins: QuerySet[User, Any]) -> None:
+    """Take entrants' names out of messages about boards where these logins sent kernels as entrants of their own.
+
+    All names go, because a message names an entrant as it was called then. To be called before the logins lose their
+    names: the locks keep sweepers from writing them meanwhile.
+    """
+    own = Submission.objects.filter(entrant__is_team=False, entrant__memberships__user__in=logins)
+    seen = BoardSeen.objects.select_for_update().filter(board__in=own.values("board")).order_by("board")
+    boards = list(seen.values_list("board", flat=True))
+    records = [f"record:{board}{group}" for board in boards for group in MEMBERS]
+    Message.objects.filter(kind=ORGANISING, subject__in=records).update(text="")
+    overtaken = Message.objects.filter(kind=OVERTAKEN, subject__in=[f"board:{board}" for board in boards])
+    overtaken.filter(text__contains=AHEAD).update(text=Left("text", StrIndex("text", Value(AHEAD)) - 1))

@@ -1,4 +1,4 @@
-"""A function that takes an erased person's names out of audit rows. Nothing calls it in the last release."""
+"""Lets texts of audit rows change, for the function of 0006_erase_agents. Nothing calls it in the last release."""
 
 from django.db import migrations
 

@@ -1,5 +1,4 @@
--- The names of an erased person leave the audit. One function changes rows, for an account whose erasure is itself in
--- the audit, and only their texts. It runs as the tables' owner; the site's role may call it, and change no row.
+-- Texts of the audit's rows may change, by the function of erase_names.sql alone.
 
 -- A trigger of a table in parts names the table in its argument, because TG_TABLE_NAME is that of the part.
 
@@ -15,62 +14,4 @@ BEGIN
     END IF;
   END IF;
   RAISE EXCEPTION 'rows of % are never changed or deleted', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
-END $$;
-
--- Values of a row without the person's names. `own`: the row is about the person, whatever names it has.
-CREATE FUNCTION photofinish_nameless(side jsonb, own boolean, names text[], new_name text) RETURNS jsonb
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(jsonb_object_agg(key, CASE
-    WHEN own AND key = 'entrants' AND jsonb_typeof(value) = 'object'
-      THEN (SELECT coalesce(jsonb_object_agg(pk, 'deleted-' || pk), '{}') FROM jsonb_object_keys(value) AS pk)
-    WHEN jsonb_typeof(value) <> 'string' OR value = '""' THEN value
-    WHEN own AND key IN ('name', 'pseudonym', 'affiliation') THEN to_jsonb(new_name)
-    WHEN key IN ('account', 'captain', 'person', 'user', 'username') AND value #>> '{}' = ANY (names)
-      THEN to_jsonb(new_name)
-    ELSE value END), '{}')
-  FROM jsonb_each(side)
-$$;
-
--- To be called before the names of logins and entrants change.
-CREATE FUNCTION photofinish_erase_names(erased bigint) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-DECLARE logins text[]; entrants text[]; names text[]; pattern text; changed bigint;
-BEGIN
-  IF NOT EXISTS (SELECT FROM audit_row
-                  WHERE act = 'erase_account' AND object_type = 'accounts.user' AND object_id = erased::text) THEN
-    RAISE EXCEPTION 'the audit has no erasure of account %', erased USING ERRCODE = 'restrict_violation';
-  END IF;
-  logins := ARRAY(SELECT id FROM accounts_user WHERE id = erased OR linked_to_id = erased);
-  entrants := ARRAY(SELECT entrant.id FROM entrants_entrant entrant
-                     WHERE NOT entrant.is_team AND EXISTS (
-                       SELECT FROM entrants_membership WHERE entrant_id = entrant.id AND user_id::text = ANY (logins)));
-  names := ARRAY(
-    SELECT username FROM accounts_user WHERE id::text = ANY (logins)
-    UNION SELECT email FROM accounts_user WHERE id::text = ANY (logins) AND email <> ''
-    UNION SELECT email FROM account_emailaddress WHERE user_id::text = ANY (logins)
-    UNION SELECT unnest(ARRAY[name, pseudonym]) FROM entrants_entrant WHERE id::text = ANY (entrants)
-    UNION SELECT unnest(ARRAY[before ->> 'name', after ->> 'name', before ->> 'pseudonym', after ->> 'pseudonym'])
-            FROM audit_row
-           WHERE (object_type = 'accounts.user' AND object_id = ANY (logins))
-              OR (object_type = 'entrants.entrant' AND object_id = ANY (entrants)));
-  SELECT '(?<!\w)(' || string_agg(regexp_replace(name, '([^\w\s])', '\\\1', 'g'), '|') || ')(?!\w)' INTO pattern
-    FROM unnest(names) AS name WHERE name <> '';
-  PERFORM set_config('photofinish.erase', 'audit_row', true);
-  UPDATE audit_row SET before = new.before, after = new.after, reason = new.reason
-    FROM (SELECT id, photofinish_nameless(before, own, names, new_name) AS before,
-                 photofinish_nameless(after, own, names, new_name) AS after,
-                 CASE WHEN own OR actor_id::text = ANY (logins) THEN regexp_replace(reason, pattern, new_name, 'gi')
-                      ELSE reason END AS reason
-            FROM (SELECT audit_row.*, own, 'deleted-' || CASE WHEN own THEN object_id ELSE erased::text END AS new_name
-                    FROM audit_row, LATERAL (SELECT
-                         (object_type = 'accounts.user' AND object_id = ANY (logins))
-                         OR (object_type = 'entrants.entrant' AND object_id = ANY (entrants)) AS own) AS whose
-                   WHERE own OR actor_id::text = ANY (logins)
-                      OR act IN ('grant_role', 'revoke_role', 'remove_member', 'hand_over_captain', 'link_login',
-                                 'unlink_login', 'desk_grant_quota', 'desk_end_quota')) AS near) AS new
-   WHERE audit_row.id = new.id
-     AND (audit_row.before, audit_row.after, audit_row.reason) IS DISTINCT FROM (new.before, new.after, new.reason);
-  GET DIAGNOSTICS changed = ROW_COUNT;
-  PERFORM set_config('photofinish.erase', '', true);
-  RETURN changed;
 END $$;

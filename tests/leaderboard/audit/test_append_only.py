@@ -1,6 +1,7 @@
 """Append-only tables are protected against TRUNCATE and against the site's own database role."""
 
 import os
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -11,12 +12,14 @@ from django.utils import timezone
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from leaderboard.accounts.models import User
+from leaderboard.audit import migrations
 from leaderboard.audit.models import TABLES, Row
 from leaderboard.audit.record import record
 
 pytestmark = pytest.mark.django_db
 SITE_ROLE = "photofinish"
 OTHER_ROLE = "pg_monitor"  # each PostgreSQL has it
+ERASE_NAMES = Path(migrations.__path__[0], "erase_names.sql")
 ALL = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
 
@@ -127,6 +130,19 @@ def test_only_the_site_role_erases_worklogs() -> None:
     record("erase_account", ada, actor=ada, now=timezone.now())
     with psycopg.connect(site) as db:
         assert db.execute(erase).fetchone() == (0,)
+
+
+def test_agents_of_people_erased_earlier_name_no_owner() -> None:
+    ada, ben = (User.objects.create_user(name) for name in ("deleted-7", "ben"))
+    made = [
+        record("create_agent", ada, actor=owner, now=timezone.now(), after={"owner": name})
+        for owner, name in ((ada, "ada"), (ben, "ben"))
+    ]
+    record("erase_account", ada, actor=ada, now=timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute(ERASE_NAMES.read_text())
+    rows = Row.objects.in_bulk([row.pk for row in made])
+    assert [rows[row.pk].after for row in made] == [{"owner": f"deleted-{ada.pk}"}, {"owner": "ben"}]
 
 
 def test_even_an_erasure_changes_nothing_but_texts() -> None:

@@ -22,6 +22,7 @@ from leaderboard.standings.freeze import freeze, reveal
 from leaderboard.standings.publish import retract
 from leaderboard.standings.read import table
 from tests.leaderboard.rejudging_stage import apply, judge_shadow, set_of
+from tests.leaderboard.stage import make_board
 
 
 def titles(user, kind: str = "") -> list[str]:
@@ -281,6 +282,23 @@ def test_organisers_are_told_of_a_new_first_place_alone(raced, vera) -> None:
     raced.judge(raced.submit(raced.cleo), ratio=0.7, score_us=700.0)
     tell_overtaken(now=raced.later(1))
     assert titles(vera) == ["Kernels 101: new first place on Row softmax, cpu | Now first: cleo."]
+
+
+def test_erasure_leaves_no_former_name_in_messages_of_its_boards(raced, vera) -> None:
+    elsewhere = make_board("vectoradd")
+    raced.judge(raced.submit(raced.ben, board=elsewhere), ratio=0.8)
+    tell_overtaken(now=raced.later(1))
+    raced.judge(raced.submit(raced.cleo), ratio=0.7, score_us=700.0)
+    raced.judge(raced.submit(raced.ada, board=elsewhere), ratio=0.7)
+    tell_overtaken(now=raced.later(1))
+    take_pseudonym(entrant=Entrant.objects.get(name="cleo"), actor=raced.cleo, pseudonym="Grey Fox", now=raced.later(1))
+    pipeline.close_account(account=raced.cleo, erase=True, now=raced.later(1))
+    assert titles(raced.ada, "overtaken") == ["Overtaken on Row softmax, cpu | You are on rank 2, and were on rank 1."]
+    assert sorted(titles(vera)) == [
+        "Kernels 101: new first place on Row softmax, cpu | ",
+        "Kernels 101: new first place on Row softmax, cpu | Now first: ada.",
+    ]
+    assert titles(raced.ben, "overtaken")[1].endswith("Ahead of you now: ada.")
 
 
 def test_a_leader_that_retracts_is_no_record(raced, vera) -> None:

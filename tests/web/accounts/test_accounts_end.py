@@ -19,6 +19,7 @@ from leaderboard.entrants import teams
 from leaderboard.entrants.enter import create_agent
 from leaderboard.entrants.models import Entrant
 from leaderboard.inbox import tell
+from leaderboard.inbox.collect import tell_overtaken
 from leaderboard.inbox.models import Message, Preference
 from leaderboard.pipeline import link_logins
 from leaderboard.web.models import KeyedAnswer
@@ -144,8 +145,14 @@ def live(stage) -> Entrant:
         user.password = stage.ada.password
         user.save()
     EmailAddress.objects.update(email=f"{FORMER[0]}@example.org")
-    sent(stage, stage.cleo, 0.8)
-    sent(stage, stage.ada, 0.6)
+    agent = create_agent(owner=stage.ada, name=f"{FORMER[0]}-agent", **now)
+    for sender, ratio in ((stage.cleo, 0.8), (agent, 0.7), (stage.ada, 0.6)):
+        sent(stage, sender, ratio)
+        tell_overtaken(**now)
+    assert FORMER[0] in Message.objects.get(user=stage.cleo, kind="overtaken").text
+    teams.say_affiliation(
+        entrant=agent.memberships.get().entrant, actor=agent, affiliation=f"Lab of {FORMER[4]}", **now
+    )
     entrant = stage.ada.memberships.get().entrant
     teams.take_pseudonym(entrant=entrant, actor=stage.ada, pseudonym=FORMER[3], **now)
     teams.say_affiliation(entrant=entrant, actor=stage.ada, affiliation=f"University of {FORMER[4]}", **now)
@@ -192,6 +199,9 @@ def test_after_erasure_neither_database_nor_pages_have_a_former_name(stage, brow
     gone = f"deleted-{stage.ada.pk}"
     assert (renamed.before["name"], renamed.after["name"], renamed.reason) == (gone, gone, f"{gone} asked, {gone}.")
     assert Row.objects.get(act="grant_role").after == {"user": gone, "role": "viewer"}
+    assert Row.objects.get(act="create_agent").after == {"owner": gone}
+    overtaken = Message.objects.get(user=stage.cleo, kind="overtaken")
+    assert overtaken.text == "You are on rank 3, and were on rank 2."
     for path in (
         "/competitions/kernels-101",
         "/boards/softmax/cpu",
