@@ -17,8 +17,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from leaderboard.accounts.models import ALL, NONE, DataSetChoice, User
-from leaderboard.accounts.permissions import check_reason, check_staff
+from leaderboard.accounts.models import ALL, DATA_SET_CHOICES, NONE, DataSetChoice, User
+from leaderboard.accounts.permissions import check_reason, check_staff, choose_data_sets, data_set_choice
 from leaderboard.audit.record import record
 from leaderboard.errors import UserError
 
@@ -93,7 +93,7 @@ def lock_both(one: User, other: User) -> tuple[User, User]:
 def link(*, one: User, other: User, keep: str, now: datetime) -> User:
     """Link two accounts; return the remaining account: the older, or the account whose name is `keep`.
 
-    The caller has proved both. Raise UserError if they cannot be linked.
+    Of two choices about data sets the stricter holds. The caller has proved both. Raise UserError if they cannot be linked.
     """
     one, other = lock_both(one, other)
     wrong = ""
@@ -116,6 +116,9 @@ def link(*, one: User, other: User, keep: str, now: datetime) -> User:
             raise UserError("keep", keep, f"choose one of {', '.join(sorted(named))}")
         stays = named[keep]
     goes = other if stays.pk == one.pk else one
+    choice = min(data_set_choice(goes), data_set_choice(stays), key=DATA_SET_CHOICES.index)
+    DataSetChoice.objects.filter(account=goes).delete()
+    choose_data_sets(user=stays, choice=choice, now=now)
     _hand_over(goes, stays)
     User.objects.filter(pk__in=logins_of(goes)).update(linked_to=stays)
     record("link_login", goes, actor=one, now=now, after={"account": stays.get_username()})
@@ -135,7 +138,7 @@ def _hand_over(goes: User, stays: User) -> None:
 
 @transaction.atomic
 def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
-    """Make a linked login an account again, with its name and password.
+    """Make a linked login an account again, with its name, its password and the account's choice about data sets.
 
     Submissions since the link stay with the account that sent them; so do address, providers and second factors.
     """
@@ -144,9 +147,10 @@ def unlink(*, login: User, actor: User, reason: str, now: datetime) -> None:
     login = User.objects.select_for_update(no_key=True).get(pk=login.pk)
     if login.linked_to_id is None:
         raise UserError("login", login.get_username(), "is linked to no account", status=409)
-    before = {"account": login.account.get_username()}
+    before, choice = {"account": login.account.get_username()}, data_set_choice(login)
     login.linked_to = None
     login.save(update_fields=["linked_to"])
+    choose_data_sets(user=login, choice=choice, now=now)
     record("unlink_login", login, actor=actor, reason=reason, now=now, before=before)
 
 

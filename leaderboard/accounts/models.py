@@ -19,7 +19,7 @@ SCOPES: Final = ("read", "submit", "review")
 NONE: Final = "none"
 PUBLIC: Final = "public"  # kernels whose code everybody may read
 ALL: Final = "all"  # and, after their contest, kernels without a pass
-DATA_SET_CHOICES: Final = (NONE, PUBLIC, ALL)
+DATA_SET_CHOICES: Final = (NONE, PUBLIC, ALL)  # the strictest first
 USUAL_SCOPES: Final = ("read", "submit")  # default scopes of a token
 
 
@@ -115,7 +115,10 @@ class ApiToken(models.Model):
 
 
 class DataSetChoice(models.Model):
-    """What data sets may contain of an account (permissions.py). An account without a row has not chosen."""
+    """What data sets may contain of an account (permissions.py). An account without a row has not chosen.
+
+    A linked login has no row.
+    """
 
     account = models.OneToOneField(User, on_delete=models.CASCADE, related_name="data_set_choice")
     choice = models.CharField(max_length=8)

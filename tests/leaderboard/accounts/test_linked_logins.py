@@ -1,13 +1,16 @@
 """Linked logins count as a single account: submissions, teams and quotas are shared."""
 
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from leaderboard import pipeline
-from leaderboard.accounts.logins import MAX_LOGINS, logins_of, unlink
-from leaderboard.accounts.models import User
+from leaderboard.accounts.logins import MAX_LOGINS, logins_of, logins_that_left, logins_that_share_all, unlink
+from leaderboard.accounts.models import DataSetChoice, User
+from leaderboard.accounts.permissions import choose_data_sets, data_set_choice
 from leaderboard.accounts.tokens import find_token, issue_token, tokens_of
 from leaderboard.audit.models import Row
 from leaderboard.competitions.models import Competition, Role
@@ -49,6 +52,53 @@ def test_the_younger_stays_when_told(stage: Stage, ada2: User) -> None:
     with pytest.raises(UserError, match="choose one of ada, ada2"):
         link(stage, stage.ada, ada2, keep="cleo")
     assert link(stage, stage.ada, ada2, keep="ada2") == ada2
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "common"), [("", "all", "public"), ("all", "public", "public"), ("all", "none", "none")]
+)
+def test_of_two_choices_about_data_sets_the_stricter_holds_and_can_be_changed(
+    stage: Stage, ada2: User, own: str, theirs: str, common: str
+) -> None:
+    for user, choice in ((stage.ada, own), (ada2, theirs)):
+        if choice:
+            choose_data_sets(user=user, choice=choice, now=stage.now)
+    account = link(stage, stage.ada, ada2)
+    ada2.refresh_from_db()
+    assert data_set_choice(account) == data_set_choice(ada2) == common
+    assert logins_that_left().count() == (2 if common == "none" else 0)
+    assert not logins_that_share_all().exists()
+    choose_data_sets(user=account, choice="public", now=stage.now)
+    assert not logins_that_left().exists()
+    choose_data_sets(user=account, choice="all", now=stage.now)
+    assert logins_that_share_all().count() == 2
+
+
+def test_an_unlinked_login_takes_the_choice_about_data_sets_along(stage: Stage, ada2: User) -> None:
+    choose_data_sets(user=ada2, choice="all", now=stage.now)
+    choose_data_sets(user=link(stage, stage.ada, ada2), choice="none", now=stage.now)
+    ada2.refresh_from_db()
+    unlink(login=ada2, actor=stage.olga, reason="they are two people", now=stage.later(1))
+    ada2.refresh_from_db()
+    assert data_set_choice(ada2) == data_set_choice(stage.ada) == "none"
+
+
+@pytest.mark.parametrize(
+    ("own", "linked", "merged"),
+    [("all", ["none"], "none"), ("all", ["public", "all"], "public"), ("all", ["all"], "all"), ("", ["all"], "public")],
+)
+def test_choices_of_logins_linked_earlier_are_merged(
+    stage: Stage, ada2: User, own: str, linked: list[str], merged: str
+) -> None:
+    logins = [ada2, User.objects.create_user("ada3")][: len(linked)]
+    for user, choice in zip([stage.ada, *logins, stage.ben], [own, *linked, "all"], strict=True):
+        if choice:
+            choose_data_sets(user=user, choice=choice, now=stage.now)
+    User.objects.filter(pk__in=[login.pk for login in logins]).update(linked_to=stage.ada)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("leaderboard.accounts.migrations.0009_choices_of_linked_logins").MERGE)
+    kept = dict(DataSetChoice.objects.values_list("account", "choice"))
+    assert kept == {stage.ada.pk: merged, stage.ben.pk: "all"}
 
 
 def test_both_have_to_be_proved(stage: Stage, ada2: User) -> None:
