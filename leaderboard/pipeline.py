@@ -72,6 +72,7 @@ from leaderboard.submissions.ledger import check_left, spend
 from leaderboard.submissions.models import Batch, Candidate, Lineage, Parent, Submission
 from leaderboard.submissions.quota import check_batch_quota, check_quota
 from leaderboard.submissions.tokens import read, verbatim_digest
+from leaderboard.submissions.workspace import move_to_account
 from runner.wire import BENCHMARK, TEST, Job, Report
 
 P = ParamSpec("P")
@@ -613,9 +614,10 @@ def ask_owner(*, result: Result, actor: User, question: str, now: datetime, seen
 def link_logins(*, now: datetime, **proof: Any) -> User:
     """Link two logins of one person; `proof` as in entrants.enter.link_logins.
 
-    A suspension of either login covers the account.
+    The account gets the notes and drafts of both. A suspension of either login covers it.
     """
     account = entering.link_logins(now=now, **proof)
+    move_to_account(account)
     if suspending.was_ever_suspended(account):
         publication.stand_all(account, None, now)
     inbox.forget(accounts=[login.pk for login in account.other_logins.all()])

@@ -93,7 +93,8 @@ def lock_both(one: User, other: User) -> tuple[User, User]:
 def link(*, one: User, other: User, keep: str, now: datetime) -> User:
     """Link two accounts; return the remaining account: the older, or the account whose name is `keep`.
 
-    Of two choices about data sets the stricter holds. The caller has proved both. Raise UserError if they cannot be linked.
+    Of two choices about data sets the stricter holds. The caller has proved both accounts. Raise UserError if they
+    cannot be linked.
     """
     one, other = lock_both(one, other)
     wrong = ""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from leaderboard.accounts.logins import logins_of
 from leaderboard.accounts.models import User
 from leaderboard.errors import UserError
 from leaderboard.source import MAX_SOURCE_BYTES
@@ -75,6 +76,20 @@ def notes_of(user: User, submissions: Iterable[int]) -> dict[int, str]:
     """Return the person's notes by submission."""
     notes = Note.objects.filter(user=user.account_id, submission__in=list(submissions))
     return dict(notes.values_list("submission_id", "text"))
+
+
+def move_to_account(account: User) -> None:
+    """Give the account the notes and drafts of its linked logins.
+
+    Of two notes on a submission its own stays, of two drafts for a board the newer.
+    """
+    for login in account.other_logins.all():
+        noted = Note.objects.filter(user=account).values("submission")
+        Note.objects.filter(user=login).exclude(submission__in=noted).update(user=account)
+    drafts = Draft.objects.filter(user__in=logins_of(account))
+    newest = drafts.order_by("slug", "-saved_at", "-pk").distinct("slug")
+    drafts.exclude(pk__in=list(newest.values_list("pk", flat=True))).delete()
+    drafts.update(user=account)
 
 
 def begin_welcome(user: User, now: datetime) -> None:

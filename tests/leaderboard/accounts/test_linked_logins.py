@@ -19,6 +19,8 @@ from leaderboard.entrants.teams import leave
 from leaderboard.errors import RateLimited, UserError
 from leaderboard.review.suspension import suspend, suspended_users
 from leaderboard.standings.models import Entry
+from leaderboard.submissions.models import Draft
+from leaderboard.submissions.workspace import notes_of, save_draft, save_note
 from tests.leaderboard.stage import Stage
 
 PASSWORD = "correct horse battery"
@@ -99,6 +101,22 @@ def test_choices_of_logins_linked_earlier_are_merged(
         cursor.execute(import_module("leaderboard.accounts.migrations.0009_choices_of_linked_logins").MERGE)
     kept = dict(DataSetChoice.objects.values_list("account", "choice"))
     assert kept == {stage.ada.pk: merged, stage.ben.pk: "all"}
+
+
+def test_notes_and_drafts_of_both_logins_are_the_accounts(stage: Stage, ada2: User) -> None:
+    first, second = stage.submit(ada2), stage.submit(stage.cleo)
+    told = {"filename": "", "hardware": "", "mode": ""}
+    for user, slugs in ((stage.ada, "new old"), (ada2, "old both"), (stage.ada, "both")):
+        for slug in slugs.split():
+            save_draft(user=user, slug=slug, source=user.username, now=stage.later(1), **told)
+    for user, submission in ((stage.ada, second), (ada2, first), (ada2, second)):
+        save_note(user=user, submission=submission, text=f"of {user.username}", now=stage.later(1))
+    proof = {"own_password": PASSWORD + "2", "username": "ada", "password": PASSWORD}
+    account = pipeline.link_logins(user=ada2, **proof, now=stage.later(1))
+    assert notes_of(account, [first.pk, second.pk]) == {first.pk: "of ada2", second.pk: "of ada"}
+    drafts = dict(Draft.objects.filter(user=account).values_list("slug", "source"))
+    assert drafts == {"new": "ada", "old": "ada2", "both": "ada"}
+    assert Draft.objects.count() == 3
 
 
 def test_both_have_to_be_proved(stage: Stage, ada2: User) -> None:
